@@ -1,0 +1,11 @@
+//! What may be learnt, and by whom: schemas, annotations, queries and plans.
+//!
+//! This crate never sees a key, a ciphertext or a person's value. It fixes how
+//! a schema is laid out in words ([`layout`]), what a query releases ([`plan`]),
+//! and whether a policy allows it.
+
+pub mod ids;
+pub mod layout;
+pub mod plan;
+pub mod schema;
+pub mod time;

@@ -1,0 +1,189 @@
+//! The resolved schema: what a stream holds and what its owners may offer.
+
+use crate::ids::SchemaId;
+use crate::time::Span;
+use serde::{Deserialize, Serialize};
+
+/// A schema whose names, numbers and bounds have all been checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schema {
+    /// Name of the record, as queries say it after `FROM`.
+    pub name: String,
+    /// Version, for people; keys are bound to [`Schema::id`].
+    pub version: u32,
+    /// Distance of border events. Windows are multiples of it.
+    pub tick: Span,
+    /// Declared upper bounds on the traffic, from which digits are sized.
+    pub capacity: Capacity,
+    /// Whether all mandatory attributes share one event count.
+    pub shared_count: bool,
+    /// Public, static facts about a stream.
+    pub metadata: Vec<MetadataAttribute>,
+    /// Private content of an event.
+    pub attributes: Vec<Attribute>,
+    /// Policies that an owner may choose from.
+    pub options: Vec<PolicyOption>,
+}
+
+impl Schema {
+    /// The hash that keys, plans and annotations are bound to.
+    #[must_use]
+    pub fn id(&self) -> SchemaId {
+        // A schema holds only integers and strings, so serialisation cannot fail.
+        let bytes = postcard::to_allocvec(self).unwrap_or_default();
+        SchemaId(crate::ids::labelled_hash("alpheus/schema/v1", &[&bytes]))
+    }
+}
+
+/// Upper bounds that packing relies on and the transformer enforces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// Streams in one window at most.
+    pub population: u64,
+    /// Events of one stream in one window at most.
+    pub events: u64,
+}
+
+/// A public attribute of a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetadataAttribute {
+    /// Its name.
+    pub name: String,
+    /// Allowed values; empty where any text is.
+    pub symbols: Vec<String>,
+    /// Whether a stream may lack it.
+    pub optional: bool,
+}
+
+/// A private attribute of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attribute {
+    /// Its name.
+    pub name: String,
+    /// What values it takes.
+    pub kind: AttributeKind,
+    /// Its unit, for people.
+    pub unit: String,
+    /// Whether an event may lack it.
+    pub optional: bool,
+    /// Statistics that its encoding supports.
+    pub aggregations: Vec<Aggregation>,
+}
+
+/// The values of an attribute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AttributeKind {
+    /// A fixed-point number: the integer `value × 10^scale` in `min..=max`.
+    Number {
+        /// Decimal places.
+        scale: u8,
+        /// Least scaled value.
+        min: i64,
+        /// Greatest scaled value.
+        max: i64,
+    },
+    /// True or false.
+    Boolean,
+    /// Text of at most this many bytes; only sketches take it.
+    Text {
+        /// Longest value in bytes.
+        max_bytes: u16,
+    },
+}
+
+/// An encoding that an attribute offers. Attribute numbers are positions in
+/// [`Schema::attributes`]; edges are scaled values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Aggregation {
+    /// `[1]`.
+    Count,
+    /// `[x]`.
+    Sum,
+    /// `[x, 1]`.
+    Mean,
+    /// `[x, x², 1]`.
+    Variance,
+    /// One-hot over edges.
+    Histogram(Edges),
+    /// `[x, y, x², xy, 1]` with this attribute as y, and `y²` for R².
+    Regression {
+        /// The explaining attribute.
+        x: u16,
+        /// Whether `y²` is encoded.
+        r_squared: bool,
+    },
+    /// Moments of this attribute for each bucket of another.
+    By {
+        /// The attribute whose buckets these are.
+        attribute: u16,
+        /// Its buckets.
+        edges: Edges,
+        /// 0: count only; 1: sum and count; 2: also squares.
+        order: u8,
+    },
+    /// `[x if x ≥ at, x if x < at]` and a count of each.
+    Threshold {
+        /// The least value that counts as above.
+        at: i64,
+    },
+    /// Whether any value was true: a random word if so, else zero.
+    Any,
+    /// Whether all values were true.
+    All,
+    /// A count-min sketch.
+    Sketch {
+        /// Rows.
+        depth: u8,
+        /// Cells in a row.
+        width: u16,
+    },
+}
+
+/// Lower edges of bins. The end bins are open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Edges {
+    /// `bins` bins of one width from `lo`.
+    Uniform {
+        /// Lower edge of the first bin.
+        lo: i64,
+        /// Width of each.
+        width: i64,
+        /// How many.
+        bins: u16,
+    },
+    /// Strictly ascending lower edges.
+    Explicit(Vec<i64>),
+}
+
+impl Edges {
+    /// Number of bins.
+    #[must_use]
+    pub fn bins(&self) -> u16 {
+        match self {
+            Edges::Uniform { bins, .. } => *bins,
+            Edges::Explicit(edges) => u16::try_from(edges.len()).unwrap_or(u16::MAX),
+        }
+    }
+
+    /// The bin that `value` falls into; values beyond an end fall into the end bin.
+    #[must_use]
+    pub fn bin(&self, value: i64) -> u16 {
+        match self {
+            Edges::Uniform { lo, width, bins } => {
+                let bin = (i128::from(value) - i128::from(*lo)).div_euclid(i128::from(*width));
+                u16::try_from(bin.clamp(0, i128::from(*bins) - 1)).unwrap_or(0)
+            }
+            Edges::Explicit(edges) => {
+                let above = edges.partition_point(|edge| *edge <= value);
+                u16::try_from(above.saturating_sub(1)).unwrap_or(u16::MAX)
+            }
+        }
+    }
+}
+
+/// One policy that owners may choose for an attribute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyOption {
+    /// Its name, as annotations say it.
+    pub name: String,
+}

@@ -1,0 +1,54 @@
+//! Time in microseconds, as the cipher counts it.
+
+use serde::{Deserialize, Serialize};
+
+/// A point in event time: microseconds since the Unix epoch, below 2^52.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Timestamp(pub u64);
+
+/// A length of time in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Span(pub u64);
+
+impl Timestamp {
+    /// The first time that no longer fits the cipher's 52 bits (the year 2112).
+    pub const LIMIT: Timestamp = Timestamp(1 << 52);
+
+    /// The last multiple of `span` at or before this time.
+    #[must_use]
+    pub fn floor(self, span: Span) -> Timestamp {
+        Timestamp(self.0 - self.0 % span.0)
+    }
+
+    /// This time plus `span`.
+    #[must_use]
+    pub fn plus(self, span: Span) -> Timestamp {
+        Timestamp(self.0.saturating_add(span.0))
+    }
+}
+
+impl Span {
+    /// `n` seconds.
+    #[must_use]
+    pub const fn seconds(n: u64) -> Span {
+        Span(n * 1_000_000)
+    }
+}
+
+/// A window of event time. Its borders stand at `start` and `end`; every event
+/// strictly between them belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Window {
+    /// The opening border.
+    pub start: Timestamp,
+    /// The closing border.
+    pub end: Timestamp,
+}
+
+impl Window {
+    /// Whether the two share any time.
+    #[must_use]
+    pub fn overlaps(self, other: Window) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+}
