@@ -1,0 +1,152 @@
+//! The command line: what every command shares, and which commands there are.
+//!
+//! A command's arguments and its `run` live in the module that does the work
+//! (`replay::Args`, `replay::run`); here is one variant and one arm for each.
+
+pub mod completions;
+
+use crate::failure::{Category, Failure};
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done
+  1  ran, and what it checked does not hold
+  2  the command line is wrong
+  3  a policy refuses what was asked
+  4  a file that was given cannot be understood
+  5  the machine did not let us read, write, listen or connect
+
+Each command's --help has examples.";
+
+/// Learn from personal data without ever holding it.
+#[derive(Debug, Parser)]
+#[command(name = "alpheus", version, propagate_version = true, after_help = AFTER_HELP)]
+#[command(arg_required_else_help = true, subcommand_required = true)]
+pub struct Cli {
+    /// What every command understands.
+    #[command(flatten)]
+    pub globals: Globals,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every command understands.
+#[derive(Clone, Debug, Args)]
+pub struct Globals {
+    /// How to print results on standard output
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        env = "ALPHEUS_FORMAT",
+        help_heading = "Common options"
+    )]
+    pub format: Option<Format>,
+    /// What to log on standard error: off, error, warn, info, debug, or per module as in `warn,alpheus=info`
+    #[arg(
+        long,
+        global = true,
+        env = "ALPHEUS_LOG",
+        default_value = "warn",
+        value_name = "FILTER",
+        help_heading = "Common options"
+    )]
+    pub log: String,
+    /// Configuration file; flags and ALPHEUS_* variables win over it
+    #[arg(
+        long,
+        global = true,
+        env = "ALPHEUS_CONFIG",
+        value_name = "FILE",
+        help_heading = "Common options"
+    )]
+    pub config: Option<PathBuf>,
+    /// Serve /healthz and /metrics at this address while the command runs
+    #[arg(
+        long,
+        global = true,
+        env = "ALPHEUS_LISTEN",
+        value_name = "ADDRESS",
+        help_heading = "Common options"
+    )]
+    pub listen: Option<SocketAddr>,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For eyes
+    #[default]
+    Table,
+    /// For programs
+    Json,
+    /// For spreadsheets
+    Csv,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+}
+
+/// Runs the command that `args` spell (the program's name first) and says on
+/// standard error how it failed, if it did.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Nobody is left to tell if standard error is gone too.
+            let _ = writeln!(std::io::stderr(), "{failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    let Cli { globals: _, command } = cli;
+    match command {
+        Command::Completions(args) => completions::run(args),
+    }
+}
+
+/// Help and version were asked for and are no error; all else is.
+fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        _ => ExitCode::from(Category::Usage.exit_code()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_examples() {
+        for command in Cli::command().get_subcommands() {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(after.contains("Examples:"), "`alpheus {}` shows none", command.get_name());
+        }
+    }
+}
