@@ -7,5 +7,7 @@
 pub mod ids;
 pub mod layout;
 pub mod plan;
+pub mod policy;
 pub mod schema;
+pub mod select;
 pub mod time;

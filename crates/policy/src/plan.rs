@@ -1,6 +1,7 @@
 //! A plan: what exactly a query releases, from whom, and among whom.
 
 use crate::ids::{ControllerId, OwnerId, PlanId, SchemaId, StreamId};
+use crate::select::ReleasePlan;
 use crate::time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,8 @@ pub struct Plan {
     pub from: Timestamp,
     /// What leaves the streams.
     pub release: Release,
+    /// How the released rows become the columns of a result.
+    pub select: ReleasePlan,
     /// Attributes that the release derives from, ascending: these are locked.
     pub attributes: Vec<u16>,
     /// Owners with data that a window needs at least and takes at most.
