@@ -1,1 +1,32 @@
-//! Being written.
+//! The cryptography that all parts of Alpheus share: secret types, key
+//! derivation, a PRF in counter mode, MACs, signatures, key agreement, Merkle
+//! trees.
+//!
+//! The crate knows nothing of streams, policies or transports. It does no I/O,
+//! reads no clock and draws no randomness of its own: whoever needs randomness
+//! passes a generator. It forbids unsafe code and leans on vetted crates
+//! (`aes`, `sha2`, `hkdf`, `hmac`, `ed25519-dalek`, `x25519-dalek`); what is
+//! here are the types that make them hard to misuse.
+//!
+//! | module | gives | built on |
+//! | --- | --- | --- |
+//! | [`secret`] | bytes that are wiped and never printed | `zeroize`, `subtle` |
+//! | [`hash`] | labelled digests, the public link hash | SHA-256 |
+//! | [`kdf`] | independent keys from one secret | HKDF-SHA256 |
+//! | [`prf`] | key vectors and mask pads | AES-128 |
+//! | [`mac`] | 16-byte tags | HMAC-SHA256 |
+//! | [`sign`], [`signed`] | signatures, signed messages | Ed25519 |
+//! | [`agree`] | a key that two parties share | X25519 |
+//! | [`merkle`] | one digest for many leaves, short proofs | SHA-256 |
+//! | [`labels`] | every domain-separation label | |
+
+pub mod agree;
+pub mod hash;
+pub mod kdf;
+pub mod labels;
+pub mod mac;
+pub mod merkle;
+pub mod prf;
+pub mod secret;
+pub mod sign;
+pub mod signed;
