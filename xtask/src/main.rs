@@ -1,2 +1,42 @@
-//! The project's own chores.
-fn main() {}
+//! The project's own chores: `cargo xtask tidy` and `cargo xtask vectors`.
+
+mod tidy;
+mod tree;
+mod vectors;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Usage: cargo xtask <CHORE>
+
+Chores:
+  tidy              check the house rules that the compiler does not know
+  vectors           write the test vectors anew with their Python generators
+  vectors --check   make them anew aside and compare with the tracked ones";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    // xtask/ stands directly under the root.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let done = match words.as_slice() {
+        ["tidy"] => tidy::run(root),
+        ["vectors"] => vectors::run(root, vectors::Mode::Write),
+        ["vectors", "--check"] => vectors::run(root, vectors::Mode::Check),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(summary) => {
+            println!("{summary}");
+            ExitCode::SUCCESS
+        }
+        Err(complaint) => {
+            eprintln!("{complaint}");
+            ExitCode::FAILURE
+        }
+    }
+}

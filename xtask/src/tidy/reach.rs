@@ -1,0 +1,163 @@
+//! Every Rust file is part of some build, and every fuzz target of the tests.
+
+use super::Finding;
+use crate::tree::Tree;
+use std::collections::BTreeSet;
+
+/// No `.rs` file that nothing declares.
+pub(super) fn no_dead_file(tree: &Tree) -> Vec<Finding> {
+    let mut reached = BTreeSet::new();
+    let mut waiting: Vec<String> = roots(tree);
+    while let Some(path) = waiting.pop() {
+        let Some(content) = tree.files.get(&path) else { continue };
+        if reached.insert(path.clone()) {
+            waiting.extend(declared(&path, content));
+        }
+    }
+    let what = "no crate declares this file";
+    let dead = tree.ending(".rs").filter(|(path, _)| !reached.contains(*path));
+    dead.map(|(path, _)| Finding::new(path, 1, what)).collect()
+}
+
+/// Where cargo starts reading: what it finds by name, and what manifests name.
+fn roots(tree: &Tree) -> Vec<String> {
+    let mut roots = Vec::new();
+    for (directory, manifest) in tree.packages() {
+        let by_name = |path: &str| {
+            let inside = path.strip_prefix(directory).and_then(|p| p.strip_prefix('/'));
+            inside.is_some_and(is_root)
+        };
+        roots.extend(tree.ending(".rs").filter(|(p, _)| by_name(p)).map(|(p, _)| p.to_owned()));
+        for kind in ["lib", "bin", "test", "bench", "example"] {
+            let entries = match manifest.get(kind) {
+                Some(toml::Value::Array(list)) => list.as_slice(),
+                Some(one) => std::slice::from_ref(one),
+                None => &[],
+            };
+            let paths = entries.iter().filter_map(|e| e.get("path").and_then(toml::Value::as_str));
+            roots.extend(paths.map(|p| join(directory, p)));
+        }
+    }
+    roots
+}
+
+/// Whether cargo takes this path inside a package for a target by its place.
+fn is_root(inside: &str) -> bool {
+    if matches!(inside, "src/lib.rs" | "src/main.rs" | "build.rs") {
+        return true;
+    }
+    ["src/bin/", "tests/", "benches/", "examples/"].iter().any(|place| {
+        let rest = inside.strip_prefix(place);
+        rest.is_some_and(|r| {
+            !r.contains('/') || (r.ends_with("/main.rs") && r.matches('/').count() == 1)
+        })
+    })
+}
+
+/// The files that a file's `mod name;`, `#[path]` and `include!` may mean.
+fn declared(path: &str, content: &str) -> Vec<String> {
+    let (directory, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = file.trim_end_matches(".rs");
+    let nested = join(directory, stem);
+    // A crate root or `mod.rs` owns its directory, any other file one of its name.
+    let owners = [directory.to_owned(), nested];
+    let mut found = Vec::new();
+    for line in content.lines() {
+        if let Some(quoted) =
+            quoted_after(line, "#[path = \"").or(quoted_after(line, "include!(\""))
+        {
+            found.push(join(directory, quoted));
+        }
+        let Some(name) = module_name(line) else { continue };
+        for owner in &owners {
+            found.push(join(owner, &format!("{name}.rs")));
+            found.push(join(owner, &format!("{name}/mod.rs")));
+        }
+    }
+    found
+}
+
+fn quoted_after<'a>(line: &'a str, opening: &str) -> Option<&'a str> {
+    line.trim_start().strip_prefix(opening)?.split('"').next()
+}
+
+fn module_name(line: &str) -> Option<&str> {
+    let (before, name) = line.trim().strip_suffix(';')?.rsplit_once("mod ")?;
+    let qualifier = before.trim();
+    (qualifier.is_empty() || qualifier.starts_with("pub")).then_some(name)
+}
+
+/// `base/relative`, with `..` resolved.
+pub(super) fn join(base: &str, relative: &str) -> String {
+    let mut parts: Vec<&str> = base.split('/').filter(|p| !p.is_empty()).collect();
+    for part in relative.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
+}
+
+/// A decoder that is fuzzed also runs, on stable, over its seeds and mutations.
+pub(super) fn fuzz_targets_are_tested(tree: &Tree) -> Vec<Finding> {
+    let tests: String = tree
+        .files
+        .iter()
+        .filter(|(p, _)| p.starts_with("fuzz/checks/tests/"))
+        .map(|(_, c)| c.as_str())
+        .collect();
+    let mut findings = Vec::new();
+    for (path, _) in tree.ending(".rs") {
+        let Some(file) = path.strip_prefix("fuzz/fuzz_targets/") else { continue };
+        let name = file.trim_end_matches(".rs");
+        if !tests.contains(&format!("plain!({name}")) {
+            let what = format!("no `plain!({name}…)` in fuzz/checks/tests");
+            findings.push(Finding::new(path, 1, what));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::said;
+    use super::*;
+
+    #[test]
+    fn refuses_a_file_that_nothing_declares() {
+        let tree = Tree::from([
+            (
+                "crates/a/Cargo.toml",
+                "[package]\nname = \"a\"\n[[bench]]\nname = \"x\"\npath = \"speed/x.rs\"\n",
+            ),
+            ("crates/a/src/lib.rs", "pub mod used;\nmod deep;\n// mod dead;\n"),
+            ("crates/a/src/used.rs", "#[cfg(test)]\nmod inner;\n"),
+            ("crates/a/src/used/inner.rs", ""),
+            ("crates/a/src/deep/mod.rs", "pub(crate) mod er;\n"),
+            ("crates/a/src/deep/er.rs", ""),
+            ("crates/a/src/dead.rs", ""),
+            ("crates/a/tests/t.rs", "mod common;\n"),
+            ("crates/a/tests/common/mod.rs", ""),
+            ("crates/a/tests/unused/mod.rs", ""),
+            ("crates/a/speed/x.rs", "#[path = \"../src/deep/shared.rs\"]\nmod shared;\n"),
+            ("crates/a/src/deep/shared.rs", ""),
+        ]);
+        let expected = [
+            "crates/a/src/dead.rs:1: no crate declares this file",
+            "crates/a/tests/unused/mod.rs:1: no crate declares this file",
+        ];
+        assert_eq!(said(&no_dead_file(&tree)), expected);
+    }
+
+    #[test]
+    fn refuses_a_fuzz_target_without_a_plain_test() {
+        let tree = Tree::from([
+            ("fuzz/fuzz_targets/frame.rs", ""),
+            ("fuzz/fuzz_targets/query.rs", ""),
+            ("fuzz/checks/tests/plain.rs", "plain!(frame);\n"),
+        ]);
+        assert_eq!(fuzz_targets_are_tested(&tree).len(), 1);
+    }
+}
