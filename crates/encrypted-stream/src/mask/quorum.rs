@@ -1,0 +1,251 @@
+//! Who must be there: quorums, the honest floor, and populations as a
+//! controller counts them when some of the others may lie.
+
+use crate::mask::params::UnsafeMasks;
+use alpheus_policy::plan::{Fraction, Plan};
+use std::collections::BTreeSet;
+
+/// The numbers of a plan that its quorums follow from.
+#[derive(Clone, Copy, Debug)]
+pub struct Roster<'a> {
+    owners: &'a [u32],
+    tolerated: u32,
+    minimum_population: u32,
+}
+
+impl<'a> Roster<'a> {
+    /// From the number of owners at each controller, the fraction that may
+    /// collude, and the plan's minimum population.
+    #[must_use]
+    pub fn new(owners: &'a [u32], alpha: Fraction, minimum_population: u32) -> Roster<'a> {
+        Roster { owners, tolerated: narrow(alpha.tolerated(owners.len())), minimum_population }
+    }
+
+    /// Of a plan; `owners` is [`Roster::owners_per_controller`] of it.
+    #[must_use]
+    pub fn of(plan: &Plan, owners: &'a [u32]) -> Roster<'a> {
+        Roster::new(owners, plan.alpha, plan.population.min)
+    }
+
+    /// How many different owners each controller of the plan stands for, in
+    /// roster order.
+    #[must_use]
+    pub fn owners_per_controller(plan: &Plan) -> Vec<u32> {
+        let pairs: BTreeSet<_> =
+            plan.streams.iter().map(|stream| (stream.controller, stream.owner)).collect();
+        let mut owners = vec![0_u32; plan.roster.len()];
+        for (controller, _) in pairs {
+            if let Some(count) = owners.get_mut(controller as usize) {
+                *count += 1;
+            }
+        }
+        owners
+    }
+
+    /// N.
+    #[must_use]
+    pub fn controllers(&self) -> u32 {
+        narrow(self.owners.len())
+    }
+
+    /// t: controllers that may collude with the service.
+    #[must_use]
+    pub fn tolerated(&self) -> u32 {
+        self.tolerated
+    }
+
+    /// The least admissible opening of the plan: a majority, with the colluders
+    /// counted against it, that can also make up the minimum population in the
+    /// eyes of at least one honest member. Never more than N.
+    #[must_use]
+    pub fn least_opening(&self) -> u32 {
+        majority(self.controllers(), self.tolerated)
+            .max(self.fewest_for_minimum())
+            .min(self.controllers())
+    }
+
+    /// n: honest controllers in the least admissible opening. Every bound uses
+    /// it, since the service drops honest members first.
+    ///
+    /// # Errors
+    /// [`UnsafeMasks::NoHonestFloor`] if there is none.
+    pub fn honest_floor(&self) -> Result<u32, UnsafeMasks> {
+        let (controllers, tolerated) = (self.controllers(), self.tolerated);
+        match self.least_opening().checked_sub(tolerated) {
+            Some(honest) if honest >= 1 => Ok(honest),
+            _ => Err(UnsafeMasks::NoHonestFloor { controllers, tolerated }),
+        }
+    }
+
+    /// Fewest controllers in whose opening the best placed member, the one with
+    /// most owners, counts the minimum population: its own first, then the
+    /// others' from the largest, less the t largest of those.
+    fn fewest_for_minimum(&self) -> u32 {
+        let mut owners = self.owners.to_vec();
+        owners.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut size, mut counted) = (0, 0_u64);
+        for (rank, at_controller) in (0_u32..).zip(&owners) {
+            if counted >= u64::from(self.minimum_population) {
+                break;
+            }
+            size += 1;
+            if rank == 0 || rank > self.tolerated {
+                counted += u64::from(*at_controller);
+            }
+        }
+        size
+    }
+}
+
+/// `⌊(N+t)/2⌋ + 1`: two sets of this many have an honest controller in common.
+fn majority(controllers: u32, tolerated: u32) -> u32 {
+    narrow((controllers as usize + tolerated as usize) / 2).saturating_add(1)
+}
+
+/// The least |S| for a membership of `members` controllers:
+/// `max(⌊(N+t)/2⌋+1, |M| − max([N ≥ 4], ⌊d|M|⌋))`, where `[N ≥ 4]` is 1 if N is
+/// at least 4, else 0.
+///
+/// The first part keeps two disjoint honest groups from opening one window
+/// each; the second keeps the service from dropping more than may fail.
+#[must_use]
+pub fn least_opening(controllers: u32, tolerated: u32, members: u32, dropout: Fraction) -> u32 {
+    let spared = narrow(dropout.floor_of(members as usize)).max(u32::from(controllers >= 4));
+    majority(controllers, tolerated).max(members.saturating_sub(spared))
+}
+
+/// The population as controller p counts it: its own owners with data, plus the
+/// others' less the `tolerated` largest of them, since a colluding host can
+/// invent owners.
+///
+/// `others` are the counts that the other members state. With two controllers
+/// of which one may collude, only p's own count, unless p's owners `trust` the
+/// other.
+#[must_use]
+pub fn counted_population(
+    own: u32,
+    others: &[u32],
+    tolerated: u32,
+    controllers: u32,
+    trust: bool,
+) -> u64 {
+    let sum = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
+    let pair = controllers == 2 && tolerated > 0;
+    if pair && !trust {
+        return u64::from(own);
+    }
+    if tolerated == 0 || pair {
+        return u64::from(own) + sum(others);
+    }
+    let believed = others.len().saturating_sub(tolerated as usize);
+    if believed == 0 {
+        return u64::from(own);
+    }
+    let mut counts = others.to_vec();
+    let (smallest, edge, _) = counts.select_nth_unstable(believed - 1);
+    u64::from(own) + sum(smallest) + u64::from(*edge)
+}
+
+/// Rosters have fewer than 2^32 controllers: positions in a plan are `u32`.
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_opening_is_a_majority_and_drops_no_more_than_may_fail() {
+        // (N, t, |M|) → least |S| at d = 1/5, by hand.
+        let table = [
+            ((1, 0, 1), 1),
+            ((2, 0, 2), 2),
+            ((3, 1, 3), 3),
+            ((4, 0, 4), 3),
+            ((4, 1, 4), 3),
+            ((30, 10, 30), 24),
+            ((30, 10, 22), 21),
+            ((100, 33, 80), 67),
+        ];
+        for ((n, t, m), least) in table {
+            assert_eq!(
+                least_opening(n, t, m, Fraction::FIFTH),
+                least,
+                "N = {n}, t = {t}, |M| = {m}"
+            );
+        }
+        assert_eq!(least_opening(207, 0, 207, Fraction::ZERO), 206);
+        assert_eq!(least_opening(3, 0, 3, Fraction::ZERO), 3, "below four nobody is spared");
+    }
+
+    #[test]
+    fn a_minimum_population_of_ten_needs_fourteen_controllers_of_one_owner() {
+        // The majority is not what binds here: count only for the population.
+        let owners = [1; 14];
+        let roster = Roster::new(&owners, Fraction::THIRD, 10);
+        assert_eq!(roster.tolerated(), 4);
+        assert_eq!(roster.fewest_for_minimum(), 14);
+        assert_eq!(counted_population(1, &[1; 13], 4, 14, false), 10);
+        assert_eq!(counted_population(1, &[1; 12], 4, 14, false), 9);
+    }
+
+    #[test]
+    fn invented_owners_at_colluders_do_not_count() {
+        assert_eq!(counted_population(1, &[1_000_000, 1, 1, 2], 1, 5, false), 5);
+        assert_eq!(counted_population(3, &[900, 800], 2, 3, false), 3);
+        assert_eq!(counted_population(3, &[900, 800], 7, 9, false), 3);
+        assert_eq!(counted_population(1, &[5, 6], 0, 3, false), 12, "alpha = 0 takes nothing off");
+        assert_eq!(
+            counted_population(u32::MAX, &[u32::MAX; 3], 0, 4, false),
+            4 * u64::from(u32::MAX)
+        );
+    }
+
+    #[test]
+    fn of_two_controllers_each_counts_its_own_unless_it_trusts() {
+        assert_eq!(counted_population(7, &[5], 1, 2, false), 7);
+        assert_eq!(counted_population(7, &[5], 1, 2, true), 12);
+        assert_eq!(counted_population(7, &[5], 0, 2, false), 12);
+    }
+
+    #[test]
+    fn the_least_opening_covers_majority_and_population() {
+        let owners = [1; 207];
+        assert_eq!(Roster::new(&owners, Fraction::ZERO, 200).honest_floor(), Ok(200));
+        assert_eq!(Roster::new(&owners, Fraction::ZERO, 1).honest_floor(), Ok(104));
+        // One host of many owners sees the minimum by itself, others do not.
+        assert_eq!(Roster::new(&[50, 1, 1, 1, 1], Fraction::THIRD, 20).least_opening(), 4);
+        // Never more than there are, even where the minimum is out of reach.
+        assert_eq!(Roster::new(&[1, 1, 1], Fraction::ZERO, 100).least_opening(), 3);
+    }
+
+    proptest! {
+        /// The floor promises: no opening smaller than `least_opening` is one
+        /// that any member would answer.
+        #[test]
+        fn no_member_counts_enough_in_a_smaller_opening(
+            owners in proptest::collection::vec(0_u32..6, 3..12),
+            picks in any::<u16>(),
+            minimum in 1_u32..20,
+        ) {
+            let roster = Roster::new(&owners, Fraction::THIRD, minimum);
+            let opened: Vec<usize> = (0..owners.len()).filter(|p| picks >> p & 1 == 1).collect();
+            prop_assume!((opened.len() as u32) < roster.fewest_for_minimum());
+            for p in &opened {
+                let others: Vec<u32> = opened.iter().filter(|q| *q != p).map(|q| owners[*q]).collect();
+                let n = owners.len() as u32;
+                prop_assert!(counted_population(owners[*p], &others, roster.tolerated(), n, false) < u64::from(minimum));
+            }
+        }
+
+        /// Two admissible openings of one window share an honest controller.
+        #[test]
+        fn two_openings_share_an_honest_controller(n in 1_u32..400, alpha in 0_u32..4, m in 1_u32..400) {
+            let t = narrow(Fraction { numerator: alpha, denominator: 7 }.tolerated(n as usize));
+            let least = least_opening(n, t, m.min(n), Fraction::FIFTH);
+            prop_assert!(2 * least > n + t);
+        }
+    }
+}
