@@ -1,0 +1,105 @@
+# The commands of README.md. `make help` lists them.
+#
+# What is missing on the machine is installed if we are root and have apt;
+# otherwise the line to run is printed and make stops.
+
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+CARGO ?= cargo
+PYTHON ?= python3
+export CARGO_TERM_COLOR ?= auto
+
+# Real recorded data, never part of the repository; see docs/operating.md.
+export ALPHEUS_REAL_DATA ?=
+
+# $(call need,COMMAND:PACKAGE ...): each command is there, or its package comes.
+define need
+	missing=""; \
+	for pair in $(1); do \
+	  command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair#*:}"; \
+	done; \
+	$(install)
+endef
+
+define install
+	if [ -n "$$missing" ]; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing:$$missing"; \
+	    apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	  else \
+	    echo "error: this machine lacks:$$missing" >&2; \
+	    echo "help: sudo apt-get install --no-install-recommends$$missing" >&2; \
+	    exit 1; \
+	  fi; \
+	fi
+endef
+
+.PHONY: help
+help: ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+.PHONY: demo
+demo: compiler ## the guided first minutes: encrypted streams become statistics that policies allow
+	$(CARGO) run --package alpheus -- demo
+
+.PHONY: test
+test: tools lint unit vectors ## everything that must hold before a change lands
+
+.PHONY: lint
+lint: tools ## formatting, compiler lints, house rules
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) xtask tidy
+
+.PHONY: unit
+unit: tools ## unit, property, protocol and whole-system tests
+	@if [ -z "$$ALPHEUS_REAL_DATA" ]; then \
+	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
+	fi
+	$(CARGO) test --workspace --locked
+
+.PHONY: vectors
+vectors: tools .venv/ready ## make the test vectors anew with independent Python and compare
+	$(CARGO) xtask vectors --check
+
+.PHONY: bench
+bench: compiler ## the figures, with their floors, as JSON
+	$(CARGO) run --quiet --release --package alpheus -- bench streams --format json
+
+.PHONY: fuzz
+fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
+	@for target in fuzz/fuzz_targets/*.rs; do \
+	  $(CARGO) +nightly fuzz run "$$(basename "$$target" .rs)" -- -max_total_time=60; \
+	done
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf target .venv
+
+.PHONY: rust
+rust:
+	@command -v $(CARGO) >/dev/null || { \
+	  echo "error: this machine lacks Rust" >&2; \
+	  echo "help: install it from https://rustup.rs (rust-version in Cargo.toml says which)" >&2; \
+	  exit 1; }
+
+# A linker and the C library's headers: `cc` alone does not bring those.
+.PHONY: compiler
+compiler: rust
+	@$(call need,cc:gcc cc:libc6-dev)
+
+.PHONY: tools
+tools: compiler
+	@$(call need,git:git $(PYTHON):python3)
+
+# Generators of vectors may use libraries; the repository pins them.
+.venv/ready: vectors/requirements.txt
+	@missing=""; $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing=" python3-venv"; $(install)
+	rm -rf .venv
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet --disable-pip-version-check --requirement vectors/requirements.txt
+	touch $@
