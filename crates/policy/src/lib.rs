@@ -10,4 +10,5 @@ pub mod plan;
 pub mod policy;
 pub mod schema;
 pub mod select;
+pub mod sketch;
 pub mod time;
