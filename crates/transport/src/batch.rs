@@ -1,0 +1,198 @@
+//! What is committed at once: records, state and positions, all or nothing.
+
+use crate::error::Error;
+use crate::names::{Group, Offset, Partition, Space};
+use crate::record::{self, CHUNK_HEADER, Chunk, NewRecord};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+
+/// A chunk is closed at this many bytes, so that a reader who wants little
+/// need not load much.
+const CHUNK_BYTES: usize = 1 << 20;
+/// The largest record: what every store, Kafka included, can be set to take.
+pub const MAX_RECORD_BYTES: usize = 16 << 20;
+/// The longest key of a state space.
+pub const MAX_STATE_KEY_BYTES: usize = 32 << 10;
+
+/// Changes that become durable, and visible, all together or not at all.
+///
+/// The records of one partition keep the order in which they were appended;
+/// of several puts and deletes of one key the last one counts. A batch that
+/// holds an operator's results, its state and its consumer position makes
+/// read-process-write exactly-once.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    appends: BTreeMap<Partition, Chunks>,
+    states: Vec<(Space, Bytes, Option<Bytes>)>,
+    positions: Vec<(Group, Partition, Offset)>,
+    bytes: usize,
+}
+
+/// The framed records for one partition.
+#[derive(Clone, Debug, Default)]
+struct Chunks {
+    full: Vec<Chunk>,
+    open: Vec<u8>,
+    count: u32,
+}
+
+impl Batch {
+    /// A batch that changes nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a record to a partition. It is copied once, into the batch.
+    ///
+    /// # Errors
+    /// [`Error::RecordTooLarge`] beyond [`MAX_RECORD_BYTES`]; the batch stays
+    /// as it was.
+    pub fn append(&mut self, to: &Partition, record: &NewRecord<'_>) -> Result<(), Error> {
+        let too_large = || Error::RecordTooLarge { partition: to.clone(), limit: MAX_RECORD_BYTES };
+        let length = record::encoded_len(record).ok_or_else(too_large)?;
+        if length > MAX_RECORD_BYTES {
+            return Err(too_large());
+        }
+        if !self.appends.contains_key(to) {
+            self.appends.insert(to.clone(), Chunks::default());
+        }
+        let added = self.appends.get_mut(to).and_then(|chunks| chunks.push(record, length));
+        self.bytes += added.ok_or_else(too_large)?;
+        Ok(())
+    }
+
+    /// Sets a key of a state space.
+    ///
+    /// # Errors
+    /// [`Error::StateKeyTooLong`] beyond [`MAX_STATE_KEY_BYTES`].
+    pub fn put(
+        &mut self,
+        space: &Space,
+        key: impl Into<Bytes>,
+        value: impl Into<Bytes>,
+    ) -> Result<(), Error> {
+        self.state(space, key.into(), Some(value.into()))
+    }
+
+    /// Removes a key of a state space; it need not be there.
+    ///
+    /// # Errors
+    /// [`Error::StateKeyTooLong`] beyond [`MAX_STATE_KEY_BYTES`].
+    pub fn delete(&mut self, space: &Space, key: impl Into<Bytes>) -> Result<(), Error> {
+        self.state(space, key.into(), None)
+    }
+
+    fn state(&mut self, space: &Space, key: Bytes, value: Option<Bytes>) -> Result<(), Error> {
+        if key.len() > MAX_STATE_KEY_BYTES {
+            return Err(Error::StateKeyTooLong {
+                space: space.clone(),
+                limit: MAX_STATE_KEY_BYTES,
+            });
+        }
+        self.bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
+        self.states.push((space.clone(), key, value));
+        Ok(())
+    }
+
+    /// Moves a group's position in a partition: `next` is the offset it reads next.
+    pub fn set_position(&mut self, group: &Group, partition: &Partition, next: Offset) {
+        self.positions.push((group.clone(), partition.clone(), next));
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.appends.is_empty() && self.states.is_empty() && self.positions.is_empty()
+    }
+
+    /// About how many bytes it adds to a store: what back-pressure counts.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Closes all chunks and hands the batch to a store.
+    pub(crate) fn into_parts(self) -> Parts {
+        let close = |(partition, chunks): (Partition, Chunks)| (partition, chunks.close());
+        Parts {
+            appends: self.appends.into_iter().map(close).collect(),
+            states: self.states,
+            positions: self.positions,
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// A batch as a store sees it.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) appends: Vec<(Partition, Vec<Chunk>)>,
+    pub(crate) states: Vec<(Space, Bytes, Option<Bytes>)>,
+    pub(crate) positions: Vec<(Group, Partition, Offset)>,
+    pub(crate) bytes: usize,
+}
+
+impl Chunks {
+    /// Frames a record of `length` bytes; how many bytes that took.
+    fn push(&mut self, record: &NewRecord<'_>, length: usize) -> Option<usize> {
+        if self.count > 0 && self.open.len() + length > CHUNK_BYTES {
+            self.close_open();
+        }
+        let mut added = length;
+        if self.count == 0 {
+            self.open = Chunk::start(0);
+            added += CHUNK_HEADER;
+        }
+        record::encode(record, &mut self.open)?;
+        self.count += 1;
+        Some(added)
+    }
+
+    fn close_open(&mut self) {
+        let bytes = std::mem::take(&mut self.open);
+        self.full.push(Chunk::finish(bytes, self.count));
+        self.count = 0;
+    }
+
+    fn close(mut self) -> Vec<Chunk> {
+        if self.count > 0 {
+            self.close_open();
+        }
+        self.full
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Topic;
+
+    #[test]
+    fn many_records_make_few_chunks_of_bounded_size() {
+        let partition = Topic::new("t").unwrap().partition(0);
+        let mut batch = Batch::new();
+        let value = vec![1; 5_500];
+        for _ in 0..1_000 {
+            batch.append(&partition, &NewRecord { value: &value, ..Default::default() }).unwrap();
+        }
+        let told = batch.bytes();
+        let (_, chunks) = batch.into_parts().appends.remove(0);
+        assert_eq!(chunks.iter().map(Chunk::count).sum::<u64>(), 1_000);
+        assert_eq!(chunks.iter().map(Chunk::len).sum::<usize>(), told);
+        assert!(chunks.iter().all(|c| c.len() <= CHUNK_BYTES) && chunks.len() == 6);
+    }
+
+    #[test]
+    fn what_is_too_large_is_refused_and_leaves_the_batch_as_it_was() {
+        let partition = Topic::new("t").unwrap().partition(0);
+        let mut batch = Batch::new();
+        let value = vec![0; MAX_RECORD_BYTES];
+        let refused = batch.append(&partition, &NewRecord { value: &value, ..Default::default() });
+        assert!(matches!(refused, Err(Error::RecordTooLarge { .. })));
+        let space = Space::new("s").unwrap();
+        let refused = batch.put(&space, vec![0; MAX_STATE_KEY_BYTES + 1], Bytes::new());
+        assert!(matches!(refused, Err(Error::StateKeyTooLong { .. })));
+        assert!(batch.is_empty() && batch.bytes() == 0);
+    }
+}

@@ -1,0 +1,132 @@
+//! Names of topics, state spaces and consumer groups, and places in a topic.
+
+use crate::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// The most characters a name may have, as in Kafka.
+const MAX_NAME: usize = 249;
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        ///
+        /// One to 249 characters of `[a-zA-Z0-9._-]`, so that every store can
+        /// use it as it is. Cheap to clone.
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Checks and keeps a name.
+            ///
+            /// # Errors
+            /// [`Error::InvalidName`] if it is empty, too long or has other characters.
+            pub fn new(name: &str) -> Result<Self, Error> {
+                if is_valid(name) {
+                    Ok(Self(name.into()))
+                } else {
+                    Err(Error::InvalidName { kind: stringify!($name) })
+                }
+            }
+
+            /// The name as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// Partition-free handle on the bytes that a store uses as key.
+            pub(crate) fn as_bytes(&self) -> &[u8] {
+                self.0.as_bytes()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({})", stringify!($name), self.0)
+            }
+        }
+    };
+}
+
+name!(
+    /// A topic: partitions of records, each in the order they were appended.
+    Topic
+);
+name!(
+    /// A state space: an ordered map from key to value.
+    Space
+);
+name!(
+    /// A consumer group: whoever shares one position per partition.
+    Group
+);
+
+fn is_valid(name: &str) -> bool {
+    let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(good)
+}
+
+/// One partition of a topic: records in it have offsets and an order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Partition {
+    /// The topic.
+    pub topic: Topic,
+    /// Which of its partitions, from 0.
+    pub index: u32,
+}
+
+impl Topic {
+    /// A partition of this topic; that it exists is checked when it is used.
+    #[must_use]
+    pub fn partition(&self, index: u32) -> Partition {
+        Partition { topic: self.clone(), index }
+    }
+}
+
+/// `topic/index`.
+impl fmt::Display for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.topic, self.index)
+    }
+}
+
+/// Where a record stands in its partition; the next record's is larger. A
+/// store may skip offsets, as Kafka does at the end of a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Offset(pub u64);
+
+impl fmt::Display for Offset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a partition holds now: offsets from `start` (inclusive) to `end`
+/// (exclusive). Records before `start` were dropped by retention.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// The smallest offset that can be read.
+    pub start: Offset,
+    /// The offset that the next durable record gets.
+    pub end: Offset,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_a_store_could_not_keep_are_refused() {
+        for bad in ["", "a/b", "a b", "ä", "x\0", &"x".repeat(250)] {
+            assert!(matches!(Topic::new(bad), Err(Error::InvalidName { kind: "Topic" })), "{bad}");
+        }
+        assert_eq!(Space::new("ledger.v1_a-b").unwrap().as_str(), "ledger.v1_a-b");
+    }
+}

@@ -1,0 +1,263 @@
+//! Records as they go in and come out, and how a batch of them is framed.
+//!
+//! A producer's records for one partition are framed together, as Kafka's
+//! record batches are, so that a store handles one value rather than a
+//! thousand. All integers are little-endian:
+//!
+//! ```text
+//! chunk  = version:u8  count:u32  record*
+//! record = length:u32  timestamp:u64  key:u32  headers:u32  key  headers  value
+//! header = name:u16  value:u32  name  value
+//! ```
+//! `length` counts what follows it; the value takes what is left.
+
+use crate::names::Offset;
+use bytes::Bytes;
+
+/// First byte of a chunk.
+const VERSION: u8 = 1;
+/// Version and count.
+pub(crate) const CHUNK_HEADER: usize = 5;
+/// Everything of a record before its key.
+pub(crate) const RECORD_HEADER: usize = 20;
+
+/// A record to append; nothing is copied before it is framed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NewRecord<'a> {
+    /// Who it is about. Records of one key keep their order if they go to one
+    /// partition (see [`crate::partition_for_key`]). May be empty.
+    pub key: &'a [u8],
+    /// What it says. May be empty.
+    pub value: &'a [u8],
+    /// Microseconds since 1970, by the producer's clock.
+    pub timestamp: u64,
+    /// Names and values beside the value, for what every reader may see.
+    pub headers: &'a [(&'a str, &'a [u8])],
+}
+
+/// A record that was read. Its parts share the memory of the chunk it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Where it stands in its partition.
+    pub offset: Offset,
+    /// See [`NewRecord::key`].
+    pub key: Bytes,
+    /// See [`NewRecord::value`].
+    pub value: Bytes,
+    /// See [`NewRecord::timestamp`].
+    pub timestamp: u64,
+    headers: Bytes,
+}
+
+impl Record {
+    /// Names and values of the headers, in the order they were given.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let mut rest = &self.headers[..];
+        std::iter::from_fn(move || take_header(&mut rest))
+    }
+
+    /// The first header of that name.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers().find(|(n, _)| *n == name).map(|(_, value)| value)
+    }
+}
+
+/// Appends the framed form of `record`; `None` if a length does not fit.
+pub(crate) fn encode(record: &NewRecord<'_>, out: &mut Vec<u8>) -> Option<()> {
+    let headers = headers_len(record.headers)?;
+    let length = encoded_len(record)?.checked_sub(4)?;
+    out.reserve(length + 4);
+    out.extend_from_slice(&u32::try_from(length).ok()?.to_le_bytes());
+    out.extend_from_slice(&record.timestamp.to_le_bytes());
+    out.extend_from_slice(&u32::try_from(record.key.len()).ok()?.to_le_bytes());
+    out.extend_from_slice(&u32::try_from(headers).ok()?.to_le_bytes());
+    out.extend_from_slice(record.key);
+    for (name, value) in record.headers {
+        out.extend_from_slice(&u16::try_from(name.len()).ok()?.to_le_bytes());
+        out.extend_from_slice(&u32::try_from(value.len()).ok()?.to_le_bytes());
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(value);
+    }
+    out.extend_from_slice(record.value);
+    Some(())
+}
+
+/// Bytes that [`encode`] adds; `None` if a length does not fit.
+pub(crate) fn encoded_len(record: &NewRecord<'_>) -> Option<usize> {
+    let sum = [record.key.len(), headers_len(record.headers)?, record.value.len()]
+        .into_iter()
+        .try_fold(RECORD_HEADER, usize::checked_add)?;
+    u32::try_from(sum).ok().map(|_| sum)
+}
+
+fn headers_len(headers: &[(&str, &[u8])]) -> Option<usize> {
+    headers.iter().try_fold(0usize, |sum, (name, value)| {
+        u16::try_from(name.len()).ok()?;
+        sum.checked_add(6)?.checked_add(name.len())?.checked_add(value.len())
+    })
+}
+
+/// Several records of one partition, framed, of consecutive offsets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    bytes: Bytes,
+    count: u32,
+}
+
+impl Chunk {
+    /// Starts the framed form of a chunk.
+    pub(crate) fn start(capacity: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(capacity.max(CHUNK_HEADER));
+        out.push(VERSION);
+        out.extend_from_slice(&[0; 4]);
+        out
+    }
+
+    /// Finishes what [`Chunk::start`] began.
+    pub(crate) fn finish(mut bytes: Vec<u8>, count: u32) -> Self {
+        if let Some(place) = bytes.get_mut(1..CHUNK_HEADER) {
+            place.copy_from_slice(&count.to_le_bytes());
+        }
+        Self { bytes: bytes.into(), count }
+    }
+
+    /// Checks every length in a chunk that comes from a disk; `None` if one is wrong.
+    pub(crate) fn parse(bytes: Bytes) -> Option<Self> {
+        let mut rest = &bytes[..];
+        let &[version] = take(&mut rest)?;
+        let count = u32::from_le_bytes(*take(&mut rest)?);
+        for _ in 0..count {
+            let length = u32::from_le_bytes(*take(&mut rest)?) as usize;
+            let (body, after) = rest.split_at_checked(length)?;
+            Parts::split(body)?;
+            rest = after;
+        }
+        (version == VERSION && rest.is_empty()).then_some(Self { bytes, count })
+    }
+
+    /// How many records.
+    pub(crate) fn count(&self) -> u64 {
+        u64::from(self.count)
+    }
+
+    /// Bytes of the framed form.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The framed form.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The records, if the first has offset `base`.
+    pub(crate) fn records(&self, base: Offset) -> impl Iterator<Item = Record> + use<'_> {
+        let mut at = CHUNK_HEADER;
+        (base.0..).map_while(move |offset| {
+            let (record, next) = self.record_at(at, Offset(offset))?;
+            at = next;
+            Some(record)
+        })
+    }
+
+    /// The record whose length field is at byte `at`, and where the next one's is.
+    pub(crate) fn record_at(&self, at: usize, offset: Offset) -> Option<(Record, usize)> {
+        let mut rest = self.bytes.get(at..)?;
+        let length = u32::from_le_bytes(*take(&mut rest)?) as usize;
+        let parts = Parts::split(rest.get(..length)?)?;
+        let share = |part: &[u8]| self.bytes.slice_ref(part);
+        let record = Record {
+            offset,
+            key: share(parts.key),
+            value: share(parts.value),
+            timestamp: parts.timestamp,
+            headers: share(parts.headers),
+        };
+        Some((record, at + 4 + length))
+    }
+}
+
+/// A record's body, cut at its lengths.
+struct Parts<'a> {
+    timestamp: u64,
+    key: &'a [u8],
+    headers: &'a [u8],
+    value: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    fn split(mut body: &'a [u8]) -> Option<Self> {
+        let timestamp = u64::from_le_bytes(*take(&mut body)?);
+        let key = u32::from_le_bytes(*take(&mut body)?) as usize;
+        let headers = u32::from_le_bytes(*take(&mut body)?) as usize;
+        let (key, body) = body.split_at_checked(key)?;
+        let (headers, value) = body.split_at_checked(headers)?;
+        let mut left = headers;
+        while !left.is_empty() {
+            take_header(&mut left)?;
+        }
+        Some(Self { timestamp, key, headers, value })
+    }
+}
+
+fn take_header<'a>(rest: &mut &'a [u8]) -> Option<(&'a str, &'a [u8])> {
+    let name = usize::from(u16::from_le_bytes(*take(rest)?));
+    let value = u32::from_le_bytes(*take(rest)?) as usize;
+    let (name, after) = rest.split_at_checked(name)?;
+    let (value, after) = after.split_at_checked(value)?;
+    *rest = after;
+    Some((std::str::from_utf8(name).ok()?, value))
+}
+
+fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N]> {
+    let (head, tail) = rest.split_first_chunk::<N>()?;
+    *rest = tail;
+    Some(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk() -> Chunk {
+        let mut bytes = Chunk::start(0);
+        let headers: &[(&str, &[u8])] = &[("kind", b"data"), ("", b"")];
+        let full = NewRecord { key: b"k", value: b"value", timestamp: 7, headers };
+        for record in [full, NewRecord::default(), full] {
+            let before = bytes.len();
+            encode(&record, &mut bytes).unwrap();
+            assert_eq!(bytes.len() - before, encoded_len(&record).unwrap());
+        }
+        Chunk::finish(bytes, 3)
+    }
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        let chunk = chunk();
+        let read: Vec<_> = chunk.records(Offset(40)).collect();
+        assert_eq!(read.iter().map(|r| r.offset.0).collect::<Vec<_>>(), [40, 41, 42]);
+        assert_eq!(
+            (&read[0].key[..], &read[0].value[..], read[0].timestamp),
+            (&b"k"[..], &b"value"[..], 7)
+        );
+        assert_eq!(read[2].headers().collect::<Vec<_>>(), [("kind", &b"data"[..]), ("", b"")]);
+        assert_eq!(read[1].header("kind"), None);
+        assert!(read[1].value.is_empty() && read[1].key.is_empty());
+    }
+
+    #[test]
+    fn a_chunk_cut_anywhere_or_with_a_wrong_length_is_refused() {
+        let good = chunk();
+        assert_eq!(Chunk::parse(good.bytes.clone()), Some(good.clone()));
+        for cut in 0..good.len() {
+            assert_eq!(Chunk::parse(good.bytes.slice(..cut)), None, "cut at {cut}");
+        }
+        for at in [0, 1, 4, 5, 9, 17, 21] {
+            let mut bad = good.bytes.to_vec();
+            bad[at] ^= 0x40;
+            let is_timestamp = (9..17).contains(&at);
+            assert_eq!(Chunk::parse(bad.into()).is_some(), is_timestamp, "byte {at}");
+        }
+    }
+}
