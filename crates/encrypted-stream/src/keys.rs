@@ -1,0 +1,293 @@
+//! Keys of one stream: a master secret, its daily subkeys, its key vectors
+//! `K(t)` and the MACs of its borders (Zeph §3.3).
+//!
+//! Producer and controller derive the same keys; nobody else holds any.
+
+use alpheus_crypto::kdf::derive;
+use alpheus_crypto::labels;
+use alpheus_crypto::mac::{BadTag, MacKey, Tag};
+use alpheus_crypto::prf::Prf;
+use alpheus_crypto::secret::Secret;
+use alpheus_policy::ids::{SchemaId, StreamId};
+use alpheus_policy::plan::Release;
+use alpheus_policy::time::Timestamp;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+/// Words of an event at most: a block's number within its event has 12 bits.
+pub const MAX_WORDS: usize = 2 << 12;
+
+/// Microseconds of a day, the period that one subkey serves.
+const DAY: u64 = 86_400_000_000;
+
+/// What a producer shares with its owner's controller and nobody else. Erasing
+/// every copy erases the stream's data everywhere.
+pub struct MasterSecret(Secret<32>);
+
+impl MasterSecret {
+    /// Takes a secret over.
+    #[must_use]
+    pub fn new(secret: Secret<32>) -> Self {
+        Self(secret)
+    }
+
+    /// Draws a fresh one.
+    #[must_use]
+    pub fn random(rng: &mut impl CryptoRng) -> Self {
+        Self(Secret::random(rng))
+    }
+
+    /// The secret itself, to hand it to the owner's controller, sealed.
+    #[must_use]
+    pub fn secret(&self) -> &Secret<32> {
+        &self.0
+    }
+}
+
+/// A time or size for which there is no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The time does not fit the cipher's 52 bits.
+    #[error("the time {} µs is not below 2^52; check the clock and its unit", .0.0)]
+    TimeBeyondLimit(Timestamp),
+    /// The vector does not fit the cipher's 12-bit block number.
+    #[error("{0} words are more than the {MAX_WORDS} that an event can have")]
+    TooManyWords(usize),
+    /// The key of another day was asked for.
+    #[error("the time {} µs is not in the day of this key", .0.0)]
+    OtherDay(Timestamp),
+}
+
+/// What a border's MAC says that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BorderKind {
+    /// The first of a session; it has no ciphertext.
+    Opening,
+    /// One within a session.
+    Interior,
+    /// The last of a session that ends in order.
+    Closing,
+}
+
+/// The content of a border that its MAC covers, beside the stream and schema
+/// that the key is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BorderClaim {
+    /// Which of a session's borders it is.
+    pub kind: BorderKind,
+    /// The session.
+    pub session: u64,
+    /// When it stands: a multiple of the tick.
+    pub t: Timestamp,
+    /// Data events since the last border.
+    pub count: u64,
+}
+
+impl BorderClaim {
+    fn parts(&self) -> [[u8; 8]; 4] {
+        let kind: u64 = match self.kind {
+            BorderKind::Opening => 0,
+            BorderKind::Interior => 1,
+            BorderKind::Closing => 2,
+        };
+        [kind, self.session, self.t.0, self.count].map(u64::to_be_bytes)
+    }
+}
+
+/// The keys of one stream under one schema.
+///
+/// A service that redefines the schema gets noise: the subkeys are bound to the
+/// schema's hash.
+pub struct StreamKeys {
+    master: Secret<32>,
+    stream: StreamId,
+    schema: SchemaId,
+    border: MacKey,
+    /// The subkey used last. Nearly every call is for the same day.
+    cached: DayKey,
+}
+
+impl StreamKeys {
+    /// Derives the keys.
+    #[must_use]
+    pub fn new(master: &MasterSecret, stream: StreamId, schema: SchemaId) -> Self {
+        let parts: [&[u8]; 2] = [&stream.0, &schema.0];
+        let border = derive(master.0.expose(), labels::STREAM_BORDER, &parts);
+        let master = master.0.duplicate();
+        let cached = DayKey::derive(&master, stream, schema, 0);
+        Self { master, stream, schema, border: MacKey::new(&border), cached }
+    }
+
+    /// Whose keys these are.
+    #[must_use]
+    pub fn stream(&self) -> StreamId {
+        self.stream
+    }
+
+    /// The schema that they are bound to.
+    #[must_use]
+    pub fn schema(&self) -> SchemaId {
+        self.schema
+    }
+
+    /// The key of one day since the Unix epoch, which opens that day and no
+    /// other. Whoever is handed the days of a range, and `K` at the border that
+    /// ends it, reads that range and no more.
+    #[must_use]
+    pub fn day_key(&self, day: u64) -> DayKey {
+        DayKey::derive(&self.master, self.stream, self.schema, day)
+    }
+
+    /// Writes `K(t)`, the pad of time `t` in `session`.
+    ///
+    /// # Errors
+    /// [`KeyError`] if `t` or the length is beyond what the cipher can tell apart.
+    #[inline]
+    pub fn key_vector(
+        &mut self,
+        session: u64,
+        t: Timestamp,
+        out: &mut [u64],
+    ) -> Result<(), KeyError> {
+        self.day_of(t).key_vector(session, t, out)
+    }
+
+    /// Word `position` of `K(t)` alone.
+    ///
+    /// # Errors
+    /// As [`StreamKeys::key_vector`].
+    pub fn key_word(&mut self, session: u64, t: Timestamp, position: u16) -> Result<u64, KeyError> {
+        self.day_of(t).key_word(session, t, position)
+    }
+
+    /// The token `τ = R·(K(from) − K(to))`, which added to the released sum of
+    /// the ciphertexts over `(from, to]` gives that of the plaintexts.
+    ///
+    /// # Privacy
+    /// Whoever gets it, with the ciphertexts, learns exactly `R·Σm` of that span.
+    ///
+    /// # Errors
+    /// As [`StreamKeys::key_vector`].
+    pub fn key_sum(
+        &mut self,
+        release: &Release,
+        session: u64,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> Result<Vec<u64>, KeyError> {
+        let last = release.rows.iter().flatten().max();
+        let words = last.map_or(0, |last| usize::from(*last) + 1);
+        let mut from_vector = Zeroizing::new(vec![0; words]);
+        let mut to_vector = Zeroizing::new(vec![0; words]);
+        self.key_vector(session, from, &mut from_vector)?;
+        self.key_vector(session, to, &mut to_vector)?;
+        for (from, to) in from_vector.iter_mut().zip(to_vector.iter()) {
+            *from = from.wrapping_sub(*to);
+        }
+        let mut token = vec![0; release.outputs()];
+        release.add(&from_vector, &mut token);
+        Ok(token)
+    }
+
+    /// Whether the ciphertexts' sum of the check word over `(from, to]` opens
+    /// to zero, as it does unless events are missing, doubled or under other keys.
+    ///
+    /// # Errors
+    /// As [`StreamKeys::key_vector`].
+    pub fn check_word_opens(
+        &mut self,
+        session: u64,
+        span: (Timestamp, Timestamp),
+        position: u16,
+        sum: u64,
+    ) -> Result<bool, KeyError> {
+        let from = self.key_word(session, span.0, position)?;
+        let to = self.key_word(session, span.1, position)?;
+        Ok(sum.wrapping_add(from).wrapping_sub(to) == 0)
+    }
+
+    /// The MAC of a border.
+    #[must_use]
+    pub fn border_tag(&self, claim: &BorderClaim) -> Tag {
+        let parts = claim.parts();
+        self.border.tag(labels::BORDER, &[&parts[0], &parts[1], &parts[2], &parts[3]])
+    }
+
+    /// Checks the MAC of a border.
+    ///
+    /// # Errors
+    /// [`BadTag`] if any of stream, schema, kind, session, time or count is another.
+    pub fn verify_border(&self, claim: &BorderClaim, tag: &Tag) -> Result<(), BadTag> {
+        let parts = claim.parts();
+        self.border.verify(labels::BORDER, &[&parts[0], &parts[1], &parts[2], &parts[3]], tag)
+    }
+
+    /// The subkey of the day that holds `t`.
+    #[inline]
+    fn day_of(&mut self, t: Timestamp) -> &DayKey {
+        if self.cached.day != t.0 / DAY {
+            self.cached = self.day_key(t.0 / DAY);
+        }
+        &self.cached
+    }
+}
+
+/// The key of one stream for one day.
+pub struct DayKey {
+    day: u64,
+    prf: Prf,
+}
+
+impl DayKey {
+    fn derive(master: &Secret<32>, stream: StreamId, schema: SchemaId, day: u64) -> Self {
+        let parts: [&[u8]; 3] = [&stream.0, &schema.0, &day.to_be_bytes()];
+        let key = derive(master.expose(), labels::STREAM_DAY, &parts);
+        Self { day, prf: Prf::new(&key) }
+    }
+
+    /// The day, counted from the Unix epoch.
+    #[must_use]
+    pub fn day(&self) -> u64 {
+        self.day
+    }
+
+    /// Writes `K(t)` for a time in this day.
+    ///
+    /// # Errors
+    /// [`KeyError`] if `t` is in another day, or `t` or the length is beyond
+    /// what the cipher can tell apart.
+    #[inline]
+    pub fn key_vector(&self, session: u64, t: Timestamp, out: &mut [u64]) -> Result<(), KeyError> {
+        if out.len() > MAX_WORDS {
+            return Err(KeyError::TooManyWords(out.len()));
+        }
+        self.prf.keystream(self.first_block(session, t)?, out);
+        Ok(())
+    }
+
+    /// Word `position` of `K(t)` alone.
+    ///
+    /// # Errors
+    /// As [`DayKey::key_vector`].
+    pub fn key_word(&self, session: u64, t: Timestamp, position: u16) -> Result<u64, KeyError> {
+        if usize::from(position) >= MAX_WORDS {
+            return Err(KeyError::TooManyWords(usize::from(position) + 1));
+        }
+        let block = self.first_block(session, t)? + u128::from(position / 2);
+        let mut pair = [0; 2];
+        self.prf.keystream(block, &mut pair);
+        Ok(pair[usize::from(position % 2)])
+    }
+
+    /// `session:64 ‖ t:52 ‖ 0:12`.
+    #[inline]
+    fn first_block(&self, session: u64, t: Timestamp) -> Result<u128, KeyError> {
+        if t >= Timestamp::LIMIT {
+            return Err(KeyError::TimeBeyondLimit(t));
+        }
+        if t.0 / DAY != self.day {
+            return Err(KeyError::OtherDay(t));
+        }
+        Ok(u128::from(session) << 64 | u128::from(t.0) << 12)
+    }
+}
