@@ -119,7 +119,6 @@ impl Batch {
             appends: self.appends.into_iter().map(close).collect(),
             states: self.states,
             positions: self.positions,
-            bytes: self.bytes,
         }
     }
 }
@@ -130,7 +129,6 @@ pub(crate) struct Parts {
     pub(crate) appends: Vec<(Partition, Vec<Chunk>)>,
     pub(crate) states: Vec<(Space, Bytes, Option<Bytes>)>,
     pub(crate) positions: Vec<(Group, Partition, Offset)>,
-    pub(crate) bytes: usize,
 }
 
 impl Chunks {

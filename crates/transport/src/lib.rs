@@ -6,16 +6,21 @@
 //! promises it makes are written there, and one test suite holds every
 //! implementation to them:
 //!
-//! - local: one directory on this machine's disk, in this process;
-//! - `simulated`: memory that loses and tears what was not synced, from a seed.
+//! - [`local`]: one directory on this machine's disk, in this process;
+//! - [`simulated`]: memory that loses and tears what was not synced, from a seed.
 
 mod batch;
+mod catalog;
+mod engine;
 mod error;
+pub mod local;
 mod names;
 mod partitioner;
 mod receipt;
 mod record;
+pub mod simulated;
 mod store;
+mod tables;
 
 pub use batch::{Batch, MAX_RECORD_BYTES, MAX_STATE_KEY_BYTES};
 pub use bytes::Bytes;
@@ -24,4 +29,5 @@ pub use names::{Bounds, Group, Offset, Partition, Space, Topic};
 pub use partitioner::partition_for_key;
 pub use receipt::{Appended, Durable, Pending, Sequence, Synced};
 pub use record::{NewRecord, Record};
+pub use std::ops::Bound;
 pub use store::{Fetched, Limits, Stats, Store};

@@ -151,16 +151,6 @@ impl Chunk {
         &self.bytes
     }
 
-    /// The records, if the first has offset `base`.
-    pub(crate) fn records(&self, base: Offset) -> impl Iterator<Item = Record> + use<'_> {
-        let mut at = CHUNK_HEADER;
-        (base.0..).map_while(move |offset| {
-            let (record, next) = self.record_at(at, Offset(offset))?;
-            at = next;
-            Some(record)
-        })
-    }
-
     /// The record whose length field is at byte `at`, and where the next one's is.
     pub(crate) fn record_at(&self, at: usize, offset: Offset) -> Option<(Record, usize)> {
         let mut rest = self.bytes.get(at..)?;
@@ -235,7 +225,13 @@ mod tests {
     #[test]
     fn what_goes_in_comes_out() {
         let chunk = chunk();
-        let read: Vec<_> = chunk.records(Offset(40)).collect();
+        let mut at = CHUNK_HEADER;
+        let next = |offset| {
+            let (record, after) = chunk.record_at(at, Offset(offset))?;
+            at = after;
+            Some(record)
+        };
+        let read: Vec<_> = (40..).map_while(next).collect();
         assert_eq!(read.iter().map(|r| r.offset.0).collect::<Vec<_>>(), [40, 41, 42]);
         assert_eq!(
             (&read[0].key[..], &read[0].value[..], read[0].timestamp),

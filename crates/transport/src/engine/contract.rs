@@ -1,0 +1,172 @@
+//! The contract, on top of group commit and the tables.
+
+use super::read::check_range;
+use super::{Change, Engine};
+use crate::batch::Batch;
+use crate::catalog::{Catalog, parse_offset};
+use crate::error::Error;
+use crate::names::{Bounds, Group, Offset, Partition, Space, Topic};
+use crate::receipt::{Durable, Pending, Sequence, Synced};
+use crate::store::{Fetched, Limits, Stats, Store};
+use crate::tables::{self, STATE_PREFIX, Table, Tables};
+use bytes::Bytes;
+use std::ops::Bound;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+impl<T: Tables> Engine<T> {
+    /// Changes the catalog durably; what is there already may not be durable yet.
+    fn define(
+        &self,
+        prepare: impl FnOnce(&mut Catalog) -> Result<Option<Change>, Error>,
+    ) -> Result<(), Error> {
+        match self.stage(0, prepare)? {
+            Some(pending) => self.settle(pending).map(drop),
+            None => self.flush().map(drop),
+        }
+    }
+
+    fn damaged(&self, what: &'static str) -> Error {
+        Error::Corrupt { path: self.path.clone(), what, source: None }
+    }
+}
+
+impl<T: Tables> Store for Engine<T> {
+    fn ensure_topic(&self, topic: &Topic, partitions: u32) -> Result<(), Error> {
+        self.define(|catalog| {
+            let op = catalog.add_topic(topic, partitions)?;
+            Ok(op.map(|op| Change { ops: vec![op], ..Change::default() }))
+        })
+    }
+
+    fn partitions(&self, topic: &Topic) -> Result<Option<u32>, Error> {
+        Ok(self.usable()?.catalog.partitions(topic))
+    }
+
+    fn ensure_space(&self, space: &Space) -> Result<(), Error> {
+        self.define(|catalog| {
+            let op = catalog.add_space(space);
+            Ok(op.map(|op| Change { ops: vec![op], ..Change::default() }))
+        })
+    }
+
+    fn commit_buffered(&self, batch: Batch) -> Result<Pending, Error> {
+        let bytes = batch.bytes();
+        let staged = self.stage(bytes, |catalog| Change::of_batch(batch, catalog).map(Some))?;
+        staged.ok_or_else(|| self.damaged("a batch without a change"))
+    }
+
+    fn sync(&self) -> Result<Synced, Error> {
+        self.flush().map(Synced)
+    }
+
+    fn settle(&self, pending: Pending) -> Result<Durable, Error> {
+        let Pending { sequence, appended } = pending;
+        let state = self.lock();
+        drop(self.reach(state, sequence)?);
+        Ok(Durable { sequence, appended })
+    }
+
+    fn read(&self, partition: &Partition, from: Offset, limits: Limits) -> Result<Fetched, Error> {
+        self.fetch(partition, from, limits)
+    }
+
+    fn bounds(&self, partition: &Partition) -> Result<Bounds, Error> {
+        self.usable()?.catalog.partition(partition).map(|(_, bounds)| bounds)
+    }
+
+    fn truncate_before(&self, partition: &Partition, before: Offset) -> Result<(), Error> {
+        let prepare = |catalog: &mut Catalog| {
+            let (at, bounds) = catalog.partition(partition)?;
+            check_range(partition, before.max(bounds.start), bounds)?;
+            let is_new = catalog.cut(partition, before);
+            let truncated = Some((partition.clone(), at, before));
+            Ok(is_new.then(|| Change { truncated, ..Change::default() }))
+        };
+        self.stage(0, prepare).map(drop)
+    }
+
+    fn get(&self, space: &Space, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        let space = self.usable()?.catalog.space(space)?;
+        self.tables.get(Table::State, &tables::state_key(space, key))
+    }
+
+    fn scan(
+        &self,
+        space: &Space,
+        prefix: &[u8],
+        from: Bound<&[u8]>,
+        limit: usize,
+    ) -> Result<Vec<(Bytes, Bytes)>, Error> {
+        let mut found = Vec::new();
+        if limit == 0 {
+            return Ok(found);
+        }
+        let space = self.usable()?.catalog.space(space)?;
+        let first = tables::state_key(space, prefix);
+        let low = from.map(|key| tables::state_key(space, key));
+        let low = later(low, &first);
+        let end = tables::after_prefix(&first);
+        let high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let low = low.as_ref().map(|key| &key[..]);
+        if is_empty(low, high) {
+            return Ok(found);
+        }
+        self.tables.range(Table::State, (low, high), &mut |key, value| {
+            found.push((key.slice(STATE_PREFIX..), value));
+            found.len() < limit
+        })?;
+        Ok(found)
+    }
+
+    fn position(&self, group: &Group, partition: &Partition) -> Result<Option<Offset>, Error> {
+        let (at, _) = self.usable()?.catalog.partition(partition)?;
+        let Some(value) = self.tables.get(Table::State, &at.position(group))? else {
+            return Ok(None);
+        };
+        parse_offset(&value).map(Some).ok_or_else(|| self.damaged("a consumer position"))
+    }
+
+    fn wait(&self, seen: Sequence, timeout: Duration) -> Result<Sequence, Error> {
+        let until = Instant::now().checked_add(timeout);
+        let mut state = self.usable()?;
+        while state.durable <= seen {
+            let left =
+                until.map_or(timeout, |until| until.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                break;
+            }
+            let woken = self.changed.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            if let Some(failed) = &state.failed {
+                return Err(failed.clone());
+            }
+        }
+        Ok(state.durable)
+    }
+
+    fn stats(&self) -> Stats {
+        let state = self.lock();
+        let mut stats = state.stats;
+        stats.staged_bytes = state.staged_bytes as u64;
+        drop(state);
+        Stats { disk_bytes: self.tables.disk_bytes(), ..stats }
+    }
+}
+
+/// The later of two lower bounds, the second inclusive.
+fn later(low: Bound<Bytes>, first: &Bytes) -> Bound<Bytes> {
+    match low {
+        Bound::Included(key) if key > *first => Bound::Included(key),
+        Bound::Excluded(key) if key >= *first => Bound::Excluded(key),
+        _ => Bound::Included(first.clone()),
+    }
+}
+
+/// Whether no key can lie between: ordered tables may refuse such a range.
+fn is_empty(low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
+    match (low, high) {
+        (Bound::Included(low) | Bound::Excluded(low), Bound::Excluded(high)) => low >= high,
+        _ => false,
+    }
+}

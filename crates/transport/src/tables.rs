@@ -1,0 +1,159 @@
+//! What a store is made of underneath: two ordered tables of bytes that change
+//! together. The rest of a store (offsets, group commit, bounds) is the same
+//! for every such pair and lives in [`crate::engine`].
+//!
+//! ```text
+//! log:   topic:u32 partition:u32 offset:u64      -> chunk of records, the first at offset
+//! state: 1 't' topic name                        -> topic:u32 partitions:u32
+//!        1 's' space name                        -> space:u32
+//!        2 topic:u32 partition:u32               -> start:u64 end:u64 (at the last truncation)
+//!        3 topic:u32 partition:u32 group name    -> offset:u64
+//!        4 space:u32 key                         -> value
+//! ```
+//! Integers are big-endian, so that byte order is their order.
+
+use crate::error::Error;
+use crate::names::{Group, Offset};
+use bytes::Bytes;
+use std::ops::Bound;
+
+/// One of the two tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Table {
+    /// Chunks of records.
+    Log,
+    /// Everything else.
+    State,
+}
+
+/// Sets or, without a value, removes a key.
+#[derive(Clone, Debug)]
+pub(crate) struct Op {
+    pub(crate) table: Table,
+    pub(crate) key: Bytes,
+    pub(crate) value: Option<Bytes>,
+}
+
+/// Two ordered tables of bytes.
+pub(crate) trait Tables: Send + Sync {
+    /// Makes all changes, atomically and durably. No key is there twice.
+    fn apply(&self, ops: Vec<Op>) -> Result<(), Error>;
+
+    /// The value of a key.
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, Error>;
+
+    /// The greatest key from `floor` to `key`, both inclusive.
+    fn floor(&self, table: Table, floor: &[u8], key: &[u8]) -> Result<Option<Bytes>, Error>;
+
+    /// Hands out entries in order while `each` returns true.
+    fn range(
+        &self,
+        table: Table,
+        range: Range<'_>,
+        each: &mut dyn FnMut(Bytes, Bytes) -> bool,
+    ) -> Result<(), Error>;
+
+    /// Hands out keys in order while `each` returns true.
+    fn keys(
+        &self,
+        table: Table,
+        range: Range<'_>,
+        each: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<(), Error>;
+
+    /// Bytes on disk, where it is known.
+    fn disk_bytes(&self) -> u64;
+}
+
+/// Bounds of a range of keys.
+pub(crate) type Range<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
+/// A partition, by the number its topic has in this store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct At {
+    pub(crate) topic: u32,
+    pub(crate) index: u32,
+}
+
+pub(crate) const TOPICS: &[u8] = b"\x01t";
+pub(crate) const SPACES: &[u8] = b"\x01s";
+pub(crate) const TRUNCATED: &[u8] = b"\x02";
+
+impl At {
+    /// Key of the chunk whose first record has this offset.
+    pub(crate) fn chunk(self, offset: Offset) -> [u8; 16] {
+        let mut key = [0; 16];
+        key[..4].copy_from_slice(&self.topic.to_be_bytes());
+        key[4..8].copy_from_slice(&self.index.to_be_bytes());
+        key[8..].copy_from_slice(&offset.0.to_be_bytes());
+        key
+    }
+
+    /// Key of where the partition starts.
+    pub(crate) fn truncated(self) -> Bytes {
+        joined(&[TRUNCATED, &self.topic.to_be_bytes(), &self.index.to_be_bytes()])
+    }
+
+    /// The partition of a key that [`At::truncated`] made.
+    pub(crate) fn of_truncated(key: &[u8]) -> Option<Self> {
+        let (topic, index) = two_u32(key.strip_prefix(TRUNCATED)?)?;
+        Some(Self { topic, index })
+    }
+
+    /// Key of a group's position.
+    pub(crate) fn position(self, group: &Group) -> Bytes {
+        let name = group.as_bytes();
+        joined(&[b"\x03", &self.topic.to_be_bytes(), &self.index.to_be_bytes(), name])
+    }
+}
+
+/// The offset in a key that [`At::chunk`] made.
+pub(crate) fn chunk_offset(key: &[u8]) -> Option<Offset> {
+    key.get(8..).and_then(be_u64).map(Offset)
+}
+
+/// Key of a state space's key.
+pub(crate) fn state_key(space: u32, key: &[u8]) -> Bytes {
+    joined(&[b"\x04", &space.to_be_bytes(), key])
+}
+
+/// How much of a key that [`state_key`] made comes before the space's own key.
+pub(crate) const STATE_PREFIX: usize = 5;
+
+pub(crate) fn joined(parts: &[&[u8]]) -> Bytes {
+    parts.concat().into()
+}
+
+/// The first key after all that start with `prefix`.
+pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&b| b != u8::MAX)?;
+    let mut end = prefix.get(..=last)?.to_vec();
+    *end.last_mut()? += 1;
+    Some(end)
+}
+
+pub(crate) fn be_u64(bytes: &[u8]) -> Option<u64> {
+    bytes.try_into().ok().map(u64::from_be_bytes)
+}
+
+pub(crate) fn two_u32(bytes: &[u8]) -> Option<(u32, u32)> {
+    let (first, second) = bytes.split_first_chunk::<4>()?;
+    Some((u32::from_be_bytes(*first), u32::from_be_bytes(second.try_into().ok()?)))
+}
+
+pub(crate) fn two_u64(bytes: &[u8]) -> Option<(u64, u64)> {
+    let (first, second) = bytes.split_first_chunk::<8>()?;
+    Some((u64::from_be_bytes(*first), be_u64(second)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_ends_where_its_last_key_does() {
+        assert_eq!(after_prefix(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(after_prefix(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(after_prefix(b"\xff"), None);
+    }
+}

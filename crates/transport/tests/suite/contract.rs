@@ -1,0 +1,442 @@
+//! What holds without any crash.
+
+use crate::world::*;
+use alpheus_transport::{Batch, Bound, Bounds, Error, Limits, NewRecord, Offset, Sequence, Store};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Each test runs on each store.
+macro_rules! on_every_store {
+    ($($test:ident),* $(,)?) => {
+        mod local {
+            $(#[test] fn $test() { super::$test(&crate::world::World::local()); })*
+        }
+        mod simulated {
+            $(#[test] fn $test() { super::$test(&crate::world::World::simulated()); })*
+        }
+    };
+}
+
+on_every_store!(
+    records_keep_order_offsets_and_content,
+    a_batch_with_one_wrong_name_changes_nothing,
+    what_is_not_synced_is_not_seen,
+    everything_is_there_after_reopening,
+    reads_keep_to_their_limits_and_go_on_where_they_stopped,
+    offsets_outside_a_partition_are_refused,
+    state_is_scanned_in_order_within_its_space,
+    the_last_of_several_changes_to_a_key_counts,
+    truncation_drops_what_is_before_and_nothing_else,
+    committers_at_the_same_time_share_flushes,
+    unsynced_bytes_are_bounded,
+    what_is_too_large_is_refused_and_harms_nobody,
+    a_waiting_reader_wakes_when_something_is_durable,
+    topics_keep_their_partitions,
+    only_one_handle_may_be_open,
+    a_random_history_gives_what_a_plain_model_gives,
+);
+
+fn records_keep_order_offsets_and_content(world: &World) {
+    let store = world.open();
+    let (a, b) = (topic("t").partition(0), topic("t").partition(1));
+    store.ensure_topic(&a.topic, 2).unwrap();
+    let headers: &[(&str, &[u8])] = &[("schema", b"7"), ("empty", b"")];
+    for round in 0..5u8 {
+        let mut batch = Batch::new();
+        for i in 0..3u8 {
+            let value = [round, i];
+            let record = NewRecord { key: b"k", value: &value, timestamp: u64::from(i), headers };
+            batch.append(if i == 1 { &b } else { &a }, &record).unwrap();
+        }
+        let durable = store.commit(batch).unwrap();
+        let first = u64::from(round) * 2;
+        let told: Vec<_> =
+            durable.appended().iter().map(|x| (&x.partition, x.first.0, x.end.0)).collect();
+        assert_eq!(told, [(&a, first, first + 2), (&b, u64::from(round), u64::from(round) + 1)]);
+    }
+    let read = read_all(&*store, &a);
+    assert_eq!(read.iter().map(|r| r.offset.0).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+    assert_eq!(read[3].value, [1, 2].as_slice());
+    assert_eq!((read[3].timestamp, &read[3].key[..]), (2, &b"k"[..]));
+    assert_eq!(read[3].headers().collect::<Vec<_>>(), headers);
+    assert_eq!(values(&*store, &b), (0..5).map(|r| vec![r, 1]).collect::<Vec<_>>());
+}
+
+fn a_batch_with_one_wrong_name_changes_nothing(world: &World) {
+    let store = world.open();
+    let good = topic("t").partition(0);
+    store.ensure_topic(&good.topic, 1).unwrap();
+    store.ensure_space(&space()).unwrap();
+    let mut wrong_partition = one(&good, b"x");
+    wrong_partition.put(&space(), "k", "v").unwrap();
+    wrong_partition.append(&topic("t").partition(1), &record(b"x")).unwrap();
+    let mut wrong_space = one(&good, b"x");
+    wrong_space.put(&alpheus_transport::Space::new("other").unwrap(), "k", "v").unwrap();
+    let mut wrong_position = one(&good, b"x");
+    wrong_position.set_position(&group(), &topic("no").partition(0), Offset(1));
+    let outcome = |batch| store.commit(batch).unwrap_err();
+    assert!(matches!(outcome(wrong_partition), Error::UnknownPartition { partitions: 1, .. }));
+    assert!(matches!(outcome(wrong_space), Error::UnknownSpace { .. }));
+    assert!(matches!(outcome(wrong_position), Error::UnknownTopic { .. }));
+    assert_eq!(store.bounds(&good).unwrap(), Bounds::default());
+    assert!(scan_all(&*store).is_empty());
+    store.commit(one(&good, b"y")).unwrap();
+    assert_eq!(values(&*store, &good), ["y"]);
+}
+
+fn what_is_not_synced_is_not_seen(world: &World) {
+    let store = world.open();
+    let partition = topic("t").partition(0);
+    store.ensure_topic(&partition.topic, 1).unwrap();
+    store.ensure_space(&space()).unwrap();
+    let mut batch = one(&partition, b"x");
+    batch.put(&space(), "k", "v").unwrap();
+    batch.set_position(&group(), &partition, Offset(1));
+    let pending = store.commit_buffered(batch).unwrap();
+    assert_eq!(pending.appended()[0].end, Offset(1));
+    let seen = || {
+        let value = store.get(&space(), b"k").unwrap();
+        (store.bounds(&partition).unwrap().end.0, value, offset_of(&*store, &partition).0)
+    };
+    assert_eq!(seen(), (0, None, 0));
+    assert!(store.stats().staged_bytes > 0);
+    let later = store.commit_buffered(one(&partition, b"y")).unwrap();
+    let synced = store.sync().unwrap();
+    assert_eq!(seen(), (2, Some("v".into()), 1));
+    let unsynced = store.commit_buffered(one(&partition, b"z")).unwrap();
+    assert!(pending.settle(synced).is_ok() && later.settle(synced).is_ok());
+    let unsynced = unsynced.settle(synced).unwrap_err();
+    assert_eq!(seen().0, 2);
+    store.settle(unsynced).unwrap();
+    assert_eq!(seen().0, 3);
+    assert_eq!(store.stats().staged_bytes, 0);
+}
+
+fn everything_is_there_after_reopening(world: &World) {
+    let partition = topic("t").partition(1);
+    for round in 0..4u64 {
+        let store = world.open();
+        store.ensure_topic(&partition.topic, 2).unwrap();
+        store.ensure_space(&space()).unwrap();
+        assert_eq!(store.bounds(&partition).unwrap().end.0, round);
+        assert_eq!(store.partitions(&partition.topic).unwrap(), Some(2));
+        assert_eq!(store.partitions(&topic("none")).unwrap(), None);
+        let mut batch = one(&partition, &round.to_le_bytes());
+        batch.put(&space(), round.to_le_bytes().to_vec(), "v").unwrap();
+        batch.set_position(&group(), &partition, Offset(round));
+        store.commit(batch).unwrap();
+        if round == 2 {
+            store.truncate_before(&partition, Offset(2)).unwrap();
+            store.sync().unwrap();
+        }
+    }
+    let store = world.open();
+    assert_eq!(store.bounds(&partition).unwrap(), Bounds { start: Offset(2), end: Offset(4) });
+    let read: Vec<_> = values(&*store, &partition).iter().map(|v| number(v)).collect();
+    assert_eq!(read, [2, 3]);
+    assert_eq!(scan_all(&*store).len(), 4);
+    assert_eq!(offset_of(&*store, &partition), Offset(3));
+}
+
+fn reads_keep_to_their_limits_and_go_on_where_they_stopped(world: &World) {
+    let store = world.open();
+    let partition = topic("t").partition(0);
+    store.ensure_topic(&partition.topic, 1).unwrap();
+    let mut batch = Batch::new();
+    for i in 0..50u64 {
+        batch.append(&partition, &record(&i.to_le_bytes())).unwrap();
+    }
+    store.commit(batch).unwrap();
+    for i in 50..60u64 {
+        store.commit(one(&partition, &i.to_le_bytes())).unwrap();
+    }
+    for (from, records) in [(0, 1), (3, 7), (45, 10), (49, 2), (59, 5), (0, 100), (0, 60)] {
+        let limits = Limits { records, bytes: 1 << 20 };
+        let fetched = store.read(&partition, Offset(from), limits).unwrap();
+        let next = fetched.next_offset().0;
+        let got: Vec<_> = fetched.map(|r| (r.offset.0, number(&r.value))).collect();
+        let end = (from + records as u64).min(60);
+        assert_eq!(got, (from..end).map(|i| (i, i)).collect::<Vec<_>>(), "from {from}");
+        assert_eq!(next, end);
+    }
+    let tight = store.read(&partition, Offset(52), Limits { records: 0, bytes: 0 }).unwrap();
+    assert_eq!(tight.map(|r| r.offset.0).collect::<Vec<_>>(), [52], "at least one record");
+    let at_end = store.read(&partition, Offset(60), Limits::default()).unwrap();
+    assert_eq!((at_end.next_offset(), at_end.count()), (Offset(60), 0));
+}
+
+fn offsets_outside_a_partition_are_refused(world: &World) {
+    let store = world.open();
+    let partition = topic("t").partition(0);
+    store.ensure_topic(&partition.topic, 1).unwrap();
+    (0..4).for_each(|_| drop(store.commit(one(&partition, b"x")).unwrap()));
+    store.truncate_before(&partition, Offset(2)).unwrap();
+    store.sync().unwrap();
+    for bad in [0, 1, 5] {
+        let refused = store.read(&partition, Offset(bad), Limits::default());
+        let Err(Error::OffsetOutOfRange { offset, bounds, .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!((offset.0, bounds.start.0, bounds.end.0), (bad, 2, 4));
+    }
+    let refused = store.truncate_before(&partition, Offset(5));
+    assert!(matches!(refused, Err(Error::OffsetOutOfRange { .. })));
+}
+
+fn state_is_scanned_in_order_within_its_space(world: &World) {
+    let store = world.open();
+    let other = alpheus_transport::Space::new("other").unwrap();
+    store.ensure_space(&other).unwrap();
+    store.ensure_space(&space()).unwrap();
+    let mut batch = Batch::new();
+    for key in ["b", "a", "ab", "", "ba", "\u{7f}"] {
+        batch.put(&space(), key, "mine").unwrap();
+        batch.put(&other, key, "theirs").unwrap();
+    }
+    batch.put(&space(), vec![0xff, 0xff], "mine").unwrap();
+    store.commit(batch).unwrap();
+    let keys = |prefix: &[u8], from: Bound<&[u8]>, limit| {
+        let found = store.scan(&space(), prefix, from, limit).unwrap();
+        assert!(found.iter().all(|(_, value)| value == "mine"));
+        found.into_iter().map(|(key, _)| key.to_vec()).collect::<Vec<_>>()
+    };
+    let all: [&[u8]; 7] = [b"", b"a", b"ab", b"b", b"ba", b"\x7f", b"\xff\xff"];
+    assert_eq!(keys(b"", Bound::Unbounded, 99), all);
+    assert_eq!(keys(b"", Bound::Unbounded, 2), all[..2]);
+    assert_eq!(keys(b"", Bound::Unbounded, 0), [b""; 0]);
+    assert_eq!(keys(b"a", Bound::Unbounded, 99), all[1..3]);
+    assert_eq!(keys(b"a", Bound::Excluded(b"a"), 99), all[2..3]);
+    assert_eq!(keys(b"", Bound::Excluded(b"ab"), 2), all[3..5]);
+    assert_eq!(keys(b"", Bound::Included(b"ab"), 1), all[2..3]);
+    assert_eq!(keys(b"b", Bound::Included(b"a"), 99), all[3..5], "from before the prefix");
+    assert_eq!(keys(b"a", Bound::Included(b"b"), 99), [b""; 0], "from after the prefix");
+    assert_eq!(keys(b"\xff\xff", Bound::Unbounded, 99), all[6..]);
+}
+
+fn the_last_of_several_changes_to_a_key_counts(world: &World) {
+    let store = world.open();
+    let partition = topic("t").partition(0);
+    store.ensure_topic(&partition.topic, 1).unwrap();
+    store.ensure_space(&space()).unwrap();
+    let mut first = Batch::new();
+    first.put(&space(), "a", "1").unwrap();
+    first.put(&space(), "a", "2").unwrap();
+    first.delete(&space(), "b").unwrap();
+    first.put(&space(), "b", "3").unwrap();
+    first.put(&space(), "c", "4").unwrap();
+    first.set_position(&group(), &partition, Offset(9));
+    first.set_position(&group(), &partition, Offset(3));
+    let mut second = Batch::new();
+    second.put(&space(), "a", "5").unwrap();
+    second.delete(&space(), "c").unwrap();
+    // Both in one group: the order of batches must hold inside it too.
+    let _first = store.commit_buffered(first).unwrap();
+    store.commit(second).unwrap();
+    assert_eq!(scan_all(&*store), [("a".into(), "5".into()), ("b".into(), "3".into())]);
+    assert_eq!(store.get(&space(), b"c").unwrap(), None);
+    assert_eq!(offset_of(&*store, &partition), Offset(3));
+}
+
+fn truncation_drops_what_is_before_and_nothing_else(world: &World) {
+    let store = world.open();
+    let (partition, other) = (topic("t").partition(0), topic("t").partition(1));
+    store.ensure_topic(&partition.topic, 2).unwrap();
+    for i in 0..10u64 {
+        let mut batch = one(&other, &i.to_le_bytes());
+        (0..3).for_each(|j| batch.append(&partition, &record(&(i * 3 + j).to_le_bytes())).unwrap());
+        store.commit(batch).unwrap();
+    }
+    let numbers = |store: &dyn Store| -> Vec<_> {
+        values(store, &partition).iter().map(|v| number(v)).collect()
+    };
+    for before in [0, 1, 3, 7, 5, 12] {
+        store.truncate_before(&partition, Offset(before)).unwrap();
+        store.sync().unwrap();
+        assert_eq!(
+            numbers(&*store),
+            (before.max(if before == 5 { 7 } else { 0 })..30).collect::<Vec<_>>()
+        );
+    }
+    // Two truncations and an append between two syncs.
+    store.truncate_before(&partition, Offset(30)).unwrap();
+    let _pending = store.commit_buffered(one(&partition, &30u64.to_le_bytes())).unwrap();
+    store.truncate_before(&partition, Offset(20)).unwrap();
+    store.sync().unwrap();
+    assert_eq!(numbers(&*store), [30]);
+    assert_eq!(values(&*store, &other).len(), 10);
+    drop(store);
+    let store = world.open();
+    assert_eq!(numbers(&*store), [30]);
+    store.truncate_before(&partition, Offset(31)).unwrap();
+    store.sync().unwrap();
+    drop(store);
+    let store = world.open();
+    assert_eq!(store.bounds(&partition).unwrap(), Bounds { start: Offset(31), end: Offset(31) });
+    assert_eq!(store.commit(one(&partition, b"x")).unwrap().appended()[0].first, Offset(31));
+    assert_eq!(values(&*store, &other).len(), 10);
+}
+
+fn committers_at_the_same_time_share_flushes(world: &World) {
+    const THREADS: u64 = 8;
+    const EACH: u64 = 25;
+    let store = world.open();
+    let partition = topic("t").partition(0);
+    store.ensure_topic(&partition.topic, 1).unwrap();
+    let before = store.stats();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (store, partition) = (&store, &partition);
+            scope.spawn(move || {
+                for i in 0..EACH {
+                    let value = [thread.to_le_bytes(), i.to_le_bytes()].concat();
+                    let durable = store.commit(one(partition, &value)).unwrap();
+                    let place = durable.appended()[0].first;
+                    let mut read = store.read(partition, place, Limits::default()).unwrap();
+                    assert_eq!(read.next().unwrap().value, value, "durable, so readable");
+                }
+            });
+        }
+    });
+    let mut next = [0; THREADS as usize];
+    for value in values(&*store, &partition) {
+        let (thread, i) = value.split_at(8);
+        let next = &mut next[usize::try_from(number(thread)).unwrap()];
+        assert_eq!(number(i), *next, "each thread's records are in its order");
+        *next += 1;
+    }
+    assert_eq!(next, [EACH; THREADS as usize]);
+    let stats = store.stats();
+    assert_eq!(stats.batches - before.batches, THREADS * EACH);
+    assert_eq!(stats.records - before.records, THREADS * EACH);
+    let syncs = stats.syncs - before.syncs;
+    assert!(syncs <= THREADS * EACH);
+    if matches!(world, World::Local(..)) {
+        assert!(syncs < THREADS * EACH / 2, "{syncs} flushes for {} commits", THREADS * EACH);
+    }
+}
+
+fn unsynced_bytes_are_bounded(world: &World) {
+    let store = world.open();
+    let partition = topic("t").partition(0);
+    store.ensure_topic(&partition.topic, 1).unwrap();
+    let value = vec![7; MAX_STAGED / 10];
+    for _ in 0..50 {
+        let _pending = store.commit_buffered(one(&partition, &value)).unwrap();
+        let staged = store.stats().staged_bytes;
+        assert!(staged <= MAX_STAGED as u64, "{staged} bytes wait");
+    }
+    store.sync().unwrap();
+    assert_eq!(store.bounds(&partition).unwrap().end, Offset(50));
+    assert!(store.stats().syncs >= 5);
+}
+
+fn what_is_too_large_is_refused_and_harms_nobody(world: &World) {
+    let store = world.open();
+    let partition = topic("t").partition(0);
+    store.ensure_topic(&partition.topic, 1).unwrap();
+    let huge = vec![0; MAX_STAGED + 1];
+    let refused = store.commit(one(&partition, &huge));
+    assert!(matches!(refused, Err(Error::BatchTooLarge { limit: MAX_STAGED, .. })));
+    store.commit(one(&partition, b"")).unwrap();
+    assert_eq!(values(&*store, &partition), [""]);
+}
+
+fn a_waiting_reader_wakes_when_something_is_durable(world: &World) {
+    let store = world.open();
+    let partition = topic("t").partition(0);
+    store.ensure_topic(&partition.topic, 1).unwrap();
+    let seen = store.wait(Sequence::default(), Duration::ZERO).unwrap();
+    assert_eq!(store.wait(seen, Duration::from_millis(5)).unwrap(), seen, "nothing came");
+    let writer = Arc::clone(&store);
+    let place = partition.clone();
+    let start = Instant::now();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(20));
+        writer.commit(one(&place, b"x")).unwrap().sequence()
+    });
+    let woken = store.wait(seen, Duration::from_secs(30)).unwrap();
+    assert!(woken > seen && start.elapsed() < Duration::from_secs(20));
+    assert_eq!(store.bounds(&partition).unwrap().end, Offset(1));
+    assert_eq!(thread.join().unwrap(), woken);
+}
+
+fn topics_keep_their_partitions(world: &World) {
+    let store = world.open();
+    store.ensure_topic(&topic("t"), 3).unwrap();
+    store.ensure_topic(&topic("t"), 3).unwrap();
+    let refused = store.ensure_topic(&topic("t"), 4);
+    assert!(matches!(refused, Err(Error::TopicDiffers { have: 3, want: 4, .. })));
+    drop(store);
+    let refused = world.open().ensure_topic(&topic("t"), 2);
+    assert!(matches!(refused, Err(Error::TopicDiffers { have: 3, want: 2, .. })));
+}
+
+fn only_one_handle_may_be_open(world: &World) {
+    let first = world.open();
+    let second = match world {
+        World::Local(dir, options) => {
+            alpheus_transport::local::open(&dir.path().join("store"), options).err()
+        }
+        World::Simulated(machine) => machine.open().err(),
+    };
+    assert!(matches!(second, Some(Error::Locked { .. })));
+    drop(first);
+    world.open();
+}
+
+/// Appends, puts, deletes, positions, truncations, syncs and reopenings, drawn
+/// from seeds, against vectors and maps.
+fn a_random_history_gives_what_a_plain_model_gives(world: &World) {
+    let mut seeded = Seeded(42);
+    let partitions: Vec<_> = (0..3).map(|i| topic("t").partition(i)).collect();
+    let mut logs = vec![Vec::<u64>::new(); 3];
+    let mut starts = [0u64; 3];
+    let mut state = std::collections::BTreeMap::new();
+    for _reopened in 0..4 {
+        let store = world.open();
+        store.ensure_topic(&partitions[0].topic, 3).unwrap();
+        store.ensure_space(&space()).unwrap();
+        for _ in 0..30 {
+            let mut batch = Batch::new();
+            for _ in 0..seeded.below(6) {
+                let which = usize::try_from(seeded.below(3)).unwrap();
+                let value = seeded.next();
+                batch.append(&partitions[which], &record(&value.to_le_bytes())).unwrap();
+                logs[which].push(value);
+            }
+            for _ in 0..seeded.below(4) {
+                let key = format!("k{}", seeded.below(20));
+                if seeded.below(3) == 0 {
+                    batch.delete(&space(), key.clone()).unwrap();
+                    state.remove(&key);
+                } else {
+                    let value = seeded.next().to_string();
+                    batch.put(&space(), key.clone(), value.clone()).unwrap();
+                    state.insert(key, value);
+                }
+            }
+            let pending = store.commit_buffered(batch).unwrap();
+            match seeded.below(3) {
+                0 => drop(store.settle(pending).unwrap()),
+                1 => drop(store.sync().unwrap()),
+                _ => {}
+            }
+            let which = usize::try_from(seeded.below(3)).unwrap();
+            let bounds = store.bounds(&partitions[which]).unwrap();
+            if seeded.below(4) == 0 {
+                let before = bounds.start.0 + seeded.below(bounds.end.0 - bounds.start.0 + 1);
+                store.truncate_before(&partitions[which], Offset(before)).unwrap();
+                starts[which] = starts[which].max(before);
+            }
+        }
+        store.sync().unwrap();
+        for (which, log) in logs.iter().enumerate() {
+            let read: Vec<_> =
+                values(&*store, &partitions[which]).iter().map(|v| number(v)).collect();
+            assert_eq!(read, log[usize::try_from(starts[which]).unwrap()..]);
+        }
+        let want: Vec<_> =
+            state.iter().map(|(k, v)| (k.clone().into(), v.clone().into())).collect();
+        assert_eq!(scan_all(&*store), want);
+    }
+}

@@ -1,0 +1,11 @@
+//! The promises of `Store`, held against every implementation.
+//!
+//! `contract` runs on each of them; `crashes` on simulated machines that lose
+//! power, from seeds; `kills` on processes that are killed, and on journals
+//! that are torn.
+
+mod contract;
+mod crashes;
+mod kills;
+mod torn;
+mod world;

@@ -1,0 +1,121 @@
+//! Stores to test, names to test them with, and numbers drawn from a seed.
+
+use alpheus_transport::local::{self, Options};
+use alpheus_transport::simulated::Machine;
+use alpheus_transport::{
+    Batch, Bound, Bytes, Group, Limits, NewRecord, Offset, Partition, Record, Space, Store, Topic,
+};
+use std::sync::Arc;
+
+/// The most unsynced bytes in these tests.
+pub(crate) const MAX_STAGED: usize = 1 << 20;
+
+/// Somewhere that stores can be opened, one after another, on the same data.
+pub(crate) enum World {
+    Local(tempfile::TempDir, Options),
+    Simulated(Machine),
+}
+
+impl World {
+    pub(crate) fn local() -> Self {
+        Self::Local(tempfile::tempdir().unwrap(), options())
+    }
+
+    pub(crate) fn simulated() -> Self {
+        Self::Simulated(Machine::new().with_max_staged(MAX_STAGED))
+    }
+
+    pub(crate) fn open(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Local(dir, options) => local::open(&dir.path().join("store"), options),
+            Self::Simulated(machine) => machine.open(),
+        }
+        .unwrap()
+    }
+}
+
+pub(crate) fn options() -> Options {
+    let mut options = Options::default();
+    options.max_staged = MAX_STAGED;
+    options
+}
+
+pub(crate) fn topic(name: &str) -> Topic {
+    Topic::new(name).unwrap()
+}
+
+pub(crate) fn space() -> Space {
+    Space::new("state").unwrap()
+}
+
+pub(crate) fn group() -> Group {
+    Group::new("readers").unwrap()
+}
+
+pub(crate) fn record(value: &[u8]) -> NewRecord<'_> {
+    NewRecord { key: b"key", value, timestamp: 1, ..Default::default() }
+}
+
+/// A batch of one record.
+pub(crate) fn one(partition: &Partition, value: &[u8]) -> Batch {
+    let mut batch = Batch::new();
+    batch.append(partition, &record(value)).unwrap();
+    batch
+}
+
+/// Everything from the partition's start on, in small reads.
+pub(crate) fn read_all(store: &dyn Store, partition: &Partition) -> Vec<Record> {
+    let bounds = store.bounds(partition).unwrap();
+    let mut from = bounds.start;
+    let mut all = Vec::new();
+    while from < bounds.end {
+        let fetched = store.read(partition, from, Limits { records: 7, bytes: 300 }).unwrap();
+        from = fetched.next_offset();
+        let before = all.len();
+        all.extend(fetched);
+        assert!(all.len() > before, "a read before the end brings a record");
+        assert_eq!(all.last().map(|r| r.offset.0 + 1), Some(from.0));
+    }
+    all
+}
+
+pub(crate) fn values(store: &dyn Store, partition: &Partition) -> Vec<Bytes> {
+    read_all(store, partition).into_iter().map(|record| record.value).collect()
+}
+
+/// A whole state space.
+pub(crate) fn scan_all(store: &dyn Store) -> Vec<(Bytes, Bytes)> {
+    let mut all: Vec<(Bytes, Bytes)> = Vec::new();
+    loop {
+        let from = all.last().map_or(Bound::Unbounded, |(key, _)| Bound::Excluded(&key[..]));
+        let more = store.scan(&space(), b"", from, 3).unwrap();
+        if more.is_empty() {
+            return all;
+        }
+        all.extend(more);
+    }
+}
+
+pub(crate) fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().unwrap())
+}
+
+pub(crate) fn offset_of(store: &dyn Store, partition: &Partition) -> Offset {
+    store.position(&group(), partition).unwrap().unwrap_or_default()
+}
+
+/// SplitMix64: the same numbers for the same seed, everywhere.
+pub(crate) struct Seeded(pub(crate) u64);
+
+impl Seeded {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
