@@ -4,10 +4,13 @@
 //! a schema is laid out in words ([`layout`]), what a query releases ([`plan`]),
 //! and whether a policy allows it.
 
+pub mod decimal;
+pub mod document;
 pub mod ids;
 pub mod layout;
 pub mod plan;
 pub mod policy;
+pub mod query;
 pub mod schema;
 pub mod select;
 pub mod sketch;

@@ -4,6 +4,12 @@ use crate::ids::SchemaId;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
+mod edges;
+mod options;
+
+pub use edges::Edges;
+pub use options::{Budget, Coarse, Generalise, OptionKind, PolicyOption, PrivacyUnit};
+
 /// A schema whose names, numbers and bounds have all been checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
@@ -137,53 +143,4 @@ pub enum Aggregation {
         /// Cells in a row.
         width: u16,
     },
-}
-
-/// Lower edges of bins. The end bins are open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Edges {
-    /// `bins` bins of one width from `lo`.
-    Uniform {
-        /// Lower edge of the first bin.
-        lo: i64,
-        /// Width of each.
-        width: i64,
-        /// How many.
-        bins: u16,
-    },
-    /// Strictly ascending lower edges.
-    Explicit(Vec<i64>),
-}
-
-impl Edges {
-    /// Number of bins.
-    #[must_use]
-    pub fn bins(&self) -> u16 {
-        match self {
-            Edges::Uniform { bins, .. } => *bins,
-            Edges::Explicit(edges) => u16::try_from(edges.len()).unwrap_or(u16::MAX),
-        }
-    }
-
-    /// The bin that `value` falls into; values beyond an end fall into the end bin.
-    #[must_use]
-    pub fn bin(&self, value: i64) -> u16 {
-        match self {
-            Edges::Uniform { lo, width, bins } => {
-                let bin = (i128::from(value) - i128::from(*lo)).div_euclid(i128::from(*width));
-                u16::try_from(bin.clamp(0, i128::from(*bins) - 1)).unwrap_or(0)
-            }
-            Edges::Explicit(edges) => {
-                let above = edges.partition_point(|edge| *edge <= value);
-                u16::try_from(above.saturating_sub(1)).unwrap_or(u16::MAX)
-            }
-        }
-    }
-}
-
-/// One policy that owners may choose for an attribute.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PolicyOption {
-    /// Its name, as annotations say it.
-    pub name: String,
 }

@@ -1,0 +1,186 @@
+//! YAML text as a tree.
+
+use super::{DocumentError, MOST_DEPTH, Node, Position, Problem, Value};
+use granit_parser::{Event, Marker, Parser, ScalarStyle};
+
+/// A list or map that is still open.
+enum Open {
+    List { at: Position, items: Vec<Node> },
+    Map { at: Position, entries: Vec<(String, Node)>, key: Option<(String, Position)> },
+}
+
+/// Reads one document.
+pub(super) fn read(text: &str) -> Result<Node, DocumentError> {
+    let mut tree = Tree::default();
+    let mut documents = 0;
+    for event in Parser::new_from_str(text) {
+        let (event, span) =
+            event.map_err(|error| syntax(error.marker(), error.kind().to_string()))?;
+        let at = position(&span.start);
+        match event {
+            Event::DocumentStart(..) if documents > 0 => {
+                return Err(fail(at, Problem::SecondDocument));
+            }
+            Event::DocumentStart(..) => documents += 1,
+            event => tree.take(event, at)?,
+        }
+    }
+    tree.root.ok_or_else(|| fail(Position::default(), Problem::Empty))
+}
+
+#[derive(Default)]
+struct Tree {
+    open: Vec<Open>,
+    root: Option<Node>,
+}
+
+impl Tree {
+    fn take(&mut self, event: Event<'_>, at: Position) -> Result<(), DocumentError> {
+        match event {
+            Event::Alias(_) | Event::Anchor(..) | Event::UnresolvedAlias(_) => {
+                Err(fail(at, Problem::Alias))
+            }
+            Event::Scalar(_, _, anchor, tag) if anchor != 0 || tag.is_some() => {
+                Err(fail(at, Problem::Alias))
+            }
+            Event::SequenceStart(_, anchor, tag) | Event::MappingStart(_, anchor, tag)
+                if anchor != 0 || tag.is_some() =>
+            {
+                Err(fail(at, Problem::Alias))
+            }
+            Event::Scalar(text, style, ..) => self.scalar(&text, style, at),
+            Event::SequenceStart(..) => self.begin(at, |at| Open::List { at, items: Vec::new() }),
+            Event::MappingStart(..) => {
+                self.begin(at, |at| Open::Map { at, entries: Vec::new(), key: None })
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens a list or map where a value is due.
+    fn begin(&mut self, at: Position, open: fn(Position) -> Open) -> Result<(), DocumentError> {
+        if self.open.len() >= MOST_DEPTH {
+            return Err(fail(at, Problem::TooDeep));
+        }
+        if self.key_is_due() {
+            return Err(fail(at, Problem::BadKey));
+        }
+        let at = self.place(at);
+        self.open.push(open(at));
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), DocumentError> {
+        let node = match self.open.pop() {
+            Some(Open::List { at, items }) => Node { at, value: Value::List(items) },
+            Some(Open::Map { at, entries, .. }) => Node { at, value: Value::Map(entries) },
+            None => return Ok(()),
+        };
+        self.put(node);
+        Ok(())
+    }
+
+    fn scalar(
+        &mut self,
+        text: &str,
+        style: ScalarStyle,
+        at: Position,
+    ) -> Result<(), DocumentError> {
+        if let Some(Open::Map { entries, key: key @ None, .. }) = self.open.last_mut() {
+            if text.is_empty() || text == "<<" {
+                return Err(fail(at, Problem::BadKey));
+            }
+            if entries.iter().any(|(other, _)| other == text) {
+                return Err(fail(at, Problem::DuplicateKey { key: text.to_owned() }));
+            }
+            *key = Some((text.to_owned(), at));
+            return Ok(());
+        }
+        let plain = style == ScalarStyle::Plain;
+        let value = match text {
+            "" | "~" | "null" if plain => Value::Null,
+            _ => Value::Scalar { text: text.to_owned(), plain },
+        };
+        let at = self.place(at);
+        self.put(Node { at, value });
+        Ok(())
+    }
+
+    fn key_is_due(&self) -> bool {
+        matches!(self.open.last(), Some(Open::Map { key: None, .. }))
+    }
+
+    /// The path of the value that is due, at the line of the value itself.
+    fn place(&self, at: Position) -> Position {
+        let outer = match self.open.last() {
+            Some(Open::List { at, items }) => at.item(items.len()),
+            Some(Open::Map { at, key: Some((key, _)), .. }) => at.key(key),
+            _ => Position::default(),
+        };
+        Position { line: at.line, path: outer.path }
+    }
+
+    fn put(&mut self, node: Node) {
+        match self.open.last_mut() {
+            Some(Open::List { items, .. }) => items.push(node),
+            Some(Open::Map { entries, key, .. }) => {
+                if let Some((key, _)) = key.take() {
+                    entries.push((key, node));
+                }
+            }
+            None => self.root = Some(node),
+        }
+    }
+}
+
+fn position(mark: &Marker) -> Position {
+    Position { line: Some((mark.line(), mark.col() + 1)), path: String::new() }
+}
+
+fn syntax(mark: &Marker, words: String) -> DocumentError {
+    fail(position(mark), Problem::Syntax(words))
+}
+
+fn fail(at: Position, problem: Problem) -> DocumentError {
+    DocumentError { at, problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> (Option<(usize, usize)>, Problem) {
+        let error = read(text).unwrap_err();
+        (error.at.line, error.problem)
+    }
+
+    #[test]
+    fn a_tree_keeps_texts_and_places() {
+        let root = read("a:\n  - 0.10\n  - {b: 'x y', c: }\n").unwrap();
+        let Value::Map(entries) = &root.value else { panic!("a map") };
+        let Value::List(items) = &entries[0].1.value else { panic!("a list") };
+        assert_eq!(items[0].value, Value::Scalar { text: "0.10".into(), plain: true });
+        assert_eq!(items[0].at.to_string(), "line 2, column 5 (a[0])");
+        let Value::Map(inner) = &items[1].value else { panic!("a map") };
+        assert_eq!(inner[0].1.value, Value::Scalar { text: "x y".into(), plain: false });
+        assert_eq!(inner[0].1.at.to_string(), "line 3, column 9 (a[1].b)");
+        assert_eq!(inner[1].1.value, Value::Null);
+    }
+
+    #[test]
+    fn what_is_not_plain_yaml_is_refused_with_its_place() {
+        assert_eq!(problem(""), (None, Problem::Empty));
+        assert_eq!(problem("a: 1\n---\nb: 2"), (Some((2, 1)), Problem::SecondDocument));
+        assert_eq!(problem("a: &x 1"), (Some((1, 7)), Problem::Alias));
+        assert_eq!(problem("a: !t 1"), (Some((1, 7)), Problem::Alias));
+        assert_eq!(
+            problem("a: 1\na: 2"),
+            (Some((2, 1)), Problem::DuplicateKey { key: "a".into() })
+        );
+        assert_eq!(problem("[1]: 2").1, Problem::BadKey);
+        assert_eq!(problem(&format!("{}{}", "[".repeat(100), "]".repeat(100))).1, Problem::TooDeep);
+        let (line, Problem::Syntax(_)) = problem("a: 1\n b: 2\n") else { panic!("syntax") };
+        assert_eq!(line.map(|(line, _)| line), Some(2));
+    }
+}
