@@ -8,7 +8,11 @@ use serde::{Deserialize, Serialize};
 use x25519_dalek::{PublicKey, StaticSecret};
 
 /// A private key for agreement. Not `Clone`, not `Debug`, wiped on drop.
-pub struct AgreementKey(StaticSecret);
+pub struct AgreementKey {
+    secret: StaticSecret,
+    /// Kept, since every agreement is bound to it.
+    public: AgreementPublic,
+}
 
 /// Its public half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,7 +28,9 @@ impl AgreementKey {
     /// The key that belongs to a seed.
     #[must_use]
     pub fn from_seed(seed: &Secret<32>) -> Self {
-        Self(StaticSecret::from(*seed.expose()))
+        let secret = StaticSecret::from(*seed.expose());
+        let public = AgreementPublic(PublicKey::from(&secret).to_bytes());
+        Self { secret, public }
     }
 
     /// Draws a fresh key.
@@ -36,7 +42,7 @@ impl AgreementKey {
     /// The public half.
     #[must_use]
     pub fn public(&self) -> AgreementPublic {
-        AgreementPublic(PublicKey::from(&self.0).to_bytes())
+        self.public
     }
 
     /// The key shared with `their` owner: both get the same, and it is bound to
@@ -45,12 +51,12 @@ impl AgreementKey {
     /// # Errors
     /// [`LowOrder`] if their key would make the result public.
     pub fn agree(&self, their: &AgreementPublic) -> Result<Secret<32>, LowOrder> {
-        let shared = self.0.diffie_hellman(&PublicKey::from(their.0));
+        let shared = self.secret.diffie_hellman(&PublicKey::from(their.0));
         if !shared.was_contributory() {
             return Err(LowOrder);
         }
-        let ours = self.public();
-        let (low, high) = if ours <= *their { (&ours, their) } else { (their, &ours) };
+        let ours = &self.public;
+        let (low, high) = if ours <= their { (ours, their) } else { (their, ours) };
         Ok(derive(shared.as_bytes(), labels::AGREEMENT, &[&low.0, &high.0]))
     }
 }

@@ -1,0 +1,124 @@
+//! Signed messages: only what was signed, by whom, as what, comes out.
+
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::{BatchItem, SignatureError, SigningKey, verify_batch};
+use alpheus_crypto::signed::{Message, Rejected, Signed};
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Order {
+    number: u64,
+    names: Vec<String>,
+}
+
+impl Message for Order {
+    const LABEL: &'static str = "alpheus/test-order/v1";
+}
+
+/// The same bytes as an order, but another kind of message.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Refund {
+    number: u64,
+    names: Vec<String>,
+}
+
+impl Message for Refund {
+    const LABEL: &'static str = "alpheus/test-refund/v1";
+}
+
+/// The same label as an order and bytes that an order does not have.
+#[derive(Serialize, Deserialize)]
+struct LongOrder(Order, u8);
+
+impl Message for LongOrder {
+    const LABEL: &'static str = Order::LABEL;
+}
+
+#[derive(Serialize, Deserialize)]
+struct NoOrder(Vec<u8>);
+
+impl Message for NoOrder {
+    const LABEL: &'static str = Order::LABEL;
+}
+
+fn key(seed: u8) -> SigningKey {
+    SigningKey::from_seed(&Secret::from_bytes([seed; 32]))
+}
+
+fn order() -> Order {
+    Order { number: 300, names: vec!["a".into(), "bc".into()] }
+}
+
+/// One kind of message as if it had been received as another.
+fn received_as<U>(sent: &impl Serialize) -> Signed<U> {
+    postcard::from_bytes(&postcard::to_allocvec(sent).unwrap()).unwrap()
+}
+
+#[test]
+fn what_was_signed_comes_out() {
+    let signed = Signed::new(&order(), &key(1));
+    let verified = received_as::<Order>(&signed).open(&key(1).verifying_key()).unwrap();
+    assert_eq!(*verified, order());
+    assert_eq!(verified.signer(), &key(1).verifying_key());
+    let again = Signed::new(&order(), &key(1)).open(&key(1).verifying_key()).unwrap();
+    assert_eq!(verified.digest(), again.digest(), "the same message has the same digest");
+    assert_eq!(verified.into_inner(), order());
+}
+
+#[test]
+fn another_key_or_kind_is_refused() {
+    let signed = Signed::new(&order(), &key(1));
+    assert_eq!(signed.open(&key(2).verifying_key()), Err(Rejected::Signature));
+    let refund = received_as::<Refund>(&signed);
+    assert_eq!(refund.open(&key(1).verifying_key()), Err(Rejected::Signature));
+}
+
+#[test]
+fn what_is_no_message_is_refused_even_if_signed() {
+    let open = |signed: &Signed<Order>| signed.open(&key(1).verifying_key()).err();
+    let trailing = received_as(&Signed::new(&LongOrder(order(), 0), &key(1)));
+    assert_eq!(open(&trailing), Some(Rejected::Malformed));
+    // Order { number: 2, names: [] }, the length of `names` in two bytes where one does.
+    let overlong = received_as(&Signed::new(&NoOrder(vec![0x80, 0x00]), &key(1)));
+    assert_eq!(open(&overlong), Some(Rejected::Malformed));
+    let empty = received_as(&Signed::new(&NoOrder(vec![]), &key(1)));
+    assert_eq!(open(&empty), Some(Rejected::Malformed));
+}
+
+#[test]
+fn a_batch_holds_only_if_each_does() {
+    let (label, messages) = ("alpheus/test/v1", [b"a", b"b", b"c"]);
+    let mut items: Vec<BatchItem<'_>> = (1u8..)
+        .zip(&messages)
+        .map(|(seed, message)| BatchItem {
+            key: key(seed).verifying_key(),
+            label,
+            message: message.as_slice(),
+            signature: key(seed).sign(label, message.as_slice()),
+        })
+        .collect();
+    assert_eq!(verify_batch(&items), Ok(()));
+    assert_eq!(verify_batch(&[]), Ok(()));
+    items[1].message = b"x";
+    assert_eq!(verify_batch(&items), Err(SignatureError::Mismatch));
+}
+
+proptest! {
+    #[test]
+    fn no_flipped_bit_opens(bit in 0usize..8 * 80) {
+        let mut bytes = postcard::to_allocvec(&Signed::new(&order(), &key(1))).unwrap();
+        prop_assume!(bit / 8 < bytes.len());
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        if let Ok(signed) = postcard::from_bytes::<Signed<Order>>(&bytes) {
+            prop_assert!(signed.open(&key(1).verifying_key()).is_err());
+        }
+    }
+
+    #[test]
+    fn any_bytes_decode_or_fail(bytes: Vec<u8>) {
+        if let Ok(signed) = postcard::from_bytes::<Signed<Order>>(&bytes) {
+            prop_assert!(signed.open(&key(1).verifying_key()).is_err());
+        }
+    }
+}

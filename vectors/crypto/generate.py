@@ -1,0 +1,176 @@
+"""Known answers of the shared cryptography: python3 generate.py TARGET."""
+
+import hashlib
+import sys
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import reference as r  # noqa: E402
+
+TARGET = sys.argv[1]
+LABEL = "alpheus/vector/v1"
+# Group order of Ed25519: s and s + ORDER sign alike where checks are lax.
+ORDER = 2**252 + 27742317777372353535851937790883648493
+
+
+def fixed(name, length=32):
+    """Bytes that look random and are the same every time."""
+    return hashlib.shake_256(f"alpheus vectors {name}".encode()).digest(length)
+
+
+def write(name, vector):
+    r.write(TARGET, name, vector)
+
+
+def hashes():
+    lists = [[], [b""], [b"a", b"bc"], [b"ab", b"c"], [fixed("part", 100), b"", b"\x00"]]
+    write("labelled_hash.json", [
+        {"label": LABEL, "parts": [p.hex() for p in parts],
+         "digest": r.labelled_hash(LABEL, parts).hex()}
+        for parts in lists
+    ])
+    points = [(0, 0), (1, 0), (0, 1), (0x9E3779B97F4A7C15, 5), (2**64 - 1, 2**52 - 1),
+              (0x0123456789ABCDEF, 1_700_000_000_000_000)]
+    write("link.json", [
+        {"session": r.hexadecimal(s), "t": t, "h": r.hexadecimal(r.link(s, t))}
+        for s, t in points
+    ])
+
+
+def derivation():
+    cases = [(fixed("kdf"), [b"stream", b"\x00" * 8], 16), (b"", [], 32),
+             (fixed("kdf", 64), [fixed("kdf part", 200)], 80)]
+    write("derive.json", [
+        {"secret": secret.hex(), "label": LABEL, "parts": [p.hex() for p in parts],
+         "key": r.derive(secret, LABEL, parts, length).hex()}
+        for secret, parts, length in cases
+    ])
+
+
+def pads():
+    key = fixed("aes", 16)
+    # The second crosses 2^64 within a batch, the third wraps around 2^128.
+    firsts = [(0, 3), ((7 << 64) | (2**64 - 2), 9), (2**128 - 1, 4), (1 << 100, 300)]
+    write("keystream.json", [
+        {"key": key.hex(), "first": f"{first:032x}",
+         "words": [r.hexadecimal(w) for w in r.keystream(key, first, count)]}
+        for first, count in firsts
+    ])
+    write("mask_pad.json", [
+        {"key": key.hex(), "digest": fixed(f"digest {count}", 30).hex(),
+         "words": [r.hexadecimal(w) for w in r.mask_pad(key, fixed(f"digest {count}", 30), count)]}
+        for count in (1, 2, 7, 300)
+    ])
+
+
+def macs():
+    key, parts = fixed("mac"), [b"a", fixed("mac part", 90)]
+    good = r.tag(key, LABEL, parts)
+    vector = {"key": key.hex(), "label": LABEL, "parts": [p.hex() for p in parts], "tag": good.hex()}
+    write("mac.json", [vector])
+    error = {"error": "BadTag"}
+    flipped = bytes([good[0] ^ 1]) + good[1:]
+    write("mac_bad_tag.json", [vector | error | {"tag": flipped.hex()}])
+    write("mac_bad_label.json", [vector | error | {"label": "alpheus/other/v1"}])
+    write("mac_bad_key.json", [vector | error | {"key": fixed("other mac").hex()}])
+    moved = [parts[0] + parts[1][:1], parts[1][1:]]
+    write("mac_bad_boundary.json", [vector | error | {"parts": [p.hex() for p in moved]}])
+
+
+def signatures():
+    seed, message = fixed("seed"), b"a message"
+    private = Ed25519PrivateKey.from_private_bytes(seed)
+    public = private.public_key().public_bytes_raw()
+    good = private.sign(r.labelled_hash(LABEL, [message]))
+    vector = {"seed": seed.hex(), "public": public.hex(), "label": LABEL,
+              "message": message.hex(), "signature": good.hex()}
+    write("signature.json", [vector])
+    mismatch = vector | {"error": "Mismatch"}
+    write("signature_bad_message.json", [mismatch | {"message": b"another".hex()}])
+    write("signature_bad_label.json", [mismatch | {"label": "alpheus/other/v1"}])
+    s = int.from_bytes(good[32:], "little")
+    malleated = good[:32] + (s + ORDER).to_bytes(32, "little")
+    write("signature_bad_malleated.json", [mismatch | {"signature": malleated.hex()}])
+    small = bytes([1]) + bytes(31)
+    # Under the neutral point, R = s = 0 "signs" everything where checks are lax.
+    forged = small + bytes(32)
+    weak = vector | {"error": "InvalidKey", "public": small.hex(), "signature": forged.hex()}
+    write("signature_bad_small_order_key.json", [weak])
+    no_point = bytes([2]) + bytes(31)
+    write("signature_bad_no_point.json", [vector | {"error": "InvalidKey", "public": no_point.hex()}])
+
+
+def agreement():
+    seeds = [fixed("agree a"), fixed("agree b")]
+    privates = [X25519PrivateKey.from_private_bytes(seed) for seed in seeds]
+    publics = [key.public_key().public_bytes_raw() for key in privates]
+    shared = privates[0].exchange(X25519PublicKey.from_public_bytes(publics[1]))
+    key = r.derive(shared, "alpheus/agreement/v1", sorted(publics), 32)
+    vector = {"seeds": [s.hex() for s in seeds], "publics": [p.hex() for p in publics], "key": key.hex()}
+    write("agreement.json", [vector])
+    low = ["00" * 32, "01" + "00" * 31,
+           "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"]
+    write("agreement_bad_low_order.json", [
+        {"seed": seeds[0].hex(), "their": point, "error": "LowOrder"} for point in low
+    ])
+
+
+def merkle_root(leaves):
+    """RFC 6962, section 2.1, by its recursive definition."""
+    if not leaves:
+        return hashlib.sha256(b"").digest()
+    if len(leaves) == 1:
+        return hashlib.sha256(b"\x00" + leaves[0]).digest()
+    split = 1
+    while split * 2 < len(leaves):
+        split *= 2
+    return hashlib.sha256(b"\x01" + merkle_root(leaves[:split]) + merkle_root(leaves[split:])).digest()
+
+
+def merkle_path(index, leaves):
+    if len(leaves) <= 1:
+        return []
+    split = 1
+    while split * 2 < len(leaves):
+        split *= 2
+    if index < split:
+        return merkle_path(index, leaves[:split]) + [merkle_root(leaves[split:])]
+    return merkle_path(index - split, leaves[split:]) + [merkle_root(leaves[:split])]
+
+
+def merkle():
+    def case(size, index):
+        leaves = [bytes([i, size]) for i in range(size)]
+        return {"root": merkle_root(leaves).hex(), "leaf": leaves[index].hex(), "index": index,
+                "size": size, "path": [h.hex() for h in merkle_path(index, leaves)]}
+
+    write("merkle_root.json", [
+        {"leaves": [bytes([i, size]).hex() for i in range(size)],
+         "root": merkle_root([bytes([i, size]) for i in range(size)]).hex()}
+        for size in range(18)
+    ])
+    sizes = (1, 2, 3, 5, 7, 8, 13)
+    write("merkle_proof.json", [case(size, i) for size in sizes for i in range(size)])
+    good, error = case(7, 4), {"error": "BadProof"}
+    write("merkle_bad_index.json", [good | error | {"index": 5}, good | error | {"index": 7}])
+    write("merkle_bad_size.json", [good | error | {"size": 5}, good | error | {"size": 16}])
+    write("merkle_bad_leaf.json", [good | error | {"leaf": "ff"}])
+    write("merkle_bad_path.json", [
+        good | error | {"path": good["path"][:-1]},
+        good | error | {"path": good["path"] + [good["root"]]},
+        good | error | {"path": [good["path"][1], good["path"][0], *good["path"][2:]]},
+    ])
+    # An inner node's content passed off as a leaf.
+    leaves = [bytes([i, 4]) for i in range(4)]
+    inner = merkle_root(leaves[:2]) + merkle_root(leaves[2:])
+    write("merkle_bad_inner_node.json", [
+        {"root": merkle_root(leaves).hex(), "leaf": inner.hex(), "index": 0, "size": 1,
+         "path": [], "error": "BadProof"}
+    ])
+
+
+for make in (hashes, derivation, pads, macs, signatures, agreement, merkle):
+    make()

@@ -1,0 +1,90 @@
+"""The constructions that several protocols' vectors share, written anew from
+the documents: no line of it comes from the Rust code or runs it."""
+
+import hashlib
+import hmac
+import json
+from pathlib import Path
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+MASK = (1 << 64) - 1
+
+
+def delimited(label, parts):
+    """Label and parts, each preceded by its length as eight big-endian bytes."""
+    out = b""
+    for part in [label.encode(), *parts]:
+        out += len(part).to_bytes(8, "big") + part
+    return out
+
+
+def labelled_hash(label, parts):
+    return hashlib.sha256(delimited(label, parts)).digest()
+
+
+def derive(secret, label, parts, length):
+    """HKDF-SHA256 (RFC 5869) without salt."""
+    key = hmac.new(bytes(32), secret, hashlib.sha256).digest()
+    out, block, number = b"", b"", 0
+    while len(out) < length:
+        number += 1
+        message = block + delimited(label, parts) + bytes([number])
+        block = hmac.new(key, message, hashlib.sha256).digest()
+        out += block
+    return out[:length]
+
+
+def tag(key, label, parts):
+    """HMAC-SHA256, cut to 16 bytes."""
+    return hmac.new(key, delimited(label, parts), hashlib.sha256).digest()[:16]
+
+
+def aes(key, block):
+    encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    return encryptor.update(block) + encryptor.finalize()
+
+
+def words_of(data):
+    """Little-endian 64-bit words."""
+    return [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
+
+
+def keystream(key, first, count):
+    """The words of AES(first), AES(first + 1), ..."""
+    blocks = ((first + j) % (1 << 128) for j in range((count + 1) // 2))
+    data = b"".join(aes(key, block.to_bytes(16, "big")) for block in blocks)
+    return words_of(data)[:count]
+
+
+def mask_pad(key, digest, count):
+    """Block j is AES(AES(D[0..16]) xor (D[16..30] | j:16))."""
+    chained = aes(key, digest[:16])
+    data = b""
+    for j in range((count + 1) // 2):
+        second = digest[16:30] + j.to_bytes(2, "big")
+        data += aes(key, bytes(a ^ b for a, b in zip(chained, second)))
+    return words_of(data)[:count]
+
+
+def mix(z):
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def link(session, t):
+    """The public link hash."""
+    return mix(mix(session ^ 0x9E3779B97F4A7C15) ^ t)
+
+
+def hexadecimal(word):
+    """A word as JSON carries it: 16 hexadecimal digits, most significant first."""
+    return f"{word:016x}"
+
+
+def write(target, name, vector):
+    """Writes one file, the same bytes every time."""
+    path = Path(target) / "v1" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(vector, indent=1, ensure_ascii=True) + "\n")
