@@ -10,6 +10,7 @@ pub mod ids;
 pub mod layout;
 pub mod plan;
 pub mod policy;
+#[cfg(feature = "query")]
 pub mod query;
 pub mod schema;
 pub mod select;
