@@ -204,27 +204,51 @@ impl<W> Frame<W> {
         Some((claim, *tag))
     }
 
-    /// Writes everything before the words to `out`, replacing its content.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
-        out.clear();
+    /// Everything before the words.
+    #[inline]
+    pub(crate) fn head(&self) -> Head {
         let (kind, link, claim) = match self {
             Frame::Opening { .. } => (OPENING, None, self.claim()),
             Frame::Data { link, .. } => (DATA, Some(link), None),
             Frame::Border { link, .. } => (BORDER, Some(link), self.claim()),
             Frame::Closing { link, .. } => (CLOSING, Some(link), self.claim()),
         };
-        out.push(kind);
-        out.extend_from_slice(&self.session().to_le_bytes());
-        out.extend_from_slice(&self.t().0.to_le_bytes());
+        let mut head = Head { bytes: [0; BORDER_HEAD], len: 0 };
+        head.push(&[kind]);
+        head.push(&self.session().to_le_bytes());
+        head.push(&self.t().0.to_le_bytes());
         if let Some(link) = link {
-            out.extend_from_slice(&link.previous.0.to_le_bytes());
+            head.push(&link.previous.0.to_le_bytes());
         }
         if let Some((claim, tag)) = claim {
             if link.is_some() {
-                out.extend_from_slice(&claim.count.to_le_bytes());
+                head.push(&claim.count.to_le_bytes());
             }
-            out.extend_from_slice(&tag.0);
+            head.push(&tag.0);
         }
+        head
+    }
+}
+
+/// The bytes of a frame before its words.
+pub(crate) struct Head {
+    bytes: [u8; BORDER_HEAD],
+    len: usize,
+}
+
+impl Head {
+    #[inline]
+    fn push(&mut self, part: &[u8]) {
+        let end = self.len + part.len();
+        if let Some(place) = self.bytes.get_mut(self.len..end) {
+            place.copy_from_slice(part);
+            self.len = end;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
     }
 }
 
@@ -232,8 +256,7 @@ impl<W: AsRef<[u64]>> Frame<W> {
     /// Its bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        self.write_head(&mut out);
+        let mut out = self.head().as_bytes().to_vec();
         let words = self.words().map_or(&[][..], AsRef::as_ref);
         out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         out
