@@ -40,7 +40,7 @@ pub struct Verified<T> {
 }
 
 /// Why a signed message was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Rejected {
     /// The signature is not by this key over this kind of message and these bytes.
     #[error("the signature is not by this key over this kind of message")]
