@@ -1,1 +1,140 @@
+//! kill -9 at random moments: this test binary runs itself as a child that
+//! writes and processes, kills it, and looks at what is left.
+//!
+//! `ALPHEUS_KILLS` sets how many kills (20 by default), `ALPHEUS_SEED` where
+//! they start.
 
+use crate::world::*;
+use alpheus_transport::local;
+use alpheus_transport::{Batch, Error, Limits, Store};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+const CHILD: &str = "ALPHEUS_TEST_KILLED_CHILD";
+
+fn parameter(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |value| value.parse().unwrap())
+}
+
+fn open(path: &Path) -> Arc<dyn Store> {
+    let mut options = options();
+    // Small, so that memtables are flushed and journals rotated while we are killed.
+    options.memtable = 1 << 20;
+    local::open(path, &options).unwrap()
+}
+
+fn prepare(store: &dyn Store) {
+    store.ensure_topic(&topic("in"), 2).unwrap();
+    store.ensure_topic(&topic("out"), 1).unwrap();
+    store.ensure_space(&space()).unwrap();
+}
+
+/// What stands for nothing but fills pages: batches of about 20 KB.
+const PADDING: [u8; 10_000] = [0xa5; 10_000];
+
+/// Appends batch `n` to both partitions and notes `n`.
+fn produce(store: &dyn Store, n: u64) {
+    let mut batch = Batch::new();
+    for index in 0..2 {
+        let value = [&n.to_le_bytes(), &PADDING[..]].concat();
+        batch.append(&topic("in").partition(index), &record(&value)).unwrap();
+    }
+    batch.put(&space(), "count", n.to_le_bytes().to_vec()).unwrap();
+    store.commit(batch).unwrap();
+}
+
+/// Sums what is new of partition 0, exactly once.
+fn process(store: &dyn Store) -> Result<bool, Error> {
+    let (input, output) = (topic("in").partition(0), topic("out").partition(0));
+    let from = store.position(&group(), &input)?.unwrap_or_default();
+    let mut sum = store.get(&space(), b"sum")?.map_or(0, |value| number(&value));
+    let fetched = store.read(&input, from, Limits { records: 5, bytes: 1 << 20 })?;
+    let next = fetched.next_offset();
+    let mut batch = Batch::new();
+    for read in fetched {
+        sum += number(&read.value[..8]);
+        batch.append(&output, &record(&sum.to_le_bytes()))?;
+    }
+    let is_more = !batch.is_empty();
+    batch.put(&space(), "sum", sum.to_le_bytes().to_vec())?;
+    batch.set_position(&group(), &input, next);
+    store.commit(batch)?;
+    Ok(is_more)
+}
+
+/// Not a test by itself: the life of the child.
+#[test]
+fn child() {
+    let Ok(path) = std::env::var(CHILD) else { return };
+    let store = open(Path::new(&path));
+    prepare(&*store);
+    let operator = Arc::clone(&store);
+    std::thread::spawn(move || while process(&*operator).is_ok() {});
+    let mut n = store.get(&space(), b"count").unwrap().map_or(0, |value| number(&value));
+    loop {
+        n += 1;
+        produce(&*store, n);
+        // Only what is acknowledged is said.
+        writeln!(std::io::stdout(), "acknowledged {n}").unwrap();
+    }
+}
+
+fn spawn(path: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "kills::child", "--nocapture"])
+        .env(CHILD, path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Lets a child live for a while; the last batch that it said was acknowledged.
+fn live_and_die(path: &Path, life: Duration) -> Option<u64> {
+    let mut child = spawn(path);
+    std::thread::sleep(life);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let said = lines.map_while(Result::ok);
+    let numbers = said.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok());
+    numbers.last()
+}
+
+/// Everything a reader can know of the store agrees with itself.
+fn check(path: &Path, acknowledged: u64) -> u64 {
+    let store = open(path);
+    prepare(&*store);
+    let count = store.get(&space(), b"count").unwrap().map_or(0, |value| number(&value));
+    assert!(count >= acknowledged, "batch {acknowledged} was acknowledged; {count} are there");
+    for index in 0..2 {
+        let read: Vec<_> = values(&*store, &topic("in").partition(index))
+            .iter()
+            .map(|value| number(&value[..8]))
+            .collect();
+        assert_eq!(read, (1..=count).collect::<Vec<_>>(), "in/{index}");
+    }
+    let processed = offset_of(&*store, &topic("in").partition(0)).0;
+    let sums: Vec<_> =
+        values(&*store, &topic("out").partition(0)).iter().map(|v| number(v)).collect();
+    assert_eq!(sums, (1..=processed).map(|n| n * (n + 1) / 2).collect::<Vec<_>>());
+    count
+}
+
+#[test]
+fn kill_nine_loses_nothing_acknowledged_and_tears_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let mut seeded = Seeded(parameter("ALPHEUS_SEED", 1));
+    let mut count = 0;
+    for kill in 0..parameter("ALPHEUS_KILLS", 20) {
+        // Some die while they start.
+        let life = Duration::from_millis(seeded.below(if kill % 4 == 0 { 20 } else { 120 }));
+        let acknowledged = live_and_die(&path, life).unwrap_or(count);
+        count = check(&path, acknowledged.max(count));
+    }
+    assert!(count > 20, "the children hardly lived: {count} batches");
+}

@@ -4,6 +4,8 @@
 //! power, from seeds; `kills` on processes that are killed, and on journals
 //! that are torn.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
 mod contract;
 mod crashes;
 mod kills;
