@@ -15,7 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["alpheus-crypto", "alpheus-policy", "alpheus-transport", "alpheus-encrypted-stream"],
     ),
     (
-        "alpheus-fuzz-checks",
+        "alpheus-fuzz",
         &[
             "alpheus-crypto",
             "alpheus-policy",
@@ -24,7 +24,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus",
         ],
     ),
-    ("alpheus-fuzz", &["alpheus-fuzz-checks"]),
     ("xtask", &[]),
 ];
 

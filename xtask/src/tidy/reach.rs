@@ -105,7 +105,7 @@ pub(super) fn fuzz_targets_are_tested(tree: &Tree) -> Vec<Finding> {
     let tests: String = tree
         .files
         .iter()
-        .filter(|(p, _)| p.starts_with("fuzz/checks/tests/"))
+        .filter(|(p, _)| p.starts_with("fuzz/tests/"))
         .map(|(_, c)| c.as_str())
         .collect();
     let mut findings = Vec::new();
@@ -113,7 +113,7 @@ pub(super) fn fuzz_targets_are_tested(tree: &Tree) -> Vec<Finding> {
         let Some(file) = path.strip_prefix("fuzz/fuzz_targets/") else { continue };
         let name = file.trim_end_matches(".rs");
         if !tests.contains(&format!("plain!({name}")) {
-            let what = format!("no `plain!({name}…)` in fuzz/checks/tests");
+            let what = format!("no `plain!({name}…)` in fuzz/tests");
             findings.push(Finding::new(path, 1, what));
         }
     }
@@ -156,7 +156,7 @@ mod tests {
         let tree = Tree::from([
             ("fuzz/fuzz_targets/frame.rs", ""),
             ("fuzz/fuzz_targets/query.rs", ""),
-            ("fuzz/checks/tests/plain.rs", "plain!(frame);\n"),
+            ("fuzz/tests/plain.rs", "plain!(frame);\n"),
         ]);
         assert_eq!(fuzz_targets_are_tested(&tree).len(), 1);
     }

@@ -1,0 +1,84 @@
+//! Inputs near valid ones, the same at every run.
+
+use alpheus_crypto::mac::Tag;
+use alpheus_encrypted_stream::frame::{Frame, Link};
+use alpheus_policy::time::Timestamp;
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+/// Numbers and signs that decoders trip over.
+const TOKENS: &[&[u8]] = &[
+    b"",
+    b"0",
+    b"-1",
+    b"18446744073709551616",
+    b"1e999",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff",
+    b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01",
+    b"\0",
+    b"\xf0\x9f\x9a\xb2",
+    b"'",
+    b"\"",
+    b"{{{{{{{{",
+    b"[[[[[[[[",
+    b"((((((((",
+    b"\n",
+    b",,",
+    b": ",
+    b"&a *a",
+    b"--",
+    b";",
+];
+
+/// Hands `count` mutations of the seeds to `check`.
+pub fn each(seeds: &[Vec<u8>], count: usize, check: fn(&[u8])) {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    for _ in 0..count {
+        let mut data = pick(&mut rng, seeds).clone();
+        for _ in 0..=below(&mut rng, 4) {
+            mutate(&mut rng, &mut data, seeds);
+        }
+        check(&data);
+    }
+}
+
+fn mutate(rng: &mut impl Rng, data: &mut Vec<u8>, seeds: &[Vec<u8>]) {
+    let at = below(rng, data.len() + 1);
+    let end = (at + below(rng, 9)).min(data.len());
+    match below(rng, 6) {
+        0 => data.truncate(at),
+        1 => drop(data.drain(at..end)),
+        2 => drop(data.splice(at..end, pick(rng, TOKENS).iter().copied())),
+        3 => {
+            let other = pick(rng, seeds);
+            let from = below(rng, other.len() + 1);
+            let to = (from + below(rng, 40)).min(other.len());
+            drop(data.splice(at..at, other[from..to].iter().copied()));
+        }
+        4 if at < data.len() => data[at] ^= 1 << below(rng, 8),
+        _ if at < data.len() => data[at] = below(rng, 256).to_le_bytes()[0],
+        _ => data.push(0),
+    }
+}
+
+fn below(rng: &mut impl Rng, bound: usize) -> usize {
+    usize::try_from(rng.next_u64() % (bound.max(1) as u64)).unwrap_or(0)
+}
+
+fn pick<'a, T>(rng: &mut impl Rng, list: &'a [T]) -> &'a T {
+    &list[below(rng, list.len())]
+}
+
+/// One event of each kind.
+pub fn frames() -> Vec<Vec<u8>> {
+    let link = Link { session: 7, previous: Timestamp(10), t: Timestamp(20) };
+    let tag = Tag([3; 16]);
+    let words = vec![1_u64, u64::MAX, 0];
+    let frames = [
+        Frame::Opening { session: 7, t: Timestamp(10), tag },
+        Frame::Data { link, words: words.clone() },
+        Frame::Border { link, count: 2, tag, words: words.clone() },
+        Frame::Closing { link, count: 0, tag, words },
+    ];
+    frames.iter().map(Frame::to_bytes).collect()
+}

@@ -1,0 +1,58 @@
+//! Every fuzz target on stable Rust: over its seeds, each prefix of them, and
+//! mutations drawn from a fixed seed.
+
+mod mutate;
+
+use std::path::{Path, PathBuf};
+
+/// Runs `check` over everything that can be made of the seeds.
+fn run(check: fn(&[u8]), seeds: &[Vec<u8>]) {
+    assert!(!seeds.is_empty(), "a target without seeds tests nothing");
+    for seed in seeds {
+        check(seed);
+        // Long seeds are cut at every place near the start, then now and then.
+        let step = seed.len() / 512 + 1;
+        (0..seed.len()).step_by(step).for_each(|end| check(&seed[..end]));
+    }
+    mutate::each(seeds, 3_000, check);
+}
+
+/// Files under the repository's root whose names end so.
+fn files(directory: &str, suffix: &str) -> Vec<Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut waiting = vec![root.join(directory)];
+    while let Some(place) = waiting.pop() {
+        for entry in std::fs::read_dir(&place).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                waiting.push(path);
+            } else if path.to_string_lossy().ends_with(suffix) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found.iter().map(|path| std::fs::read(path).expect("a file just listed")).collect()
+}
+
+macro_rules! plain {
+    ($name:ident, $($seeds:expr),+ $(,)?) => {
+        #[test]
+        fn $name() {
+            let mut seeds: Vec<Vec<u8>> = files(concat!("fuzz/seeds/", stringify!($name)), "");
+            $(seeds.extend($seeds);)+
+            run(alpheus_fuzz::$name, &seeds);
+        }
+    };
+}
+
+plain!(frame, mutate::frames());
+
+/// The harness itself must see a decoder that breaks off its seeds.
+#[test]
+#[should_panic(expected = "deep")]
+fn a_decoder_that_breaks_on_nesting_is_seen() {
+    let breaks = |data: &[u8]| assert!(!data.windows(8).any(|w| w == b"[[[[[[[["), "too deep");
+    run(breaks, &[b"a: [1, 2]".to_vec()]);
+}
