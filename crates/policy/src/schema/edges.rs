@@ -42,4 +42,23 @@ impl Edges {
             }
         }
     }
+
+    /// The lower edge of a bin; none where there is no such bin.
+    #[must_use]
+    pub fn lower(&self, bin: u16) -> Option<i64> {
+        match self {
+            Edges::Uniform { lo, width, bins } if bin < *bins => {
+                lo.checked_add(width.checked_mul(i64::from(bin))?)
+            }
+            Edges::Uniform { .. } => None,
+            Edges::Explicit(edges) => edges.get(usize::from(bin)).copied(),
+        }
+    }
+
+    /// The bin whose lower edge is exactly `edge`.
+    #[must_use]
+    pub fn cell_at(&self, edge: i64) -> Option<u16> {
+        let bin = self.bin(edge);
+        (self.lower(bin) == Some(edge)).then_some(bin)
+    }
 }

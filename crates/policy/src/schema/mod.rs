@@ -1,6 +1,7 @@
 //! The resolved schema: what a stream holds and what its owners may offer.
 
 use crate::ids::SchemaId;
+use crate::layout::FieldStatistic;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,32 @@ impl Schema {
         // A schema holds only integers and strings, so serialisation cannot fail.
         let bytes = postcard::to_allocvec(self).unwrap_or_default();
         SchemaId(crate::ids::labelled_hash("alpheus/schema/v1", &[&bytes]))
+    }
+
+    /// Position of the attribute called `name`; case and `-` or `_` make no
+    /// difference, as in queries.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<u16> {
+        let wanted = folded(name);
+        let position = self.attributes.iter().position(|other| folded(&other.name) == wanted)?;
+        u16::try_from(position).ok()
+    }
+
+    /// Whether an event may lack the attribute.
+    #[must_use]
+    pub fn is_optional(&self, attribute: u16) -> bool {
+        self.attributes.get(usize::from(attribute)).is_some_and(|found| found.optional)
+    }
+
+    /// The statistic that counts an attribute's values: that of all events for
+    /// mandatory attributes, its own for others.
+    #[must_use]
+    pub fn count_of(&self, attribute: u16) -> FieldStatistic {
+        if self.shared_count && !self.is_optional(attribute) {
+            FieldStatistic::EventCount
+        } else {
+            FieldStatistic::Count(attribute)
+        }
     }
 }
 
@@ -143,4 +170,10 @@ pub enum Aggregation {
         /// Cells in a row.
         width: u16,
     },
+}
+
+/// A name as it is compared: queries, result columns and Avro do not all tell
+/// case or `-` and `_` apart.
+pub(crate) fn folded(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
 }

@@ -2,6 +2,7 @@
 
 use crate::ids::ControllerId;
 use crate::plan::Fraction;
+use crate::schema::Edges;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +78,32 @@ pub struct Generalise {
     pub attribute: u16,
     /// Buckets on the schema's grid: every edge is an edge of the grid.
     pub to: Coarse,
+}
+
+impl Generalise {
+    /// Whether it asks for nothing coarser than the grid's own bins.
+    #[must_use]
+    pub fn is_as_fine_as(&self, grid: &Edges) -> bool {
+        self.groups(grid).is_some_and(|starts| starts.len() == usize::from(grid.bins()))
+    }
+
+    /// The first cell of each bucket over the grid's cells; none where the
+    /// buckets do not lie on the grid or do not begin where it begins.
+    #[must_use]
+    pub fn groups(&self, grid: &Edges) -> Option<Vec<u16>> {
+        let groups: Option<Vec<u16>> = match (&self.to, grid) {
+            (Coarse::Width(wide), Edges::Uniform { width, bins, .. }) => {
+                if *width <= 0 || wide % width != 0 {
+                    return None;
+                }
+                let step = usize::try_from(wide / width).ok().filter(|step| *step > 0)?;
+                Some((0..*bins).step_by(step).collect())
+            }
+            (Coarse::Width(_), Edges::Explicit(_)) => None,
+            (Coarse::Edges(edges), grid) => edges.iter().map(|edge| grid.cell_at(*edge)).collect(),
+        };
+        groups.filter(|starts| starts.first() == Some(&0))
+    }
 }
 
 /// Coarser buckets over a grid.

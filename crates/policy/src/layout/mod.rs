@@ -3,7 +3,18 @@
 //! The layout is a function of the schema alone, so that producer, controller
 //! and consumer agree on it by agreeing on the schema's hash.
 
+use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
+
+mod bounds;
+mod build;
+mod places;
+
+pub use build::LayoutError;
+pub use places::CellPlace;
+
+/// Words of the longest vector: the cipher counts its blocks of two in 12 bits.
+pub const MOST_WORDS: usize = 8192;
 
 /// The words of one event of a schema. The last word is the check word, which
 /// is zero in every event.
@@ -16,6 +27,17 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The layout of a schema's events: the statistics that its attributes
+    /// offer, each once, in schema order, then the event count if anything
+    /// shares it, then the check word.
+    ///
+    /// # Errors
+    /// Where a statistic's worst-case window sum fits no two words, or the
+    /// vector is longer than the cipher's.
+    pub fn of(schema: &Schema) -> Result<Layout, LayoutError> {
+        build::layout(schema)
+    }
+
     /// Position of the always-zero check word.
     #[must_use]
     pub fn check_word(&self) -> u16 {

@@ -1,0 +1,86 @@
+//! How large the cells of a window's sum can become.
+
+use super::{FieldStatistic, PairMoment};
+use crate::schema::{AttributeKind, OptionKind, PolicyOption, Schema};
+
+/// The tail of noise beyond which lies a chance of 2^-64: `45 > 64·ln 2` times
+/// the scale of a Laplace distribution, whose variance bounds that of all the
+/// noise we add.
+const TAIL: u128 = 45;
+
+/// Bounds on a cell of one statistic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CellBound {
+    /// Greatest magnitude in one event.
+    pub(super) event: u128,
+    /// Greatest magnitude of the noise in a window.
+    pub(super) noise: u128,
+}
+
+impl CellBound {
+    /// Greatest magnitude of a window's sum over `events` events in all.
+    pub(super) fn window(self, events: u128) -> Option<u128> {
+        self.event.checked_mul(events)?.checked_add(self.noise)
+    }
+}
+
+/// The bound of each cell of `statistic`; none where cells are random words.
+pub(super) fn cell(schema: &Schema, statistic: FieldStatistic) -> Option<CellBound> {
+    let event = match statistic {
+        FieldStatistic::Any(_) | FieldStatistic::All(_) => return None,
+        FieldStatistic::Sum(a) | FieldStatistic::Threshold { of: a, order: 1, .. } => {
+            magnitude(schema, a)
+        }
+        FieldStatistic::SumOfSquares(a) => squared(magnitude(schema, a)),
+        FieldStatistic::By { of, order, .. } => magnitude(schema, of).saturating_pow(order.into()),
+        FieldStatistic::Pair { y, x, moment } => {
+            let (x, y) = (magnitude(schema, x), magnitude(schema, y));
+            match moment {
+                PairMoment::Count => 1,
+                PairMoment::X => x,
+                PairMoment::Y => y,
+                PairMoment::Xx => squared(x),
+                PairMoment::Xy => x.saturating_mul(y),
+                PairMoment::Yy => squared(y),
+            }
+        }
+        _ => 1,
+    };
+    Some(CellBound { event, noise: noise(schema, statistic, event) })
+}
+
+fn squared(x: u128) -> u128 {
+    x.saturating_mul(x)
+}
+
+/// Greatest |scaled value| of an attribute.
+fn magnitude(schema: &Schema, attribute: u16) -> u128 {
+    match schema.attributes.get(usize::from(attribute)).map(|attribute| &attribute.kind) {
+        Some(AttributeKind::Number { min, max, .. }) => {
+            u128::from(min.unsigned_abs().max(max.unsigned_abs()))
+        }
+        _ => 1,
+    }
+}
+
+/// The noise tail under the least ε per window that an option offers: the
+/// sensitivity of one person's window, `events × event`, times 45 / ε.
+fn noise(schema: &Schema, statistic: FieldStatistic, event: u128) -> u128 {
+    let person = event.saturating_mul(u128::from(schema.capacity.events));
+    let least = noisy_options(schema, statistic)
+        .filter_map(|option| option.budget)
+        .map(|budget| u128::from(budget.window_micro_epsilon.max(1)))
+        .min();
+    least.map_or(0, |epsilon| person.saturating_mul(TAIL * 1_000_000).div_ceil(epsilon))
+}
+
+/// Options under which the statistic may be released with noise.
+pub(super) fn noisy_options(
+    schema: &Schema,
+    statistic: FieldStatistic,
+) -> impl Iterator<Item = &PolicyOption> {
+    schema.options.iter().filter(move |option| {
+        option.kind == OptionKind::DpAggregate
+            && statistic.attributes().any(|attribute| option.attributes.contains(&attribute))
+    })
+}
