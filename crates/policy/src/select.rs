@@ -83,6 +83,8 @@ pub enum Statistic {
     Count {
         /// Number of values.
         count: CellRef,
+        /// Null where this is 0; the count itself if absent.
+        of: Option<CellRef>,
     },
     /// `AVG`, `VAR`, `STDDEV`.
     Moments {

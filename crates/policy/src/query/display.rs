@@ -1,0 +1,212 @@
+//! Statements written back as SQL, so that a refusal can suggest one to run.
+
+use super::ast::{
+    BinRequest, Call, Comparison, Condition, Create, Item, MaskChoice, Settings, Show, Statement,
+    Word,
+};
+use super::items::default_alias;
+use crate::plan::Fraction;
+use crate::time::Span;
+use std::fmt::{self, Display, Formatter};
+
+impl Display for Statement {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Statement::Create(create) => create.fmt(f),
+            Statement::Explain { privacy: false, create } => write!(f, "EXPLAIN {create}"),
+            Statement::Explain { privacy: true, create } => write!(f, "EXPLAIN PRIVACY {create}"),
+            Statement::Show(Show::Streams) => f.write_str("SHOW STREAMS"),
+            Statement::Show(Show::Schemas) => f.write_str("SHOW SCHEMAS"),
+            Statement::Show(Show::Queries) => f.write_str("SHOW QUERIES"),
+            Statement::Describe(name) => write!(f, "DESCRIBE {name}"),
+            Statement::Drop(name) => write!(f, "DROP STREAM {name}"),
+        }
+    }
+}
+
+impl Display for Word {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut chars = self.text.chars();
+        let starts = chars.next().is_some_and(|ch| ch.is_alphabetic() || ch == '_');
+        let plain = starts && chars.all(|ch| ch.is_alphanumeric() || ch == '_' || ch == '-');
+        match plain && !self.text.contains("--") {
+            true => f.write_str(&self.text),
+            false => write!(f, "\"{}\"", self.text.replace('"', "\"\"")),
+        }
+    }
+}
+
+/// Text as a value.
+struct Quoted<'a>(&'a str);
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}'", self.0.replace('\'', "''"))
+    }
+}
+
+/// Things with commas between.
+struct List<'a, T>(&'a [T]);
+
+impl<T: Display> Display for List<'_, T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (position, thing) in self.0.iter().enumerate() {
+            write!(f, "{}{thing}", if position == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Create {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "CREATE STREAM {} AS\nSELECT {}\n", self.name, List(&self.items))?;
+        write!(f, "WINDOW TUMBLING (SIZE {}", Words(self.window))?;
+        if let Some(grace) = self.grace {
+            write!(f, ", GRACE PERIOD {}", Words(grace))?;
+        }
+        write!(f, ")\nFROM {}", self.from)?;
+        if let Some((min, max)) = self.population {
+            write!(f, " BETWEEN {min} AND {max}")?;
+        }
+        if let Some(filter) = &self.filter {
+            write!(f, "\nWHERE {filter}")?;
+        }
+        if !self.group_by.is_empty() {
+            write!(f, "\nGROUP BY {}", List(&self.group_by))?;
+        }
+        self.settings.fmt(f)?;
+        match &self.release_to {
+            Some(consumer) => write!(f, "\nRELEASE TO {}", Quoted(&consumer.text)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Display for Item {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.name)?;
+        match &self.call {
+            Call::Events => f.write_str("*")?,
+            Call::Of(_, x) | Call::Histogram(x, BinRequest::Native) => write!(f, "{x}")?,
+            Call::Histogram(x, BinRequest::Uniform { lo, width, bins }) => {
+                write!(f, "{x}, {lo}, {width}, {bins}")?
+            }
+            Call::Histogram(x, BinRequest::Edges(edges)) => {
+                write!(f, "{x}, EDGES({})", List(edges))?
+            }
+            Call::Percentile(x, numerator, denominator) => {
+                let places = denominator.ilog10();
+                let p = super::Decimal::from_scaled(
+                    i64::from(*numerator),
+                    u8::try_from(places).unwrap_or(9),
+                );
+                write!(f, "{x}, {p}")?;
+            }
+            Call::TopK(x, k) => write!(f, "{x}, {k}")?,
+            Call::Pair(_, y, x) => write!(f, "{y}, {x}")?,
+            Call::By(_, x, by, None) => write!(f, "{x}, {by}")?,
+            Call::By(_, x, by, Some(width)) => write!(f, "{x}, {by}, {width}")?,
+            Call::Frequency(x, item) => write!(f, "{x}, {}", Quoted(item))?,
+        }
+        match self.alias == default_alias(self.name, &self.call) {
+            true => f.write_str(")"),
+            false => write!(f, ") AS {}", Word::new(&self.alias)),
+        }
+    }
+}
+
+impl Display for Condition {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Condition::Compare { attribute, comparison, value } => {
+                write!(f, "{attribute} {comparison} {}", Quoted(&value.text))
+            }
+            Condition::In { attribute, values, negated } => {
+                let values: Vec<_> = values.iter().map(|value| Quoted(&value.text)).collect();
+                write!(
+                    f,
+                    "{attribute}{} IN ({})",
+                    if *negated { " NOT" } else { "" },
+                    List(&values)
+                )
+            }
+            Condition::And(links) => chain(f, links, " AND "),
+            Condition::Or(links) => chain(f, links, " OR "),
+            Condition::Not(inner) => write!(f, "NOT ({inner})"),
+        }
+    }
+}
+
+fn chain(f: &mut Formatter<'_>, links: &[Condition], between: &str) -> fmt::Result {
+    for (position, link) in links.iter().enumerate() {
+        f.write_str(if position == 0 { "" } else { between })?;
+        match link {
+            Condition::And(_) | Condition::Or(_) => write!(f, "({link})")?,
+            _ => link.fmt(f)?,
+        }
+    }
+    Ok(())
+}
+
+impl Display for Comparison {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Comparison::Equal => "=",
+            Comparison::NotEqual => "<>",
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterOrEqual => ">=",
+        })
+    }
+}
+
+impl Display for Settings {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let fraction =
+            |Fraction { numerator, denominator }: Fraction| format!("'{numerator}/{denominator}'");
+        let settings: Vec<String> = [
+            self.epsilon.map(|epsilon| format!("epsilon = {epsilon}")),
+            self.delta.map(|delta| format!("delta = {delta}")),
+            self.alpha.map(|alpha| format!("alpha = {}", fraction(alpha))),
+            self.dropout.map(|dropout| format!("dropout = {}", fraction(dropout))),
+            self.masks.map(|masks| format!("masks = '{masks}'")),
+            self.mask_delta_exponent.map(|exponent| format!("mask_delta = 1e-{exponent}")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if settings.is_empty() { Ok(()) } else { write!(f, "\nWITH ({})", settings.join(", ")) }
+    }
+}
+
+impl Display for MaskChoice {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MaskChoice::Clique => "clique",
+            MaskChoice::Dream => "dream",
+            MaskChoice::Epoch => "epoch",
+        })
+    }
+}
+
+/// A length of time as queries write it, in the largest unit that divides it.
+pub(crate) struct Words(pub(crate) Span);
+
+impl Display for Words {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let units = [
+            ("DAY", 86_400_000_000),
+            ("HOUR", 3_600_000_000),
+            ("MINUTE", 60_000_000),
+            ("SECOND", 1_000_000),
+        ];
+        let length = self.0.0;
+        let (unit, size) = units
+            .into_iter()
+            .find(|(_, size)| length > 0 && length % size == 0)
+            .unwrap_or(("MILLISECOND", 1_000));
+        let number = length / size;
+        write!(f, "{number} {unit}{}", if number == 1 { "" } else { "S" })
+    }
+}

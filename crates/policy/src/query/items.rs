@@ -1,0 +1,272 @@
+//! Select items: functions with their arguments and aliases.
+
+use super::ast::{BinRequest, Call, Item, Place, Word};
+use super::decimal::Decimal;
+use super::error::{At, Problem, QueryError, nearest};
+use super::function::Function;
+use super::parser::Reader;
+use sqlparser::tokenizer::Token;
+
+/// Columns that every result has.
+const RESERVED: &[&str] =
+    &["window_start", "window_end", "population", "silent", "excluded", "status"];
+
+/// A select item whose alias may still have to be chosen.
+pub(super) struct RawItem {
+    name: &'static str,
+    call: Call,
+    alias: Option<Word>,
+    at: At,
+}
+
+/// An argument as it stands.
+enum Argument {
+    Name(Word),
+    Number(Decimal),
+    Text(String),
+    Star,
+    Edges(Vec<Decimal>),
+}
+
+pub(super) fn item(reader: &mut Reader) -> Result<RawItem, QueryError> {
+    let at = reader.here();
+    if reader.peek() == &Token::Mul {
+        let remedy = "single values are never released: write SUM(x), AVG(x) or another aggregate";
+        return Err(reader.error(Problem::Unsupported { what: "SELECT *", remedy }));
+    }
+    let word = reader.name("a function such as AVG(x)")?;
+    if reader.peek() != &Token::LParen {
+        return Err(QueryError::new(at, Problem::BareAttribute { word: word.text }));
+    }
+    let Some((name, function)) = Function::named(&word.text) else {
+        let suggestion = nearest(&word.text, Function::names());
+        let known = Function::names().collect::<Vec<_>>().join(", ");
+        return Err(QueryError::new(
+            at,
+            Problem::UnknownFunction { word: word.text, suggestion, known },
+        ));
+    };
+    let arguments = arguments(reader)?;
+    let call = call(name, function, arguments, at)?;
+    let alias = if reader.word("AS") { Some(reader.name("a name for the column")?) } else { None };
+    Ok(RawItem { name, call, alias, at })
+}
+
+fn arguments(reader: &mut Reader) -> Result<Vec<Argument>, QueryError> {
+    reader.need_sign(&Token::LParen, "`(`")?;
+    if reader.sees("DISTINCT") {
+        let remedy = "if the schema offers a sketch, write APPROX_DISTINCT(x)";
+        return Err(reader.error(Problem::Unsupported { what: "DISTINCT", remedy }));
+    }
+    let mut arguments = vec![argument(reader)?];
+    while reader.takes(&Token::Comma) {
+        arguments.push(argument(reader)?);
+    }
+    reader.need_sign(&Token::RParen, "`,` or `)`")?;
+    Ok(arguments)
+}
+
+fn argument(reader: &mut Reader) -> Result<Argument, QueryError> {
+    if reader.takes(&Token::Mul) {
+        return Ok(Argument::Star);
+    }
+    match reader.peek() {
+        Token::SingleQuotedString(text) => {
+            let text = text.clone();
+            reader.parser.next_token();
+            Ok(Argument::Text(text))
+        }
+        Token::Number(..) | Token::Minus | Token::Plus => number(reader).map(Argument::Number),
+        _ => {
+            let word = reader.name("an attribute or a number")?;
+            match word.text.eq_ignore_ascii_case("EDGES") && reader.takes(&Token::LParen) {
+                true => edges(reader).map(Argument::Edges),
+                false => Ok(Argument::Name(word)),
+            }
+        }
+    }
+}
+
+fn edges(reader: &mut Reader) -> Result<Vec<Decimal>, QueryError> {
+    let mut edges = vec![number(reader)?];
+    while reader.takes(&Token::Comma) {
+        edges.push(number(reader)?);
+    }
+    reader.need_sign(&Token::RParen, "`,` or `)`")?;
+    Ok(edges)
+}
+
+/// A decimal with an optional sign.
+pub(super) fn number(reader: &mut Reader) -> Result<Decimal, QueryError> {
+    let negative = reader.takes(&Token::Minus);
+    if !negative {
+        reader.takes(&Token::Plus);
+    }
+    let Token::Number(digits, false) = reader.peek() else {
+        return Err(reader.expected("a number"));
+    };
+    let range = "a decimal of at most 18 places that fits 64 bits without its point";
+    let number = Decimal::parse(digits)
+        .and_then(|number| if negative { number.negated() } else { Some(number) });
+    let number =
+        number.ok_or_else(|| reader.error(Problem::OutOfRange { what: "a number", range }))?;
+    reader.parser.next_token();
+    Ok(number)
+}
+
+fn call(
+    name: &'static str,
+    function: Function,
+    arguments: Vec<Argument>,
+    at: At,
+) -> Result<Call, QueryError> {
+    use Argument::{Edges, Name, Number, Star, Text};
+    let mut arguments = arguments.into_iter();
+    let four = (arguments.next(), arguments.next(), arguments.next(), arguments.next());
+    let wrong =
+        || QueryError::new(at, Problem::Arguments { function: name, form: Function::form(name) });
+    if arguments.next().is_some() {
+        return Err(wrong());
+    }
+    match (function, four) {
+        (Function::Count, (Some(Star), None, ..)) => Ok(Call::Events),
+        (Function::Histogram, (Some(Name(x)), None, ..)) => {
+            Ok(Call::Histogram(x, BinRequest::Native))
+        }
+        (Function::Histogram, (Some(Name(x)), Some(Edges(edges)), None, _)) => {
+            ascending(&edges, at).map(|()| Call::Histogram(x, BinRequest::Edges(edges)))
+        }
+        (
+            Function::Histogram,
+            (Some(Name(x)), Some(Number(lo)), Some(Number(width)), Some(Number(bins))),
+        ) => uniform(lo, width, bins, at).map(|bins| Call::Histogram(x, bins)),
+        (Function::Percentile, (Some(Name(x)), Some(Number(p)), None, _)) => {
+            let (numerator, denominator) = proportion(p, at)?;
+            Ok(Call::Percentile(x, numerator, denominator))
+        }
+        (Function::TopK, (Some(Name(x)), Some(Number(k)), None, _)) => {
+            small(k, "the number of bins that TOPK lists", at).map(|k| Call::TopK(x, k))
+        }
+        (Function::Regression(_), (Some(Name(y)), Some(Name(x)), None, _)) => {
+            Ok(Call::Pair(function, y, x))
+        }
+        (Function::By(_), (Some(Name(x)), Some(Name(by)), None, _)) => {
+            Ok(Call::By(function, x, by, None))
+        }
+        (Function::By(_), (Some(Name(x)), Some(Name(by)), Some(Number(width)), None)) => {
+            positive(width, at).map(|width| Call::By(function, x, by, Some(width)))
+        }
+        (Function::Frequency, (Some(Name(x)), Some(Text(item)), None, _)) => {
+            Ok(Call::Frequency(x, item))
+        }
+        (
+            Function::Histogram
+            | Function::Percentile
+            | Function::TopK
+            | Function::Regression(_)
+            | Function::By(_)
+            | Function::Frequency,
+            _,
+        ) => Err(wrong()),
+        (of_one, (Some(Name(x)), None, ..)) => Ok(Call::Of(of_one, x)),
+        _ => Err(wrong()),
+    }
+}
+
+fn out_of_range<T>(at: At, what: &'static str, range: &'static str) -> Result<T, QueryError> {
+    Err(QueryError::new(at, Problem::OutOfRange { what, range }))
+}
+
+fn ascending(edges: &[Decimal], at: At) -> Result<(), QueryError> {
+    match edges.is_sorted_by(|low, high| low < high) && edges.len() <= usize::from(u16::MAX) {
+        true => Ok(()),
+        false => out_of_range(at, "EDGES", "strictly ascending lower edges"),
+    }
+}
+
+fn uniform(lo: Decimal, width: Decimal, bins: Decimal, at: At) -> Result<BinRequest, QueryError> {
+    let bins = small(bins, "the number of bins", at)?;
+    Ok(BinRequest::Uniform { lo, width: positive(width, at)?, bins })
+}
+
+fn positive(width: Decimal, at: At) -> Result<Decimal, QueryError> {
+    match width <= Decimal::ZERO {
+        true => out_of_range(at, "the width of a bin", "above 0"),
+        false => Ok(width),
+    }
+}
+
+fn small(number: Decimal, what: &'static str, at: At) -> Result<u16, QueryError> {
+    match number
+        .scaled(0)
+        .and_then(|number| u16::try_from(number).ok())
+        .filter(|number| *number > 0)
+    {
+        Some(number) => Ok(number),
+        None => out_of_range(at, what, "a whole number from 1 to 65535"),
+    }
+}
+
+fn proportion(p: Decimal, at: At) -> Result<(u32, u32), QueryError> {
+    match p.fraction().filter(|(numerator, denominator)| numerator <= denominator) {
+        Some(fraction) => Ok(fraction),
+        None => out_of_range(
+            at,
+            "the share that PERCENTILE takes",
+            "between 0 and 1, such as 0.95, with at most 9 places",
+        ),
+    }
+}
+
+/// Gives every item its alias: from the list of columns, from `AS`, or
+/// `<function>_<attribute>`; no two alike, none that every result has.
+pub(super) fn item_aliases(
+    items: Vec<RawItem>,
+    columns: Option<Vec<Word>>,
+    group_by: &[Word],
+) -> Result<Vec<Item>, QueryError> {
+    if let Some(columns) = &columns
+        && columns.len() != items.len()
+    {
+        let at = columns.first().map_or_else(At::default, |column| column.at);
+        return Err(QueryError::new(
+            at,
+            Problem::Columns { columns: columns.len(), items: items.len() },
+        ));
+    }
+    let mut columns = columns.into_iter().flatten();
+    let mut out: Vec<Item> = Vec::with_capacity(items.len());
+    for raw in items {
+        let alias = columns
+            .next()
+            .or(raw.alias)
+            .unwrap_or_else(|| Word { text: default_alias(raw.name, &raw.call), at: raw.at });
+        let taken = out.iter().any(|item| item.alias == alias.text) || group_by.contains(&alias);
+        if RESERVED.contains(&alias.text.as_str()) {
+            return Err(QueryError::new(alias.at, Problem::ReservedAlias { alias: alias.text }));
+        }
+        if taken {
+            return Err(QueryError::new(alias.at, Problem::SameAlias { alias: alias.text }));
+        }
+        out.push(Item { alias: alias.text, name: raw.name, call: raw.call, at: Place(raw.at) });
+    }
+    Ok(out)
+}
+
+/// `<function>_<attribute>` in lower case, `-` as `_`.
+pub(super) fn default_alias(name: &str, call: &Call) -> String {
+    let attributes: Vec<&str> = match call {
+        Call::Events => vec![],
+        Call::Of(_, x)
+        | Call::Histogram(x, _)
+        | Call::Percentile(x, ..)
+        | Call::TopK(x, _)
+        | Call::Frequency(x, _) => {
+            vec![x.text.as_str()]
+        }
+        Call::Pair(_, y, x) => vec![y.text.as_str(), x.text.as_str()],
+        Call::By(_, x, by, _) => vec![x.text.as_str(), by.text.as_str()],
+    };
+    let parts: Vec<&str> = std::iter::once(name).chain(attributes).collect();
+    parts.join("_").to_lowercase().replace('-', "_")
+}

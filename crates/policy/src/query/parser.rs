@@ -1,0 +1,366 @@
+//! Statements and their clauses.
+
+use super::ast::{Create, Show, Statement, Word};
+use super::condition::condition;
+use super::error::{At, Problem, QueryError};
+use super::items::{item, item_aliases};
+use super::lexer::{StreamDialect, end_of, place, words};
+use super::settings::settings;
+use crate::time::Span;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+/// Reads one statement; a semicolon may end it.
+///
+/// # Errors
+/// Names the offending word, its place and what to write instead.
+pub fn parse(text: &str) -> Result<Statement, QueryError> {
+    let mut reader = Reader::new(text)?;
+    let statement = statement(&mut reader)?;
+    reader.takes(&Token::SemiColon);
+    match reader.at_end() {
+        true => Ok(statement),
+        false => Err(reader.unexpected_end()),
+    }
+}
+
+/// Words of a query, one after the other.
+pub(super) struct Reader {
+    pub(super) parser: Parser<'static>,
+    end: At,
+}
+
+impl Reader {
+    fn new(text: &str) -> Result<Reader, QueryError> {
+        let parser = Parser::new(&StreamDialect).with_tokens_with_locations(words(text)?);
+        Ok(Reader { parser, end: end_of(text) })
+    }
+
+    fn at_end(&self) -> bool {
+        self.peek() == &Token::EOF
+    }
+
+    fn unexpected_end(&self) -> QueryError {
+        let second =
+            ["CREATE", "EXPLAIN", "SHOW", "DESCRIBE", "DROP"].iter().any(|word| self.sees(word));
+        match second {
+            true => self.error(Problem::OneStatement),
+            false => self.expected(
+                "the end of the query or one of WINDOW, FROM, WHERE, GROUP BY, WITH, RELEASE TO",
+            ),
+        }
+    }
+
+    pub(super) fn peek(&self) -> &Token {
+        &self.parser.peek_token_ref().token
+    }
+
+    /// Where the next word stands.
+    pub(super) fn here(&self) -> At {
+        match self.parser.peek_token_ref() {
+            TokenWithSpan { token: Token::EOF, .. } => self.end,
+            word => place(word),
+        }
+    }
+
+    pub(super) fn error(&self, problem: Problem) -> QueryError {
+        QueryError::new(self.here(), problem)
+    }
+
+    pub(super) fn expected(&self, expected: &'static str) -> QueryError {
+        let found = match self.peek() {
+            Token::EOF => "the end of the query".to_owned(),
+            token => format!("`{}`", token.to_string().chars().take(60).collect::<String>()),
+        };
+        self.error(Problem::Expected { expected, found })
+    }
+
+    /// Whether the next word is this unquoted one.
+    pub(super) fn sees(&self, keyword: &str) -> bool {
+        matches!(self.peek(), Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(keyword))
+    }
+
+    /// Takes the word if it is next.
+    pub(super) fn word(&mut self, keyword: &str) -> bool {
+        let seen = self.sees(keyword);
+        if seen {
+            self.parser.next_token();
+        }
+        seen
+    }
+
+    /// Takes the word or says that it is missing.
+    pub(super) fn need(&mut self, keyword: &'static str) -> Result<(), QueryError> {
+        if self.word(keyword) { Ok(()) } else { Err(self.expected(keyword)) }
+    }
+
+    /// Takes the sign if it is next.
+    pub(super) fn takes(&mut self, sign: &Token) -> bool {
+        self.parser.consume_token(sign)
+    }
+
+    /// Takes the sign or says that it is missing.
+    pub(super) fn need_sign(&mut self, sign: &Token, name: &'static str) -> Result<(), QueryError> {
+        if self.takes(sign) { Ok(()) } else { Err(self.expected(name)) }
+    }
+
+    /// A name, quoted or not.
+    pub(super) fn name(&mut self, expected: &'static str) -> Result<Word, QueryError> {
+        let at = self.here();
+        let Token::Word(word) = self.peek() else { return Err(self.expected(expected)) };
+        let text = word.value.clone();
+        if text.is_empty() {
+            return Err(self.expected(expected));
+        }
+        self.parser.next_token();
+        Ok(Word { text, at })
+    }
+
+    /// A whole number.
+    pub(super) fn whole(
+        &mut self,
+        what: &'static str,
+        range: &'static str,
+    ) -> Result<u32, QueryError> {
+        let Token::Number(digits, false) = self.peek() else { return Err(self.expected(what)) };
+        let number = digits.parse().map_err(|_| self.error(Problem::OutOfRange { what, range }))?;
+        self.parser.next_token();
+        Ok(number)
+    }
+}
+
+fn statement(reader: &mut Reader) -> Result<Statement, QueryError> {
+    if reader.word("CREATE") {
+        return Ok(Statement::Create(create(reader)?));
+    }
+    if reader.word("EXPLAIN") {
+        let privacy = reader.word("PRIVACY");
+        reader.need("CREATE")?;
+        return Ok(Statement::Explain { privacy, create: create(reader)? });
+    }
+    if reader.word("SHOW") {
+        return show(reader).map(Statement::Show);
+    }
+    if reader.word("DESCRIBE") {
+        return reader.name("the name of a schema or a query").map(Statement::Describe);
+    }
+    if reader.word("DROP") {
+        reader.need("STREAM")?;
+        return reader.name("the name of a running query").map(Statement::Drop);
+    }
+    Err(reader.expected("CREATE STREAM, EXPLAIN, SHOW, DESCRIBE or DROP STREAM"))
+}
+
+fn show(reader: &mut Reader) -> Result<Show, QueryError> {
+    for (word, show) in
+        [("STREAMS", Show::Streams), ("SCHEMAS", Show::Schemas), ("QUERIES", Show::Queries)]
+    {
+        if reader.word(word) {
+            return Ok(show);
+        }
+    }
+    Err(reader.expected("STREAMS, SCHEMAS or QUERIES"))
+}
+
+fn create(reader: &mut Reader) -> Result<Create, QueryError> {
+    reader.need("STREAM")?;
+    let name = reader.name("a name for the stream of results")?;
+    let columns = if reader.takes(&Token::LParen) { Some(names(reader)?) } else { None };
+    reader.need("AS")?;
+    reader.need("SELECT")?;
+    let mut items = vec![item(reader)?];
+    while reader.takes(&Token::Comma) {
+        items.push(item(reader)?);
+    }
+    let clauses = clauses(reader)?;
+    let items = item_aliases(items, columns, &clauses.group_by)?;
+    clauses.with(name, items, reader)
+}
+
+fn names(reader: &mut Reader) -> Result<Vec<Word>, QueryError> {
+    let mut names = vec![reader.name("the name of a column")?];
+    while reader.takes(&Token::Comma) {
+        names.push(reader.name("the name of a column")?);
+    }
+    reader.need_sign(&Token::RParen, "`)`")?;
+    Ok(names)
+}
+
+/// What follows the items, each clause at most once and in any order.
+#[derive(Default)]
+struct Clauses {
+    window: Option<(Span, Option<Span>)>,
+    from: Option<(Word, Option<(u32, u32)>)>,
+    filter: Option<super::ast::Condition>,
+    group_by: Vec<Word>,
+    settings: Option<super::ast::Settings>,
+    release_to: Option<Word>,
+}
+
+fn clauses(reader: &mut Reader) -> Result<Clauses, QueryError> {
+    let mut clauses = Clauses::default();
+    loop {
+        let at = reader.here();
+        let twice = |clause| QueryError::new(at, Problem::Twice { clause });
+        let again = if reader.word("WINDOW") {
+            ("WINDOW", clauses.window.replace(window(reader)?).is_some())
+        } else if reader.word("FROM") {
+            ("FROM", clauses.from.replace(from(reader)?).is_some())
+        } else if reader.word("WHERE") {
+            ("WHERE", clauses.filter.replace(condition(reader)?).is_some())
+        } else if reader.word("GROUP") {
+            reader.need("BY")?;
+            ("GROUP BY", !std::mem::replace(&mut clauses.group_by, columns(reader)?).is_empty())
+        } else if reader.word("WITH") {
+            ("WITH", clauses.settings.replace(settings(reader)?).is_some())
+        } else if reader.word("RELEASE") {
+            reader.need("TO")?;
+            ("RELEASE TO", clauses.release_to.replace(consumer(reader)?).is_some())
+        } else {
+            return unsupported_clause(reader).map_or(Ok(clauses), Err);
+        };
+        if let (clause, true) = again {
+            return Err(twice(clause));
+        }
+    }
+}
+
+/// Well-known SQL that has no meaning over encrypted streams.
+fn unsupported_clause(reader: &Reader) -> Option<QueryError> {
+    let (what, remedy) = [
+        (
+            "JOIN",
+            "JOIN",
+            "a schema's statistics of two attributes (REGR_SLOPE, SUM_BY) relate them",
+        ),
+        ("HAVING", "HAVING", "filter the stream of results instead"),
+        ("ORDER", "ORDER BY", "results come in the order of their windows"),
+        ("LIMIT", "LIMIT", "drop the stream when you have seen enough"),
+        ("EMIT", "EMIT", "each window is released once, when it has closed: leave it out"),
+        ("PARTITION", "PARTITION BY", "GROUP BY metadata gives one result for each group"),
+    ]
+    .into_iter()
+    .find(|(word, ..)| reader.sees(word))
+    .map(|(_, what, remedy)| (what, remedy))?;
+    Some(reader.error(Problem::Unsupported { what, remedy }))
+}
+
+impl Clauses {
+    fn with(
+        self,
+        name: Word,
+        items: Vec<super::ast::Item>,
+        reader: &Reader,
+    ) -> Result<Create, QueryError> {
+        let missing = |clause, example| reader.error(Problem::Missing { clause, example });
+        let (window, grace) =
+            self.window.ok_or_else(|| missing("WINDOW", "WINDOW TUMBLING (SIZE 1 HOUR)"))?;
+        let (from, population) =
+            self.from.ok_or_else(|| missing("FROM", "FROM and the name of a schema"))?;
+        Ok(Create {
+            name,
+            items,
+            window,
+            grace,
+            from,
+            population,
+            filter: self.filter,
+            group_by: self.group_by,
+            settings: self.settings.unwrap_or_default(),
+            release_to: self.release_to,
+        })
+    }
+}
+
+fn window(reader: &mut Reader) -> Result<(Span, Option<Span>), QueryError> {
+    for word in ["HOPPING", "SESSION", "SLIDING"] {
+        if reader.sees(word) {
+            let remedy =
+                "a released window may not overlap another: use WINDOW TUMBLING (SIZE 1 HOUR)";
+            return Err(
+                reader.error(Problem::Unsupported { what: "an overlapping window", remedy })
+            );
+        }
+    }
+    reader.need("TUMBLING")?;
+    reader.need_sign(&Token::LParen, "`(`")?;
+    reader.need("SIZE")?;
+    let size = span(reader, false)?;
+    let mut grace = None;
+    if reader.takes(&Token::Comma) {
+        reader.need("GRACE")?;
+        reader.need("PERIOD")?;
+        grace = Some(span(reader, true)?);
+    }
+    reader.need_sign(&Token::RParen, "`)`, or `, GRACE PERIOD 5 SECONDS)`")?;
+    Ok((size, grace))
+}
+
+/// Units of time, in microseconds.
+const UNITS: &[(&str, &str, u64)] = &[
+    ("MILLISECOND", "MILLISECONDS", 1_000),
+    ("SECOND", "SECONDS", 1_000_000),
+    ("MINUTE", "MINUTES", 60_000_000),
+    ("HOUR", "HOURS", 3_600_000_000),
+    ("DAY", "DAYS", 86_400_000_000),
+    ("WEEK", "WEEKS", 604_800_000_000),
+];
+
+fn span(reader: &mut Reader, zero: bool) -> Result<Span, QueryError> {
+    const RANGE: &str = "a whole number of time units, above 0 and below ten years";
+    let at = reader.here();
+    let number = u64::from(reader.whole("a whole number such as 1", RANGE)?);
+    let unit = UNITS.iter().find(|(one, many, _)| reader.sees(one) || reader.sees(many));
+    let Some((.., unit)) = unit else {
+        return Err(
+            reader.expected("a unit of time: MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS")
+        );
+    };
+    reader.parser.next_token();
+    let length = number.saturating_mul(*unit);
+    match (length > 0 || zero) && length < 520 * 604_800_000_000 {
+        true => Ok(Span(length)),
+        false => {
+            Err(QueryError::new(at, Problem::OutOfRange { what: "a length of time", range: RANGE }))
+        }
+    }
+}
+
+fn from(reader: &mut Reader) -> Result<(Word, Option<(u32, u32)>), QueryError> {
+    const RANGE: &str = "two whole numbers, the first at least 1 and at most the second";
+    let schema = reader.name("the name of a schema")?;
+    if !reader.word("BETWEEN") {
+        return Ok((schema, None));
+    }
+    let at = reader.here();
+    let min = reader.whole("the smallest population", RANGE)?;
+    reader.need("AND")?;
+    let max = reader.whole("the largest population", RANGE)?;
+    match min >= 1 && min <= max {
+        true => Ok((schema, Some((min, max)))),
+        false => Err(QueryError::new(at, Problem::OutOfRange { what: "BETWEEN", range: RANGE })),
+    }
+}
+
+fn columns(reader: &mut Reader) -> Result<Vec<Word>, QueryError> {
+    let mut columns = vec![reader.name("the name of a metadata attribute")?];
+    while reader.takes(&Token::Comma) {
+        let at = reader.here();
+        let column = reader.name("the name of a metadata attribute")?;
+        if columns.contains(&column) {
+            return Err(QueryError::new(at, Problem::SameAlias { alias: column.text }));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+fn consumer(reader: &mut Reader) -> Result<Word, QueryError> {
+    let at = reader.here();
+    if let Token::SingleQuotedString(text) = reader.peek() {
+        let text = text.clone();
+        reader.parser.next_token();
+        return Ok(Word { text, at });
+    }
+    reader.name("the name of a consumer")
+}

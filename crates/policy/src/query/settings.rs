@@ -1,0 +1,138 @@
+//! `WITH (…)`.
+
+use super::ast::{MaskChoice, Settings};
+use super::decimal::Decimal;
+use super::error::{At, Problem, QueryError, nearest};
+use super::items::number;
+use super::parser::Reader;
+use crate::plan::Fraction;
+use sqlparser::tokenizer::Token;
+
+const KNOWN: &[&str] = &["epsilon", "delta", "alpha", "dropout", "masks", "mask_delta"];
+
+pub(super) fn settings(reader: &mut Reader) -> Result<Settings, QueryError> {
+    reader.need_sign(&Token::LParen, "`(`")?;
+    let mut settings = Settings::default();
+    loop {
+        setting(reader, &mut settings)?;
+        if !reader.takes(&Token::Comma) {
+            reader.need_sign(&Token::RParen, "`,` or `)`")?;
+            return Ok(settings);
+        }
+    }
+}
+
+fn setting(reader: &mut Reader, settings: &mut Settings) -> Result<(), QueryError> {
+    let name = reader.name("the name of a setting")?;
+    reader.need_sign(&Token::Eq, "`=`")?;
+    let at = reader.here();
+    let again = match name.text.to_ascii_lowercase().as_str() {
+        "epsilon" => settings.epsilon.replace(positive(reader, at, "epsilon")?).is_some(),
+        "delta" => settings.delta.replace(positive(reader, at, "delta")?).is_some(),
+        "alpha" => settings.alpha.replace(fraction(reader, at, "alpha")?).is_some(),
+        "dropout" => settings.dropout.replace(fraction(reader, at, "dropout")?).is_some(),
+        "masks" => settings.masks.replace(masks(reader)?).is_some(),
+        "mask_delta" => settings.mask_delta_exponent.replace(power(reader, at)?).is_some(),
+        _ => {
+            let suggestion = nearest(&name.text, KNOWN.iter().copied());
+            let known = KNOWN.join(", ");
+            return Err(QueryError::new(
+                name.at,
+                Problem::UnknownSetting { word: name.text, suggestion, known },
+            ));
+        }
+    };
+    if again {
+        return Err(QueryError::new(name.at, Problem::Twice { clause: "setting of this name" }));
+    }
+    Ok(())
+}
+
+/// Text in quotes, read as if it stood without them.
+fn quoted(reader: &mut Reader) -> Option<String> {
+    let Token::SingleQuotedString(text) = reader.peek() else { return None };
+    let text = text.clone();
+    reader.parser.next_token();
+    Some(text)
+}
+
+fn decimal(reader: &mut Reader, error: &QueryError) -> Result<Decimal, QueryError> {
+    match quoted(reader) {
+        Some(text) => Decimal::parse(text.trim()).ok_or_else(|| error.clone()),
+        None => number(reader),
+    }
+}
+
+fn positive(reader: &mut Reader, at: At, what: &'static str) -> Result<Decimal, QueryError> {
+    let error =
+        QueryError::new(at, Problem::OutOfRange { what, range: "a number above 0, such as 0.5" });
+    let number = decimal(reader, &error)?;
+    match number <= Decimal::ZERO {
+        true => Err(error),
+        false => Ok(number),
+    }
+}
+
+/// `1/3`, `'1/3'` or a decimal, from 0 to below 1.
+fn fraction(reader: &mut Reader, at: At, what: &'static str) -> Result<Fraction, QueryError> {
+    let error = QueryError::new(
+        at,
+        Problem::OutOfRange { what, range: "from 0 to below 1, such as '1/3' or 0.2" },
+    );
+    let parts = match quoted(reader) {
+        Some(text) => text.split_once('/').map_or_else(
+            || Decimal::parse(text.trim()).and_then(Decimal::fraction),
+            |(above, below)| Some((above.trim().parse().ok()?, below.trim().parse().ok()?)),
+        ),
+        None => {
+            let above = number(reader)?;
+            match reader.takes(&Token::Div) {
+                true => whole(above).zip(whole(number(reader)?)),
+                false => above.fraction(),
+            }
+        }
+    };
+    match parts {
+        Some((numerator, denominator)) if numerator < denominator => {
+            Ok(reduced(numerator, denominator))
+        }
+        _ => Err(error),
+    }
+}
+
+fn whole(number: Decimal) -> Option<u32> {
+    number.scaled(0).and_then(|number| u32::try_from(number).ok())
+}
+
+/// Lowest terms, so that two ways to write a share give one plan.
+fn reduced(numerator: u32, denominator: u32) -> Fraction {
+    let (mut a, mut b) = (denominator, numerator);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    Fraction { numerator: numerator / a, denominator: denominator / a }
+}
+
+fn masks(reader: &mut Reader) -> Result<MaskChoice, QueryError> {
+    let name = match reader.peek() {
+        Token::SingleQuotedString(text) => text.to_ascii_lowercase(),
+        Token::Word(word) => word.value.to_ascii_lowercase(),
+        _ => String::new(),
+    };
+    let choice = match name.as_str() {
+        "clique" => MaskChoice::Clique,
+        "dream" => MaskChoice::Dream,
+        "epoch" => MaskChoice::Epoch,
+        _ => return Err(reader.expected("'clique', 'dream' or 'epoch'")),
+    };
+    reader.parser.next_token();
+    Ok(choice)
+}
+
+/// A power of ten such as `1e-9`, as its exponent.
+fn power(reader: &mut Reader, at: At) -> Result<u8, QueryError> {
+    let range = "a power of ten from 1e-1 to 1e-18";
+    let error = QueryError::new(at, Problem::OutOfRange { what: "mask_delta", range });
+    let number = decimal(reader, &error)?;
+    (1..=18).find(|places| Decimal::from_scaled(1, *places) == number).ok_or(error)
+}

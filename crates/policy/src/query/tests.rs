@@ -1,0 +1,224 @@
+//! Good and bad queries, and where the bad ones are wrong.
+
+use super::*;
+use crate::plan::Fraction;
+use crate::time::Span;
+use proptest::prelude::*;
+
+const HOUR: Span = Span::seconds(3600);
+
+fn create(text: &str) -> Create {
+    match parse(text) {
+        Ok(Statement::Create(create)) => create,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+/// A query of these items.
+fn select(items: &str) -> String {
+    format!("CREATE STREAM s AS SELECT {items} WINDOW TUMBLING (SIZE 1 HOUR) FROM X")
+}
+
+#[test]
+fn the_papers_figure_four() {
+    let query = create(
+        "CREATE STREAM HearthRateCalifornia (heartrate) AS SELECT AVG(heartrate)
+         WINDOW TUMBLING (SIZE 1 HOUR) FROM MedicalSensor BETWEEN 1 AND 1000
+         WHERE region = California AND age >= 60",
+    );
+    assert_eq!(query.items[0].alias, "heartrate");
+    assert_eq!((query.window, query.grace, query.population), (HOUR, None, Some((1, 1000))));
+    assert_eq!(query.filter.unwrap().to_string(), "region = 'California' AND age >= '60'");
+}
+
+#[test]
+fn every_clause() {
+    let query = create(
+        "create stream \"my stream\" as -- a comment
+         select avg(heart-rate), HISTOGRAM(\"altitude m\", -0.5, 5, 800) AS heights, Var(x), count(*)
+         FROM MedicalSensor BETWEEN 100 AND 1000
+         WHERE region IN ('California', 'Texas') AND NOT (ageGroup <> 'senior' OR floor < -2)
+         WINDOW TUMBLING (SIZE 10 SECONDS, GRACE PERIOD 500 MILLISECONDS)
+         GROUP BY region, ageGroup
+         WITH (epsilon = 0.5, delta = 1e-9, alpha = '1/3', dropout = 0.2, masks = 'epoch', mask_delta = 1e-7)
+         RELEASE TO hospital;",
+    );
+    let aliases: Vec<_> = query.items.iter().map(|item| item.alias.as_str()).collect();
+    assert_eq!(aliases, ["avg_heart_rate", "heights", "var_x", "count"]);
+    assert_eq!((query.window, query.grace), (Span::seconds(10), Some(Span(500_000))));
+    assert_eq!(query.settings.alpha, Some(Fraction::THIRD));
+    assert_eq!(query.settings.dropout, Some(Fraction::FIFTH));
+    assert_eq!(query.settings.masks, Some(MaskChoice::Epoch));
+    assert_eq!(query.settings.mask_delta_exponent, Some(7));
+    assert_eq!(query.release_to, Some(Word::new("hospital")));
+    assert_eq!(
+        query.filter.as_ref().unwrap().to_string(),
+        "region IN ('California', 'Texas') AND NOT (ageGroup <> 'senior' OR floor < '-2')"
+    );
+    assert_eq!(create(&query.to_string()), query);
+}
+
+#[test]
+fn every_function_is_read_and_written_back() {
+    let items = "SUM(x), COUNT(x), AVG(x), MEAN(x), VAR(x), VARIANCE(x), VAR_POP(x), STDDEV(x), \
+        STDDEV_POP(x), HISTOGRAM(x), HISTOGRAM(x, 0, 0.5, 10) AS h, HISTOGRAM(x, EDGES(0, 1, 100)) AS e, \
+        MEDIAN(x), PERCENTILE(x, 0.95), MIN(x), MAX(x), MODE(x), RANGE(x), TOPK(x, 3), REGR_SLOPE(y, x), \
+        REGR_INTERCEPT(y, x), REGR_R2(y, x), COVAR_POP(y, x), SUM_BY(x, z, 5), COUNT_BY(x, z), AVG_BY(x, z), \
+        VAR_BY(x, z), SUM_ABOVE(x), SUM_BELOW(x), COUNT_ABOVE(x), COUNT_BELOW(x), ANY(x), ALL(x), \
+        APPROX_DISTINCT(x), FREQUENCY(x, 'it''s'), COUNT(*)";
+    let query = create(&select(items));
+    assert_eq!(query.items.len(), 36);
+    assert_eq!(create(&query.to_string()), query);
+    let names: Vec<_> = query.items.iter().map(|item| item.name).collect();
+    assert!(Function::names().all(|name| names.contains(&name)), "a function lacks a test");
+}
+
+#[test]
+fn other_statements() {
+    for (text, printed) in [
+        ("show streams;", "SHOW STREAMS"),
+        ("SHOW SCHEMAS", "SHOW SCHEMAS"),
+        ("SHOW queries", "SHOW QUERIES"),
+        ("DESCRIBE MedicalSensor", "DESCRIBE MedicalSensor"),
+        ("DROP STREAM \"a b\"", "DROP STREAM \"a b\""),
+    ] {
+        assert_eq!(parse(text).unwrap().to_string(), printed);
+    }
+    let explain = format!("EXPLAIN PRIVACY {}", select("SUM(x)"));
+    assert!(matches!(parse(&explain), Ok(Statement::Explain { privacy: true, .. })));
+}
+
+/// What is wrong, line, column and length of the word, and a part of the message.
+#[test]
+fn errors_point_at_the_word() {
+    let tail = "WINDOW TUMBLING (SIZE 1 HOUR) FROM X";
+    for (text, place, message) in [
+        ("", (1, 1, 1), "expected CREATE STREAM"),
+        ("SELECT 1", (1, 1, 6), "expected CREATE STREAM"),
+        ("SHOW TABLES", (1, 6, 6), "STREAMS, SCHEMAS or QUERIES"),
+        ("SHOW STREAMS SHOW QUERIES", (1, 14, 4), "one statement"),
+        ("CREATE STREAM s AS SELECT x", (1, 27, 1), "on its own"),
+        ("CREATE STREAM s AS SELECT *", (1, 27, 1), "SELECT * is not possible"),
+        ("CREATE STREAM s AS SELECT AVERAGE(x)", (1, 27, 7), "no function `AVERAGE`"),
+        (
+            "CREATE STREAM s AS\nSELECT SUM(x),\n  HISTOGRM(y)",
+            (3, 3, 8),
+            "did you mean `HISTOGRAM`?",
+        ),
+        ("CREATE STREAM s AS SELECT SUM(x, y)", (1, 27, 3), "SUM is written SUM(attribute)"),
+        ("CREATE STREAM s AS SELECT MAX(*)", (1, 27, 3), "MAX is written MAX(attribute)"),
+        ("CREATE STREAM s AS SELECT COUNT(DISTINCT x)", (1, 33, 8), "APPROX_DISTINCT"),
+        ("CREATE STREAM s AS SELECT PERCENTILE(x, 95)", (1, 27, 10), "between 0 and 1"),
+        ("CREATE STREAM s AS SELECT HISTOGRAM(x, 0, 0, 5)", (1, 27, 9), "above 0"),
+        ("CREATE STREAM s AS SELECT HISTOGRAM(x, 0, 1, 0.5)", (1, 27, 9), "from 1 to 65535"),
+        ("CREATE STREAM s AS SELECT HISTOGRAM(x, EDGES(1, 1))", (1, 27, 9), "strictly ascending"),
+        ("CREATE STREAM s AS SELECT SUM(x)", (1, 33, 1), "no WINDOW"),
+        ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR)", (1, 64, 1), "no FROM"),
+        (
+            "CREATE STREAM s AS SELECT SUM(x) WINDOW HOPPING (SIZE 1 HOUR)",
+            (1, 41, 7),
+            "overlapping",
+        ),
+        (
+            "CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 YEAR)",
+            (1, 58, 4),
+            "unit of time",
+        ),
+        ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 0 HOURS)", (1, 56, 1), "above 0"),
+        ("CREATE STREAM s AS SELECT SUM('x')", (1, 27, 3), "SUM is written"),
+        (
+            "CREATE STREAM s (a, b) AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR) FROM X",
+            (1, 18, 1),
+            "2 columns",
+        ),
+        ("CREATE STREAM s AS SELECT SUM(x) AS 'y", (1, 37, 1), "quotes"),
+    ] {
+        check(text, place, message);
+    }
+    for (text, place, message) in [
+        ("SUM(x), SUM(x)", (1, 35, 3), "a second column `sum_x`"),
+        ("SUM(x) AS population", (1, 37, 10), "every result has"),
+    ] {
+        check(&select(text), place, message);
+    }
+    for (text, column, length, message) in [
+        ("BETWEEN 5 AND 2", 8, 1, "the first at least 1"),
+        ("BETWEEN 0 AND 2", 8, 1, "the first at least 1"),
+        ("BETWEEN 1 TO 2", 10, 2, "expected AND"),
+        ("WHERE", 5, 1, "a condition such as"),
+        ("WHERE a", 6, 1, "a condition such as"),
+        ("WHERE a = 1 AND b LIKE 'x'", 16, 1, "a condition such as"),
+        ("WHERE a = 1 WHERE b = 2", 12, 5, "a second WHERE"),
+        ("GROUP BY a, a", 12, 1, "a second column"),
+        ("GROUP a", 6, 1, "expected BY"),
+        ("HAVING a > 1", 0, 6, "filter the stream of results"),
+        ("JOIN Y", 0, 4, "REGR_SLOPE"),
+        ("WITH (alfa = 1)", 6, 4, "did you mean `alpha`?"),
+        ("WITH (alpha = 1)", 14, 1, "from 0 to below 1"),
+        ("WITH (alpha = '3/2')", 14, 5, "from 0 to below 1"),
+        ("WITH (epsilon = -1)", 16, 1, "above 0"),
+        ("WITH (masks = 'none')", 14, 6, "'clique', 'dream' or 'epoch'"),
+        ("WITH (mask_delta = 0.02)", 19, 4, "a power of ten"),
+        ("WITH (dropout = 0.1, dropout = 0.2)", 21, 7, "a second setting"),
+        ("banana", 0, 6, "the end of the query or one of"),
+    ] {
+        let head = format!("CREATE STREAM s AS SELECT SUM(x) {tail} ");
+        let column = u32::try_from(head.len()).unwrap() + 1 + column;
+        check(&format!("{head}{text}"), (1, column, length), message);
+    }
+}
+
+fn check(text: &str, (line, column, length): (u32, u32, u32), message: &str) {
+    let error = parse(text).expect_err(text);
+    assert_eq!(error.at, At { line, column, length }, "{text}\n{error}");
+    assert!(error.to_string().contains(message), "{text}\n{error}");
+}
+
+#[test]
+fn a_caret_stands_under_the_word() {
+    let text = "CREATE STREAM s AS\n  SELECT HISTOGRM(y)";
+    let rendered = parse(text).unwrap_err().render(text);
+    assert!(
+        rendered.ends_with("  |\n2 |   SELECT HISTOGRM(y)\n  |          ^^^^^^^^"),
+        "{rendered}"
+    );
+}
+
+#[test]
+fn long_and_deep_queries_are_refused_not_followed() {
+    let deep = format!("{} WHERE {}a = 1{}", select("SUM(x)"), "(".repeat(3000), ")".repeat(3000));
+    assert_eq!(parse(&deep).unwrap_err().problem, Problem::TooDeep);
+    let long = format!("{} WHERE a = 1{}", select("SUM(x)"), " AND a = 1".repeat(3000));
+    assert!(matches!(parse(&long).unwrap_err().problem, Problem::TooLong { .. }));
+    let most = format!("{} WHERE a = 1{}", select("SUM(x)"), " OR a = 1".repeat(2000));
+    assert!(parse(&most).is_ok());
+    let minus = format!("{} WHERE a = {}1", select("SUM(x)"), "- ".repeat(4000));
+    assert!(parse(&minus).is_err());
+}
+
+/// Words from which proptest makes queries that are nearly right.
+fn word() -> impl Strategy<Value = String> {
+    let known = "CREATE STREAM s ( ) , AS SELECT SUM(x) AVG(heart-rate) HISTOGRAM( EDGES( 1 0.5 -2 1e-9 'y' \"z\" \
+        WINDOW TUMBLING (SIZE HOUR GRACE PERIOD 5 SECONDS FROM BETWEEN AND OR NOT IN WHERE = <> <= >= < > GROUP BY \
+        WITH alpha = masks RELEASE TO EXPLAIN PRIVACY SHOW DROP DESCRIBE ; -- /* */ * + ' \" ` \\ CASE WHEN END \
+        INTERVAL CAST EXISTS ARRAY [ ] { } : :: ? $1 @ # % ^ | & ~ !";
+    let known: Vec<String> = known.split_whitespace().map(str::to_owned).collect();
+    prop_oneof![4 => proptest::sample::select(known), 1 => "\\PC{0,6}"]
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "(?s).{0,200}") {
+        let _ = parse(&text).map_err(|error| error.render(&text));
+    }
+
+    #[test]
+    fn any_words_are_read_or_refused(words in proptest::collection::vec(word(), 0..40)) {
+        let text = words.join(" ");
+        let _ = parse(&text).map_err(|error| error.render(&text));
+        let inside = format!("{} {text}", select("SUM(x)"));
+        if let Ok(statement) = parse(&inside) {
+            prop_assert_eq!(parse(&statement.to_string()).unwrap(), statement);
+        }
+    }
+}
