@@ -31,7 +31,7 @@ const TOKENS: &[&[u8]] = &[
 ];
 
 /// Hands `count` mutations of the seeds to `check`.
-pub fn each(seeds: &[Vec<u8>], count: usize, check: fn(&[u8])) {
+pub(crate) fn each(seeds: &[Vec<u8>], count: usize, check: fn(&[u8])) {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     for _ in 0..count {
         let mut data = pick(&mut rng, seeds).clone();
@@ -70,7 +70,7 @@ fn pick<'a, T>(rng: &mut impl Rng, list: &'a [T]) -> &'a T {
 }
 
 /// One event of each kind.
-pub fn frames() -> Vec<Vec<u8>> {
+pub(crate) fn frames() -> Vec<Vec<u8>> {
     let link = Link { session: 7, previous: Timestamp(10), t: Timestamp(20) };
     let tag = Tag([3; 16]);
     let words = vec![1_u64, u64::MAX, 0];
