@@ -232,10 +232,10 @@ mod tests {
         ) {
             let roster = Roster::new(&owners, Fraction::THIRD, minimum);
             let opened: Vec<usize> = (0..owners.len()).filter(|p| picks >> p & 1 == 1).collect();
-            prop_assume!((opened.len() as u32) < roster.fewest_for_minimum());
+            prop_assume!(narrow(opened.len()) < roster.fewest_for_minimum());
             for p in &opened {
                 let others: Vec<u32> = opened.iter().filter(|q| *q != p).map(|q| owners[*q]).collect();
-                let n = owners.len() as u32;
+                let n = narrow(owners.len());
                 prop_assert!(counted_population(owners[*p], &others, roster.tolerated(), n, false) < u64::from(minimum));
             }
         }
