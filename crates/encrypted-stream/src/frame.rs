@@ -204,6 +204,21 @@ impl<W> Frame<W> {
         Some((claim, *tag))
     }
 
+    /// The same frame with its words in another form.
+    #[must_use]
+    pub fn map<V>(self, words_as: impl FnOnce(W) -> V) -> Frame<V> {
+        match self {
+            Frame::Opening { session, t, tag } => Frame::Opening { session, t, tag },
+            Frame::Data { link, words } => Frame::Data { link, words: words_as(words) },
+            Frame::Border { link, count, tag, words } => {
+                Frame::Border { link, count, tag, words: words_as(words) }
+            }
+            Frame::Closing { link, count, tag, words } => {
+                Frame::Closing { link, count, tag, words: words_as(words) }
+            }
+        }
+    }
+
     /// Everything before the words.
     #[inline]
     pub(crate) fn head(&self) -> Head {

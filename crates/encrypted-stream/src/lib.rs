@@ -8,3 +8,4 @@
 pub mod frame;
 pub mod keys;
 pub mod mask;
+pub mod producer;
