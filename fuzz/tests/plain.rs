@@ -48,6 +48,9 @@ macro_rules! plain {
 }
 
 plain!(frame, mutate::frames());
+plain!(document_yaml, files("examples", ".yaml"));
+plain!(document_json, files("vectors", ".json"));
+plain!(query, files("examples", ".sql"));
 
 /// The harness itself must see a decoder that breaks off its seeds.
 #[test]
