@@ -1,0 +1,51 @@
+//! From released rows to exact sums.
+
+use super::DecodeError;
+use alpheus_policy::select::{Place, ReleasePlan};
+
+/// The exact sums of a plan's cells.
+///
+/// # Errors
+///
+/// If the check word, the last row, is not zero: then all rows are noise. Or if
+/// the plan does not fit its own rows.
+pub fn cells(plan: &ReleasePlan, rows: &[u64]) -> Result<Vec<i128>, DecodeError> {
+    if rows.last() != Some(&0) {
+        return Err(DecodeError::CheckWordNotZero);
+    }
+    plan.cells.iter().enumerate().map(|(cell, place)| read(*place, cell, rows)).collect()
+}
+
+fn read(place: Place, cell: usize, rows: &[u64]) -> Result<i128, DecodeError> {
+    let row = |row: u16| {
+        let missing = DecodeError::MissingRow { row, found: rows.len() };
+        rows.get(usize::from(row)).copied().ok_or(missing)
+    };
+    match place {
+        Place::Whole { row: at } => Ok(i128::from(row(at)?.cast_signed())),
+        Place::Digit { row: at, bits, digit } => signed_digits(row(at)?, bits)
+            .nth(usize::from(digit))
+            .map(i128::from)
+            .ok_or(DecodeError::BadDigit { cell }),
+        Place::Limbs { low, high } => {
+            Ok(i128::from(row(low)?) + (i128::from(row(high)?.cast_signed()) << 32))
+        }
+    }
+}
+
+/// The signed digits of a word, lowest first, as many as fit whole.
+///
+/// A word is `Σ d_i · 2^(bits·i)` modulo 2^64 with every `d_i` in
+/// `−2^(bits−1)..2^(bits−1)`. The lowest digit is the word's low bits with their
+/// sign extended; what is left, divided by `2^bits`, is a word of the digits
+/// above. So no digit ever carries into its neighbour, whatever its sign.
+pub fn signed_digits(word: u64, bits: u8) -> impl Iterator<Item = i64> {
+    let digits = if (1..=64).contains(&bits) { 64 / u32::from(bits) } else { 0 };
+    let mut rest = word.cast_signed();
+    (0..digits).map(move |_| {
+        let unused = 64 - u32::from(bits);
+        let digit = (rest << unused) >> unused;
+        rest = rest.wrapping_sub(digit).checked_shr(bits.into()).unwrap_or(0);
+        digit
+    })
+}
