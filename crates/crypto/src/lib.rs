@@ -30,3 +30,8 @@ pub mod prf;
 pub mod secret;
 pub mod sign;
 pub mod signed;
+
+/// Runs the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;
