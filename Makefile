@@ -53,6 +53,7 @@ test: tools lint unit vectors ## everything that must hold before a change lands
 lint: tools ## formatting, compiler lints, house rules
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) xtask tidy
 
 .PHONY: unit

@@ -4,6 +4,7 @@
 mod arrows;
 mod documents;
 mod exceptions;
+mod licences;
 mod purity;
 mod reach;
 mod source;
@@ -57,10 +58,11 @@ const RULES: &[Rule] = &[
 pub(crate) fn run(root: &Path) -> Result<String, String> {
     let tree = Tree::load(root)?;
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    findings.extend(licences::allowed_only(root)?);
     findings.sort();
     findings.dedup();
     if findings.is_empty() {
-        return Ok(format!("tidy: {} files keep {} rules", tree.files.len(), RULES.len()));
+        return Ok(format!("tidy: {} files keep {} rules", tree.files.len(), RULES.len() + 1));
     }
     let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
     Err(format!("{}\ntidy: {} to mend", lines.join("\n"), lines.len()))
