@@ -1,15 +1,21 @@
 //! The resolved schema: what a stream holds and what its owners may offer.
 
+use crate::document::Node;
 use crate::ids::SchemaId;
 use crate::layout::FieldStatistic;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
+mod attributes;
+mod avro;
 mod edges;
+mod option;
 mod options;
+mod read;
 
+pub use crate::document::DocumentError as SchemaError;
 pub use edges::Edges;
-pub use options::{Budget, Coarse, Generalise, OptionKind, PolicyOption, PrivacyUnit};
+pub use option::{Budget, Coarse, Generalise, OptionKind, PolicyOption, PrivacyUnit};
 
 /// A schema whose names, numbers and bounds have all been checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +39,23 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// Reads a schema in the form of the paper's figure 3 and checks it whole.
+    ///
+    /// # Errors
+    /// With line and column, what is wrong, and how to mend it.
+    pub fn from_yaml(text: &str) -> Result<Schema, SchemaError> {
+        read::schema(&Node::from_yaml(text)?)
+    }
+
+    /// Reads an Avro record schema with Alpheus properties: the same schema, and
+    /// so the same id, as the YAML that says the same.
+    ///
+    /// # Errors
+    /// With the JSON path, what is wrong, and how to mend it.
+    pub fn from_avsc(text: &str) -> Result<Schema, SchemaError> {
+        read::schema(&avro::document(text)?)
+    }
+
     /// The hash that keys, plans and annotations are bound to.
     #[must_use]
     pub fn id(&self) -> SchemaId {

@@ -1,140 +1,305 @@
-//! The policies that a schema offers to its owners (Zeph §4.1).
+//! From a document to the policy options of a schema.
 
+use super::attributes::ascending;
+use super::read::{Sizes, items};
+use super::{
+    Aggregation, AttributeKind, Budget, Coarse, Generalise, OptionKind, PolicyOption, PrivacyUnit,
+    Schema,
+};
+use crate::document::{DocumentError, Fields, Node, Problem};
 use crate::ids::ControllerId;
 use crate::plan::Fraction;
-use crate::schema::Edges;
 use crate::time::Span;
-use serde::{Deserialize, Serialize};
 
-/// One policy that owners may choose for an attribute. Where it offers several
-/// windows or populations, the owner's choice picks one of them; an owner who
-/// picks none gets the most private, i.e. the largest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PolicyOption {
-    /// Its name, as annotations say it.
-    pub name: String,
-    /// What it allows.
-    pub kind: OptionKind,
-    /// Positions of the attributes that it is offered for, ascending.
-    pub attributes: Vec<u16>,
-    /// Windows to choose from, ascending, each a multiple of the tick; never
-    /// empty (the tick itself where the schema names none).
-    pub windows: Vec<Span>,
-    /// Minimum populations to choose from, ascending; never empty (1 for kinds
-    /// that release a single stream).
-    pub clients: Vec<u32>,
-    /// Buckets that are the finest view of an attribute.
-    pub generalise: Vec<Generalise>,
-    /// Privacy budget; present exactly for [`OptionKind::DpAggregate`].
-    pub budget: Option<Budget>,
-    /// Consumers it may be released to; empty: any.
-    pub to: Vec<String>,
-    /// Least share of colluding controllers that a plan must tolerate.
-    pub alpha: Fraction,
-    /// Greatest share of controllers that a plan may let drop out.
-    pub dropout: Fraction,
-    /// Ticks that may be missing where several sessions tile a window (g).
-    pub missing_ticks: u32,
-    /// Whether a window may be split into several compliant populations.
-    pub split_populations: bool,
-    /// Controllers that the owner trusts not to collude, ascending.
-    pub trusted: Vec<ControllerId>,
+const KEYS: &[&str] = &[
+    "name",
+    "option",
+    "attributes",
+    "window",
+    "windows",
+    "clients",
+    "minimumPopulation",
+    "generalise",
+    "budget",
+    "to",
+    "alpha",
+    "dropout",
+    "missingTicks",
+    "splitPopulations",
+    "trusted",
+];
+
+const KINDS: &[&str] = &["private", "public", "stream-aggregate", "aggregate", "dp-aggregate"];
+const UNITS: &[&str] = &["event", "person-per-window", "person-per-period"];
+
+/// The named size that an aggregate needs at least where its option names none.
+const DEFAULT_SIZE: &str = "small";
+
+/// The greatest fraction: everything.
+const ALL: Fraction = Fraction { numerator: 1, denominator: 1 };
+
+/// Reads the list of options.
+pub(super) fn read(
+    node: &Node,
+    schema: &Schema,
+    sizes: &Sizes,
+) -> Result<Vec<PolicyOption>, DocumentError> {
+    let mut options: Vec<PolicyOption> = Vec::new();
+    for item in items(node)? {
+        let option = Reader { fields: Fields::of(item, KEYS)?, schema, sizes }.option()?;
+        if options.iter().any(|other| other.name == option.name) {
+            return Err(item.error(Problem::DuplicateName { name: option.name }));
+        }
+        options.push(option);
+    }
+    Ok(options)
 }
 
-/// What an option allows: the paper's three core functions and the two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum OptionKind {
-    /// Nothing.
-    Private,
-    /// Everything, over any window of the tick's multiples.
-    Public,
-    /// ΣS: sums over time of one stream.
-    StreamAggregate,
-    /// ΣM: sums over a population.
-    Aggregate,
-    /// ΣDP: sums over a population with noise.
-    DpAggregate,
+struct Reader<'a> {
+    fields: Fields<'a>,
+    schema: &'a Schema,
+    sizes: &'a Sizes,
 }
 
-impl OptionKind {
-    /// As schemas and messages write it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            OptionKind::Private => "private",
-            OptionKind::Public => "public",
-            OptionKind::StreamAggregate => "stream-aggregate",
-            OptionKind::Aggregate => "aggregate",
-            OptionKind::DpAggregate => "dp-aggregate",
+impl Reader<'_> {
+    fn option(&self) -> Result<PolicyOption, DocumentError> {
+        use OptionKind::{Aggregate, DpAggregate, Private, Public, StreamAggregate};
+        let kinds = [Private, Public, StreamAggregate, Aggregate, DpAggregate];
+        let fields = &self.fields;
+        let kind = fields.required("option")?.word(KINDS, &kinds)?;
+        self.refuse_others(kind)?;
+        let many = matches!(kind, Aggregate | DpAggregate);
+        let (alpha, dropout) =
+            if many { (Fraction::THIRD, Fraction::FIFTH) } else { (Fraction::ZERO, ALL) };
+        Ok(PolicyOption {
+            name: fields.required("name")?.name()?.to_owned(),
+            kind,
+            attributes: self.attributes()?,
+            windows: self.windows()?,
+            clients: if many { self.clients()? } else { vec![1] },
+            generalise: self.generalise()?,
+            budget: if kind == DpAggregate { Some(self.budget()?) } else { None },
+            to: fields.read_or("to", Vec::new(), consumers)?,
+            alpha: fields.read_or("alpha", alpha, Node::fraction)?,
+            dropout: fields.read_or("dropout", dropout, Node::fraction)?,
+            missing_ticks: fields.read_or("missingTicks", 0, |node| node.integer(0, u32::MAX))?,
+            split_populations: fields.read_or("splitPopulations", false, Node::boolean)?,
+            trusted: fields.read_or("trusted", Vec::new(), fingerprints)?,
+        })
+    }
+
+    /// Constraints that the kind has no use for are mistakes worth saying.
+    fn refuse_others(&self, kind: OptionKind) -> Result<(), DocumentError> {
+        const POPULATION: &[&str] =
+            &["clients", "minimumPopulation", "splitPopulations", "trusted", "alpha", "dropout"];
+        const REST: &[&str] = &["window", "windows", "generalise", "to", "missingTicks"];
+        let refuse = |keys: &[&'static str], with| {
+            keys.iter().try_for_each(|key| self.fields.refuse(key, with))
+        };
+        match kind {
+            OptionKind::Private => {
+                refuse(POPULATION, "`private`, which allows nothing")?;
+                refuse(REST, "`private`, which allows nothing")?;
+            }
+            OptionKind::Public => {
+                refuse(POPULATION, "`public`, which allows everything")?;
+                refuse(&["window", "windows", "generalise"], "`public`; use `stream-aggregate`")?;
+            }
+            OptionKind::StreamAggregate => {
+                refuse(POPULATION, "`stream-aggregate`, which releases one stream")?;
+            }
+            OptionKind::Aggregate | OptionKind::DpAggregate => {}
+        }
+        match kind {
+            OptionKind::DpAggregate => Ok(()),
+            _ => refuse(&["budget"], "an option without noise; make it `dp-aggregate`"),
         }
     }
-}
 
-/// The finest buckets in which an attribute may be seen. Its sums, squares and
-/// moments, which are no buckets, are then not released at all.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Generalise {
-    /// Position of the attribute.
-    pub attribute: u16,
-    /// Buckets on the schema's grid: every edge is an edge of the grid.
-    pub to: Coarse,
-}
-
-impl Generalise {
-    /// Whether it asks for nothing coarser than the grid's own bins.
-    #[must_use]
-    pub fn is_as_fine_as(&self, grid: &Edges) -> bool {
-        self.groups(grid).is_some_and(|starts| starts.len() == usize::from(grid.bins()))
-    }
-
-    /// The first cell of each bucket over the grid's cells; none where the
-    /// buckets do not lie on the grid or do not begin where it begins.
-    #[must_use]
-    pub fn groups(&self, grid: &Edges) -> Option<Vec<u16>> {
-        let groups: Option<Vec<u16>> = match (&self.to, grid) {
-            (Coarse::Width(wide), Edges::Uniform { width, bins, .. }) => {
-                if *width <= 0 || wide % width != 0 {
-                    return None;
-                }
-                let step = usize::try_from(wide / width).ok().filter(|step| *step > 0)?;
-                Some((0..*bins).step_by(step).collect())
-            }
-            (Coarse::Width(_), Edges::Explicit(_)) => None,
-            (Coarse::Edges(edges), grid) => edges.iter().map(|edge| grid.cell_at(*edge)).collect(),
+    fn attributes(&self) -> Result<Vec<u16>, DocumentError> {
+        let Some(list) = self.fields.get("attributes") else {
+            return Ok((0u16..)
+                .zip(&self.schema.attributes)
+                .map(|(position, _)| position)
+                .collect());
         };
-        groups.filter(|starts| starts.first() == Some(&0))
+        let read = list.one_or_list().iter().map(|item| self.position(item));
+        let mut positions = read.collect::<Result<Vec<_>, _>>()?;
+        positions.sort_unstable();
+        positions.dedup();
+        if positions.is_empty() { Err(list.error(Problem::EmptyList)) } else { Ok(positions) }
+    }
+
+    fn position(&self, node: &Node) -> Result<u16, DocumentError> {
+        let name = node.name()?;
+        let unknown = || node.error(Problem::UnknownAttribute { name: name.to_owned() });
+        self.schema.position(name).ok_or_else(unknown)
+    }
+
+    /// The value of one of two spellings of a key.
+    fn either(
+        &self,
+        one: &'static str,
+        other: &'static str,
+    ) -> Result<Option<&Node>, DocumentError> {
+        if self.fields.get(one).is_some() {
+            self.fields.refuse(other, "its other spelling")?;
+        }
+        Ok(self.fields.get(one).or_else(|| self.fields.get(other)))
+    }
+
+    fn windows(&self) -> Result<Vec<Span>, DocumentError> {
+        let Some(list) = self.either("window", "windows")? else {
+            return Ok(vec![self.schema.tick]);
+        };
+        let mut windows = Vec::new();
+        for item in list.one_or_list() {
+            let window = item.duration()?;
+            if !window.0.is_multiple_of(self.schema.tick.0) {
+                return Err(item.error(Problem::NotMultipleOfTick));
+            }
+            windows.push(window);
+        }
+        sorted(list, windows)
+    }
+
+    fn clients(&self) -> Result<Vec<u32>, DocumentError> {
+        let Some(list) = self.either("clients", "minimumPopulation")? else {
+            return Ok(self.sizes.get(DEFAULT_SIZE).map_or_else(|| vec![10], |size| vec![*size]));
+        };
+        let read = list.one_or_list().iter().map(|item| population(item, self.sizes));
+        sorted(list, read.collect::<Result<_, _>>()?)
+    }
+
+    fn generalise(&self) -> Result<Vec<Generalise>, DocumentError> {
+        let Some(list) = self.fields.get("generalise") else { return Ok(Vec::new()) };
+        list.one_or_list().iter().map(|item| self.generalise_one(item)).collect()
+    }
+
+    fn generalise_one(&self, item: &Node) -> Result<Generalise, DocumentError> {
+        let fields = Fields::of(item, &["attribute", "width", "edges"])?;
+        let named = fields.required("attribute")?;
+        let attribute = self.position(named)?;
+        let own = self.schema.attributes.get(usize::from(attribute));
+        let Some(AttributeKind::Number { scale, .. }) = own.map(|own| &own.kind) else {
+            return Err(named.expected("an attribute that is a number"));
+        };
+        let to = match fields.get("edges") {
+            Some(edges) => {
+                fields.refuse("width", "`edges`")?;
+                Coarse::Edges(ascending(edges, *scale)?)
+            }
+            None => Coarse::Width(fields.required("width")?.decimal(*scale)?),
+        };
+        let generalise = Generalise { attribute, to };
+        self.lies_on_all_grids(named, item, &generalise)?;
+        Ok(generalise)
+    }
+
+    /// Every grid over the attribute must be coarsened, and one must exist.
+    fn lies_on_all_grids(
+        &self,
+        named: &Node,
+        item: &Node,
+        generalise: &Generalise,
+    ) -> Result<(), DocumentError> {
+        let mut found = false;
+        for (position, attribute) in (0u16..).zip(&self.schema.attributes) {
+            for aggregation in &attribute.aggregations {
+                let (grid, name) = match aggregation {
+                    Aggregation::Histogram(grid) if position == generalise.attribute => {
+                        (grid, "histogram")
+                    }
+                    Aggregation::By { attribute: by, edges, .. } if *by == generalise.attribute => {
+                        (edges, "by")
+                    }
+                    _ => continue,
+                };
+                found = true;
+                if generalise.groups(grid).is_none() {
+                    let aggregation = format!("{}.{name}", attribute.name);
+                    return Err(item.error(Problem::OffGrid { aggregation }));
+                }
+            }
+        }
+        let attribute = named.text()?.to_owned();
+        if found { Ok(()) } else { Err(named.error(Problem::NothingToGeneralise { attribute })) }
+    }
+
+    fn budget(&self) -> Result<Budget, DocumentError> {
+        let node = self.fields.required("budget")?;
+        let fields = Fields::of(node, &["perWindow", "total", "delta", "unit", "period"])?;
+        let epsilon = |key| positive(fields.required(key)?, 6);
+        let (window, total) = (epsilon("perWindow")?, epsilon("total")?);
+        if window > total {
+            let most = "the total".to_owned();
+            let problem = Problem::OutOfRange { least: "above 0".to_owned(), most };
+            return Err(fields.required("perWindow")?.error(problem));
+        }
+        let delta = fields.read_or("delta", 0, |node| positive(node, 18))?;
+        let units = [Some(PrivacyUnit::Event), Some(PrivacyUnit::PersonPerWindow), None];
+        let unit = match fields.required("unit")?.word(UNITS, &units)? {
+            Some(unit) => {
+                fields.refuse("period", "this unit; make it `person-per-period`")?;
+                unit
+            }
+            None => PrivacyUnit::PersonPerPeriod(fields.required("period")?.duration()?),
+        };
+        Ok(Budget {
+            window_micro_epsilon: window,
+            total_micro_epsilon: total,
+            atto_delta: delta,
+            unit,
+        })
     }
 }
 
-/// Coarser buckets over a grid.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Coarse {
-    /// Buckets of this scaled width, from the grid's first edge.
-    Width(i64),
-    /// Explicit lower edges.
-    Edges(Vec<i64>),
+/// A minimum population: a number or a named size.
+pub(crate) fn population(item: &Node, sizes: &Sizes) -> Result<u32, DocumentError> {
+    match sizes.get(item.text()?) {
+        Some(size) => Ok(*size),
+        None => item.integer(1, u32::MAX),
+    }
 }
 
-/// What differential privacy may cost one owner for one attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Budget {
-    /// ε of one window, in millionths.
-    pub window_micro_epsilon: u64,
-    /// ε in total, in millionths.
-    pub total_micro_epsilon: u64,
-    /// δ in total, in units of 10^-18; 0: pure ε.
-    pub atto_delta: u64,
-    /// What is protected.
-    pub unit: PrivacyUnit,
+/// A number above 0 in units of `10^-scale`; δ stays below 1 by its 18 places.
+fn positive(node: &Node, scale: u8) -> Result<u64, DocumentError> {
+    let number = node.decimal(scale)?;
+    let most = if scale == 18 { 999_999_999_999_999_999 } else { i64::MAX };
+    match u64::try_from(number) {
+        Ok(positive) if positive > 0 && number <= most => Ok(positive),
+        _ => Err(node.error(Problem::OutOfRange {
+            least: "above 0".to_owned(),
+            most: if scale == 18 { "below 1" } else { "9 × 10^12" }.to_owned(),
+        })),
+    }
 }
 
-/// The unit of protection: what two neighbouring inputs differ in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PrivacyUnit {
-    /// One event.
-    Event,
-    /// All of one person's events in one window.
-    PersonPerWindow,
-    /// All of one person's events in a period of this length.
-    PersonPerPeriod(Span),
+fn sorted<T: Ord>(list: &Node, mut all: Vec<T>) -> Result<Vec<T>, DocumentError> {
+    all.sort_unstable();
+    all.dedup();
+    if all.is_empty() { Err(list.error(Problem::EmptyList)) } else { Ok(all) }
+}
+
+fn consumers(node: &Node) -> Result<Vec<String>, DocumentError> {
+    let read = node.one_or_list().iter().map(|item| item.text().map(str::to_owned));
+    sorted(node, read.collect::<Result<_, _>>()?)
+}
+
+fn fingerprints(node: &Node) -> Result<Vec<ControllerId>, DocumentError> {
+    sorted(node, node.one_or_list().iter().map(fingerprint).collect::<Result<_, _>>()?)
+}
+
+fn fingerprint(item: &Node) -> Result<ControllerId, DocumentError> {
+    let bad = || item.error(Problem::BadFingerprint);
+    let text = item.text()?;
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(bad());
+    }
+    let mut bytes = [0; 32];
+    for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
+        let digits = text.get(at..at + 2).ok_or_else(bad)?;
+        *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
+    }
+    Ok(ControllerId(bytes))
 }

@@ -1,0 +1,254 @@
+//! What a plan asks for, in the words of policies.
+
+use super::{Denial, Refusal};
+use crate::layout::{Field, FieldStatistic, Layout, MOST_WORDS, Packing, PairMoment};
+use crate::plan::{Fraction, Plan};
+use crate::policy::{ResolvedOption, ResolvedPolicy};
+use crate::schema::{Edges, Generalise, OptionKind, Schema};
+use std::collections::BTreeSet;
+
+/// A plan whose form has been checked: what remains is whether a policy allows
+/// it.
+#[derive(Debug)]
+pub struct Demand<'a> {
+    plan: &'a Plan,
+    schema: &'a Schema,
+    rows: Vec<Row<'a>>,
+}
+
+/// A row of the release in terms of its field.
+#[derive(Debug)]
+struct Row<'a> {
+    number: usize,
+    statistic: FieldStatistic,
+    /// Sets of cells whose sums it reveals, where the field has a grid: one
+    /// set, but for a packed word, each of whose digits is revealed alone.
+    sums: Vec<Vec<u16>>,
+    grid: Option<(u16, &'a Edges)>,
+}
+
+impl<'a> Demand<'a> {
+    /// Reads a plan and checks all that does not depend on a policy.
+    ///
+    /// # Errors
+    /// Where the plan is not for this schema, contradicts itself, or releases
+    /// what it does not name.
+    pub fn of(plan: &'a Plan, schema: &'a Schema, layout: &Layout) -> Result<Demand<'a>, Refusal> {
+        if plan.schema != schema.id() {
+            return Err(Refusal::OtherSchema);
+        }
+        let (asked, tick) = (plan.window, schema.tick);
+        if asked.0 == 0 || tick.0 == 0 || asked.0 % tick.0 != 0 {
+            return Err(Refusal::WindowOffTick { asked, tick });
+        }
+        check_population(plan, schema)?;
+        if !is_share(plan.alpha) || !is_share(plan.dropout) {
+            return Err(Refusal::BadFraction);
+        }
+        let rows = rows(plan, schema, layout)?;
+        check_attributes(plan, schema, &rows)?;
+        Ok(Demand { plan, schema, rows })
+    }
+
+    /// Whether a stream's policy allows it.
+    ///
+    /// # Errors
+    /// For the first attribute that does not: what the nearest of its chosen
+    /// options asks for.
+    pub fn allowed_by(&self, policy: &ResolvedPolicy) -> Result<(), Refusal> {
+        // A policy of another length was resolved against another schema.
+        if policy.attributes.len() != self.schema.attributes.len() {
+            return Err(Refusal::OtherSchema);
+        }
+        self.plan.attributes.iter().try_for_each(|attribute| self.attribute(*attribute, policy))
+    }
+
+    fn attribute(&self, attribute: u16, policy: &ResolvedPolicy) -> Result<(), Refusal> {
+        let mut nearest: Option<(&ResolvedOption, Vec<Denial>)> = None;
+        for option in policy.attribute(attribute).into_iter().flat_map(|own| &own.alternatives) {
+            if option.kind == OptionKind::Private {
+                continue;
+            }
+            let denials = self.denials(attribute, option);
+            if denials.is_empty() {
+                return Ok(());
+            }
+            if nearest.as_ref().is_none_or(|(_, fewest)| denials.len() < fewest.len()) {
+                nearest = Some((option, denials));
+            }
+        }
+        Err(match nearest {
+            None => Refusal::Private { attribute },
+            Some((option, denials)) => {
+                let (option, kind) = (option.name.clone(), option.kind);
+                Refusal::Policy { attribute, option, kind, denials }
+            }
+        })
+    }
+
+    /// All that one option asks for and the plan does not give.
+    fn denials(&self, attribute: u16, option: &ResolvedOption) -> Vec<Denial> {
+        let plan = self.plan;
+        let mut denials = Vec::new();
+        if option.kind == OptionKind::DpAggregate {
+            denials.push(Denial::NeedsNoise);
+        }
+        let (asked, allowed) = (plan.window, option.window);
+        if allowed.0 == 0 || asked.0 % allowed.0 != 0 {
+            denials.push(Denial::Window { asked, allowed });
+        }
+        let (asked, least) = (plan.population.min, option.min_population);
+        if asked < least {
+            denials.push(Denial::Population { asked, least });
+        }
+        if less(plan.alpha, option.alpha) {
+            denials.push(Denial::Alpha { asked: plan.alpha, least: option.alpha });
+        }
+        if less(option.dropout, plan.dropout) {
+            denials.push(Denial::Dropout { asked: plan.dropout, most: option.dropout });
+        }
+        if !option.to.is_empty() && !option.to.contains(&plan.consumer) {
+            denials.push(Denial::Consumer { allowed: option.to.clone() });
+        }
+        denials.extend(self.too_fine(attribute, option));
+        denials
+    }
+
+    /// The first row, for each generalised attribute, that shows more of it.
+    fn too_fine(&self, attribute: u16, option: &ResolvedOption) -> Vec<Denial> {
+        let own = |row: &&Row<'_>| row.statistic.attributes().any(|other| other == attribute);
+        let first = |generalise| self.rows.iter().filter(own).find_map(|row| row.finer(generalise));
+        option.generalise.iter().filter_map(first).collect()
+    }
+}
+
+impl Row<'_> {
+    fn finer(&self, generalise: &Generalise) -> Option<Denial> {
+        let (attribute, row) = (generalise.attribute, self.number);
+        if moments_of(self.statistic).any(|other| other == attribute) {
+            return Some(Denial::NotBucketed { attribute, row });
+        }
+        let (bucketed, grid) = self.grid?;
+        if bucketed != attribute {
+            return None;
+        }
+        let allowed = generalise
+            .groups(grid)
+            .is_some_and(|starts| self.sums.iter().all(|cells| is_union(cells, &starts, grid)));
+        (!allowed).then_some(Denial::Finer { attribute, row })
+    }
+}
+
+/// Attributes of which a statistic holds more than a count per bucket.
+fn moments_of(statistic: FieldStatistic) -> impl Iterator<Item = u16> {
+    let (one, other) = match statistic {
+        FieldStatistic::Sum(a)
+        | FieldStatistic::SumOfSquares(a)
+        | FieldStatistic::Sketch(a, _)
+        | FieldStatistic::Any(a)
+        | FieldStatistic::All(a)
+        | FieldStatistic::Threshold { of: a, .. } => (Some(a), None),
+        FieldStatistic::By { of, order: 1.., .. } => (Some(of), None),
+        FieldStatistic::Pair { moment: PairMoment::Count, .. } => (None, None),
+        FieldStatistic::Pair { y, x, .. } => (Some(y), Some(x)),
+        _ => (None, None),
+    };
+    one.into_iter().chain(other)
+}
+
+/// Whether ascending `cells` are a union of whole groups, each of which begins
+/// at a start and ends before the next.
+fn is_union(cells: &[u16], starts: &[u16], grid: &Edges) -> bool {
+    let ends = starts.iter().skip(1).copied().chain(std::iter::once(grid.bins()));
+    starts.iter().zip(ends).all(|(start, end)| {
+        let from = cells.partition_point(|cell| cell < start);
+        let to = cells.partition_point(|cell| *cell < end);
+        to == from || to - from == usize::from(end.saturating_sub(*start))
+    })
+}
+
+fn check_population(plan: &Plan, schema: &Schema) -> Result<(), Refusal> {
+    let (min, max) = (plan.population.min, plan.population.max);
+    if min == 0 || min > max {
+        return Err(Refusal::EmptyPopulation { min, max });
+    }
+    if u64::from(max) > schema.capacity.population {
+        return Err(Refusal::BeyondCapacity { asked: max, most: schema.capacity.population });
+    }
+    Ok(())
+}
+
+/// Every row in terms of its field.
+fn rows<'a>(plan: &Plan, schema: &'a Schema, layout: &Layout) -> Result<Vec<Row<'a>>, Refusal> {
+    let Some((last, others)) = plan.release.rows.split_last() else {
+        return Err(Refusal::CheckWord);
+    };
+    if last != &[layout.check_word()] {
+        return Err(Refusal::CheckWord);
+    }
+    if others.len() > MOST_WORDS {
+        return Err(Refusal::TooManyRows);
+    }
+    let read = |(number, words): (usize, &Vec<u16>)| {
+        if words.contains(&layout.check_word()) {
+            return Err(Refusal::CheckWord);
+        }
+        row(number, words, schema, layout).ok_or(Refusal::MalformedRow { row: number })
+    };
+    others.iter().enumerate().map(read).collect()
+}
+
+fn row<'a>(number: usize, words: &[u16], schema: &'a Schema, layout: &Layout) -> Option<Row<'a>> {
+    let field = layout.field_at(*words.first()?)?;
+    let end = field.first + field.words();
+    let ascending = words.windows(2).all(|pair| pair[0] < pair[1]);
+    if !ascending || words.iter().any(|word| *word >= end) {
+        return None;
+    }
+    let grid = field.statistic.grid(schema);
+    if words.len() > 1 && (grid.is_none() || !may_add(field, words)) {
+        return None;
+    }
+    let cells = words.iter().flat_map(|word| field.cells_of(*word));
+    let sums = match field.packing {
+        Packing::Digits { .. } => cells.map(|cell| vec![cell]).collect(),
+        Packing::Whole | Packing::Limbs => vec![cells.collect()],
+    };
+    Some(Row { number, statistic: field.statistic, sums, grid })
+}
+
+/// Whether words of a field have a common meaning as a sum: not packed digits,
+/// which the layout says are never added, and not low halves with high ones.
+fn may_add(field: &Field, words: &[u16]) -> bool {
+    let half = |word: &u16| (word - field.first) % 2;
+    match field.packing {
+        Packing::Whole => true,
+        Packing::Digits { .. } => false,
+        Packing::Limbs => words.windows(2).all(|pair| half(&pair[0]) == half(&pair[1])),
+    }
+}
+
+/// The plan names every attribute that its rows derive from, in order. It may
+/// name more: then more is locked, and more policies must allow it.
+fn check_attributes(plan: &Plan, schema: &Schema, rows: &[Row<'_>]) -> Result<(), Refusal> {
+    let Some(last) = plan.attributes.last() else { return Err(Refusal::NoAttribute) };
+    let ascending = plan.attributes.windows(2).all(|pair| pair[0] < pair[1]);
+    let derived: BTreeSet<u16> = rows.iter().flat_map(|row| row.statistic.attributes()).collect();
+    let named = derived.iter().all(|attribute| plan.attributes.binary_search(attribute).is_ok());
+    if ascending && named && usize::from(*last) < schema.attributes.len() {
+        Ok(())
+    } else {
+        Err(Refusal::AttributesMisstated)
+    }
+}
+
+fn is_share(fraction: Fraction) -> bool {
+    fraction.denominator != 0 && fraction.numerator <= fraction.denominator
+}
+
+/// Whether one fraction is less than another.
+fn less(one: Fraction, other: Fraction) -> bool {
+    let (a, b) = (u64::from(one.numerator), u64::from(one.denominator));
+    let (c, d) = (u64::from(other.numerator), u64::from(other.denominator));
+    a * d < c * b
+}

@@ -1,0 +1,1 @@
+//! Complying and refusing.
