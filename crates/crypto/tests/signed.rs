@@ -1,5 +1,7 @@
 //! Signed messages: only what was signed, by whom, as what, comes out.
 
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{BatchItem, SignatureError, SigningKey, verify_batch};
 use alpheus_crypto::signed::{Message, Rejected, Signed};

@@ -1,5 +1,7 @@
 //! Known answers made by an independent script: `vectors/crypto`.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
 use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::hash::{Digest, labelled, link};
 use alpheus_crypto::kdf::derive;

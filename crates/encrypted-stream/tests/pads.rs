@@ -2,6 +2,8 @@
 //! versions, sessions, days and purposes, nor after a restart from an old
 //! backup. The public prototype fails each of these.
 
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;

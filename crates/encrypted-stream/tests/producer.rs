@@ -1,5 +1,7 @@
 //! What a producer guarantees, whatever its clock and its caller do.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::keys::{BorderKind, MAX_WORDS, MasterSecret, StreamKeys};
