@@ -10,6 +10,8 @@ MAKEFLAGS += --no-print-directory
 
 CARGO ?= cargo
 PYTHON ?= python3
+# How long `make fuzz` stays with each decoder.
+SECONDS_EACH ?= 60
 export CARGO_TERM_COLOR ?= auto
 
 # Real recorded data, never part of the repository; see docs/operating.md.
@@ -73,8 +75,11 @@ bench: compiler ## the figures, with their floors, as JSON
 
 .PHONY: fuzz
 fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
-	@for target in fuzz/fuzz_targets/*.rs; do \
-	  $(CARGO) +nightly fuzz run "$$(basename "$$target" .rs)" -- -max_total_time=60; \
+	@for file in fuzz/fuzz_targets/*.rs; do \
+	  target=$$(basename "$$file" .rs); \
+	  mkdir -p fuzz/corpus/$$target fuzz/seeds/$$target; \
+	  $(CARGO) +nightly fuzz run --features libfuzzer $$target fuzz/corpus/$$target fuzz/seeds/$$target \
+	    -- -max_total_time=$(SECONDS_EACH); \
 	done
 
 .PHONY: clean
