@@ -72,6 +72,18 @@ impl TickSum {
         Ok(())
     }
 
+    /// Counts a data event without its words, for a sum of no words that is kept
+    /// only to see whether a tick is complete.
+    pub(crate) fn count_data(&mut self, link: &Link) {
+        self.count += 1;
+        self.add_link(link);
+    }
+
+    /// Adds a border's link alone, likewise.
+    pub(crate) fn count_border(&mut self, link: &Link) {
+        self.add_link(link);
+    }
+
     fn add_link(&mut self, link: &Link) {
         self.digest = self.digest.wrapping_add(link.digest());
     }

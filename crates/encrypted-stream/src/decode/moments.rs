@@ -19,7 +19,9 @@ impl Moments {
             MomentOutput::Variance => self.variance(),
             MomentOutput::Deviation => match self.exact_variance()? {
                 None => Ok(Output::Null),
-                Some(variance) => variance.sqrt_to_f64().map(Output::Float).ok_or(Fault::Impossible),
+                Some(variance) => {
+                    variance.sqrt_to_f64().map(Output::Float).ok_or(Fault::Impossible)
+                }
             },
         }
     }

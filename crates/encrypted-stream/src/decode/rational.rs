@@ -114,14 +114,17 @@ fn round(integer: &BigUint, exponent: i64, exact: bool) -> f64 {
 /// exponent at least that of the least `f64`.
 fn compose(significand: u64, exponent: i64) -> f64 {
     // A carry out of rounding gives 2^53, which is one bit longer but even.
-    let (significand, exponent) =
-        if significand >> PRECISION != 0 { (significand >> 1, exponent + 1) } else { (significand, exponent) };
+    let (significand, exponent) = if significand >> PRECISION != 0 {
+        (significand >> 1, exponent + 1)
+    } else {
+        (significand, exponent)
+    };
     let subnormal = significand >> (PRECISION - 1) == 0;
     let biased = if subnormal { 0 } else { exponent - LEAST + 1 };
     match u64::try_from(biased) {
-        Ok(biased) if biased < 0x7ff => {
-            f64::from_bits((biased << (PRECISION - 1)) | (significand & ((1 << (PRECISION - 1)) - 1)))
-        }
+        Ok(biased) if biased < 0x7ff => f64::from_bits(
+            (biased << (PRECISION - 1)) | (significand & ((1 << (PRECISION - 1)) - 1)),
+        ),
         _ => f64::INFINITY,
     }
 }

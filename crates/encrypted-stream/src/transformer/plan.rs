@@ -1,0 +1,226 @@
+//! The plans that run: what of a complete tick each keeps, and its windows.
+
+use super::session::{FrozenTick, Wanted};
+use super::stream::{Membership, Stream};
+use super::window::{OpenWindow, Status};
+use super::{PlanMismatch, Shape, WindowError};
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::{Plan, Release};
+use alpheus_policy::time::{Span, Timestamp, Window};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// All running plans, by slot. A slot is used once.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Plans {
+    slots: BTreeMap<PlanId, u32>,
+    running: BTreeMap<u32, Running>,
+    next: u32,
+}
+
+/// A plan that runs.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Running {
+    window: Span,
+    grace: Span,
+    /// Where its first window starts.
+    from: Timestamp,
+    /// Windows that end at or before this are closed, or before the plan's start.
+    closed: Timestamp,
+    release: Release,
+    /// Its streams' positions in the transformer, in the plan's order.
+    streams: Vec<u32>,
+    /// Windows with data, by their start; closed ones until they are finished.
+    windows: BTreeMap<Timestamp, OpenWindow>,
+}
+
+impl Plans {
+    pub(super) fn contains(&self, plan: &PlanId) -> bool {
+        self.slots.contains_key(plan)
+    }
+
+    pub(super) fn insert(&mut self, id: PlanId, mut plan: Running, streams: Vec<u32>) -> u32 {
+        let slot = self.next;
+        self.next += 1;
+        plan.streams = streams;
+        self.slots.insert(id, slot);
+        self.running.insert(slot, plan);
+        slot
+    }
+
+    pub(super) fn remove(&mut self, plan: &PlanId) -> Option<(u32, Running)> {
+        let slot = self.slots.remove(plan)?;
+        self.running.remove(&slot).map(|running| (slot, running))
+    }
+
+    pub(super) fn get(&self, plan: &PlanId) -> Option<(u32, &Running)> {
+        let slot = *self.slots.get(plan)?;
+        self.running.get(&slot).map(|running| (slot, running))
+    }
+
+    pub(super) fn get_mut(&mut self, plan: &PlanId) -> Option<(u32, &mut Running)> {
+        let slot = *self.slots.get(plan)?;
+        self.running.get_mut(&slot).map(|running| (slot, running))
+    }
+
+    /// Whether a stream's tick that ends at `end` has an open window anywhere.
+    pub(super) fn wanted(&self, memberships: &[Membership], end: Timestamp) -> Wanted {
+        if memberships.is_empty() {
+            return Wanted::No;
+        }
+        let plans = memberships.iter().filter_map(|member| self.running.get(&member.slot));
+        let mut late = true;
+        for plan in plans {
+            if end > plan.closed {
+                return Wanted::Yes;
+            }
+            // Before its first window a plan wants nothing, but nothing is late.
+            late &= end > plan.from;
+        }
+        if late { Wanted::Late } else { Wanted::No }
+    }
+
+    /// The time up to which no window of the plans is open any more.
+    pub(super) fn horizon(&self, memberships: &[Membership]) -> Timestamp {
+        let plans = memberships.iter().filter_map(|member| self.running.get(&member.slot));
+        plans.map(|plan| plan.closed).min().unwrap_or(Timestamp(0))
+    }
+
+    /// Adds a complete tick to the window of each plan that it belongs to.
+    pub(super) fn freeze(&mut self, memberships: &[Membership], shape: &Shape, tick: &FrozenTick) {
+        if tick.sum.words().is_empty() {
+            return;
+        }
+        for member in memberships {
+            if let Some(plan) = self.running.get_mut(&member.slot) {
+                plan.freeze(member.position, shape, tick);
+            }
+        }
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap(&self) -> usize {
+        self.running.values().map(Running::heap).sum()
+    }
+}
+
+impl Running {
+    /// Checks a plan against the shape of its events.
+    pub(super) fn new(plan: &Plan, shape: &Shape) -> Result<Running, PlanMismatch> {
+        if plan.schema != shape.schema {
+            return Err(PlanMismatch::Schema);
+        }
+        if plan.window.0 == 0 || shape.tick.0 == 0 || !plan.window.0.is_multiple_of(shape.tick.0) {
+            return Err(PlanMismatch::Window);
+        }
+        let words = |row: &Vec<u16>| row.iter().all(|word| *word < shape.words);
+        if let Some(row) = plan.release.rows.iter().position(|row| !words(row)) {
+            return Err(PlanMismatch::Release { row });
+        }
+        if plan.release.rows.last() != Some(&vec![shape.words.saturating_sub(1)]) {
+            return Err(PlanMismatch::Release { row: plan.release.rows.len().saturating_sub(1) });
+        }
+        if !plan.streams.is_sorted_by(|a, b| a.stream < b.stream) {
+            return Err(PlanMismatch::Streams);
+        }
+        // The first window that starts at `from` or later.
+        let from = Timestamp(plan.from.0.div_ceil(plan.window.0).saturating_mul(plan.window.0));
+        Ok(Running {
+            window: plan.window,
+            grace: plan.grace,
+            from,
+            closed: from,
+            release: plan.release.clone(),
+            streams: Vec::new(),
+            windows: BTreeMap::new(),
+        })
+    }
+
+    pub(super) fn grace(&self) -> Span {
+        self.grace
+    }
+
+    pub(super) fn streams(&self) -> &[u32] {
+        &self.streams
+    }
+
+    /// The window that holds the time `t` after its opening border.
+    pub(super) fn window_of(&self, t: Timestamp) -> Window {
+        let start = t.floor(self.window);
+        Window { start, end: start.plus(self.window) }
+    }
+
+    /// The first window that is not closed.
+    pub(super) fn next_window(&self) -> Window {
+        self.window_of(self.closed)
+    }
+
+    fn freeze(&mut self, position: u32, shape: &Shape, tick: &FrozenTick) {
+        let end = tick.border.at;
+        if end <= self.closed {
+            return;
+        }
+        let window = self.window_of(Timestamp(end.0 - shape.tick.0));
+        let streams = self.streams.len();
+        let open = self.windows.entry(window.start).or_insert_with(|| OpenWindow::new(streams));
+        open.add(position, &self.release, tick);
+    }
+
+    /// Whether `window` may be closed now.
+    pub(super) fn begin_closing(&self, window: Window) -> Result<(), WindowError> {
+        if self.window_of(window.start) != window {
+            return Err(WindowError::NoSuchWindow);
+        }
+        if window.end <= self.closed {
+            return Err(WindowError::AlreadyClosed);
+        }
+        match self.windows.range(self.closed..window.start).next() {
+            Some(_) => Err(WindowError::OutOfOrder),
+            None => Ok(()),
+        }
+    }
+
+    /// What there is of a stream that was online in the window.
+    pub(super) fn judge(
+        &self,
+        window: Window,
+        position: u32,
+        stream: &Stream,
+        shape: &Shape,
+        gaps: u64,
+    ) -> Status {
+        let sum = self.windows.get(&window.start).and_then(|open| open.get(position));
+        super::window::judge(window, position, stream, sum, shape, gaps)
+    }
+
+    /// Closes the window and keeps the sums of the complete streams alone.
+    pub(super) fn finish_closing(&mut self, window: Window, complete: &[u32]) -> Vec<u32> {
+        self.closed = window.end;
+        if let Some(open) = self.windows.get_mut(&window.start) {
+            open.keep(complete);
+        }
+        self.streams.clone()
+    }
+
+    pub(super) fn sum(&self, window: Window, streams: &[u32]) -> Result<Vec<u64>, WindowError> {
+        if window.end > self.closed || self.window_of(window.start) != window {
+            return Err(WindowError::NotClosed);
+        }
+        let mut rows = vec![0; self.release.outputs()];
+        match self.windows.get(&window.start) {
+            Some(open) => open.sum(streams, &mut rows)?,
+            None if streams.is_empty() => {}
+            None => return Err(WindowError::NotClosed),
+        }
+        Ok(rows)
+    }
+
+    pub(super) fn finish(&mut self, window: Window) -> bool {
+        window.end <= self.closed && self.windows.remove(&window.start).is_some()
+    }
+
+    fn heap(&self) -> usize {
+        let windows: usize = self.windows.values().map(OpenWindow::heap).sum();
+        windows + self.streams.capacity() * size_of::<u32>()
+    }
+}

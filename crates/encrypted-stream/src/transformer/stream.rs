@@ -1,0 +1,159 @@
+//! One stream: its sessions in order of time.
+
+use super::plan::Plans;
+use super::session::{End, Event, FrozenTick, Session, Wanted, tick_of};
+use super::{Incomplete, Refusal, Shape};
+use crate::frame::Words;
+use alpheus_crypto::mac::Tag;
+use alpheus_policy::ids::StreamId;
+use alpheus_policy::time::{Timestamp, Window};
+use serde::{Deserialize, Serialize};
+
+/// Sessions that one stream may have open windows for.
+const MOST_SESSIONS: usize = 64;
+
+/// A stream's place in a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Membership {
+    /// The plan's slot.
+    pub(super) slot: u32,
+    /// The stream's position in the plan.
+    pub(super) position: u32,
+}
+
+/// What is known of a stream. Its sessions follow each other: none reaches past
+/// the opening of the next, so no tick is ever covered twice.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Stream {
+    pub(super) id: StreamId,
+    sessions: Vec<Session>,
+    memberships: Vec<Membership>,
+}
+
+impl Stream {
+    pub(super) fn new(id: StreamId) -> Stream {
+        Stream { id, sessions: Vec::new(), memberships: Vec::new() }
+    }
+
+    pub(super) fn memberships(&self) -> &[Membership] {
+        &self.memberships
+    }
+
+    pub(super) fn join(&mut self, slot: u32, position: u32) {
+        self.memberships.reserve_exact(1);
+        self.memberships.push(Membership { slot, position });
+    }
+
+    pub(super) fn leave(&mut self, slot: u32) {
+        self.memberships.retain(|membership| membership.slot != slot);
+    }
+
+    /// The partition of its running session.
+    pub(super) fn open_partition(&self) -> Option<u32> {
+        let running = self.sessions.last().filter(|session| session.end == End::Running);
+        running.map(|session| session.partition)
+    }
+
+    /// Opens a session. One that was still running has died.
+    pub(super) fn open(
+        &mut self,
+        id: u64,
+        t: Timestamp,
+        tag: Tag,
+        partition: u32,
+    ) -> Result<(), Refusal> {
+        if self.sessions.iter().any(|session| session.id == id) {
+            return Err(Refusal::SessionKnown);
+        }
+        if self.sessions.last().is_some_and(|last| t < last.latest) {
+            return Err(Refusal::Backdated);
+        }
+        if self.sessions.len() >= MOST_SESSIONS && !self.memberships.is_empty() {
+            return Err(Refusal::TooManySessions);
+        }
+        if let Some(last) = self.sessions.last_mut() {
+            last.replace(t);
+        }
+        // Only windows of plans need sessions that have ended.
+        if self.memberships.is_empty() {
+            self.sessions.clear();
+        }
+        // A session that was replaced where it opened has nothing to give.
+        self.sessions.retain(|session| session.end != End::Replaced(session.opened));
+        self.sessions.reserve_exact(1);
+        self.sessions.push(Session::new(id, t, tag, partition));
+        Ok(())
+    }
+
+    /// Adds an event to its session.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        shape: &Shape,
+        plans: &Plans,
+        event: Event,
+        words: &Words<'_>,
+    ) -> Result<Option<FrozenTick>, Refusal> {
+        let memberships = &self.memberships;
+        let session = self.sessions.iter_mut().rev().find(|s| s.id == event.link.session);
+        let wants = |tick| plans.wanted(memberships, tick);
+        match session {
+            Some(session) => session.add(shape, wants, event, words),
+            // A session is forgotten when all its windows are closed.
+            None if wants(tick_of(shape, &event)?) == Wanted::Late => Err(Refusal::Late),
+            None => Err(Refusal::UnknownSession),
+        }
+    }
+
+    /// Forgets what lies at or before `horizon`.
+    pub(super) fn settle(&mut self, horizon: Timestamp) {
+        for session in &mut self.sessions {
+            session.settle(horizon);
+        }
+        let over = |session: &Session| match session.end {
+            End::Running => false,
+            End::Closed(last) | End::Replaced(last) => last <= horizon,
+        };
+        // The last one stays: a new session must not open in its past.
+        let last = self.sessions.len().saturating_sub(1);
+        let mut i = 0;
+        self.sessions.retain(|session| {
+            i += 1;
+            i > last || !over(session)
+        });
+    }
+
+    /// Whether it was online at any time of the window.
+    pub(super) fn online(&self, window: Window) -> bool {
+        self.online_from(window.start).is_some_and(|from| from < window.end)
+    }
+
+    /// The first time at or after `start` at which it is online. A session that
+    /// died keeps its stream online until the next one opens: its owner had not
+    /// gone, the data was lost.
+    pub(super) fn online_from(&self, start: Timestamp) -> Option<Timestamp> {
+        let reaches = |session: &&Session| match session.end {
+            End::Running => true,
+            End::Closed(last) | End::Replaced(last) => last > start,
+        };
+        self.sessions.iter().find(reaches).map(|session| session.opened.max(start))
+    }
+
+    /// The session with this number.
+    pub(super) fn session(&self, id: u64) -> Option<&Session> {
+        self.sessions.iter().find(|session| session.id == id)
+    }
+
+    /// Why its tick that ends at `end` is not complete.
+    pub(super) fn trouble(&self, end: Timestamp) -> Incomplete {
+        let covering = self.sessions.iter().find(|session| session.covers(end));
+        covering.map_or(Incomplete::Offline, |session| session.trouble(end))
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap(&self) -> usize {
+        self.sessions.iter().map(Session::heap).sum::<usize>()
+            + self.sessions.capacity() * size_of::<Session>()
+            + self.memberships.capacity() * size_of::<Membership>()
+    }
+}

@@ -1,0 +1,89 @@
+//! Event time as far as it has come, partition by partition.
+
+use alpheus_policy::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A watermark for each input partition, and the least of them.
+///
+/// One watermark over several partitions loses data without a trace: the
+/// partition that is read first runs ahead, and what the others hold is late. So
+/// a partition that has not been read yet holds the watermark at zero, and one
+/// with open sessions holds it where it stands. A partition whose sessions have
+/// all closed in order says nothing more and does not hold it back; sessions
+/// that died without a word do, until the wall clock decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watermarks {
+    partitions: Vec<Partition>,
+    reached: Timestamp,
+    sealed: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Partition {
+    latest: Option<Timestamp>,
+    open: u32,
+    read: bool,
+}
+
+impl Watermarks {
+    /// Watermarks of partitions of which nothing has been read yet.
+    #[must_use]
+    pub fn new(partitions: u32) -> Watermarks {
+        let partitions = (0..partitions).map(|_| Partition::default()).collect();
+        Watermarks { partitions, reached: Timestamp(0), sealed: false }
+    }
+
+    /// An event of this time was accepted from the partition.
+    pub fn observe(&mut self, partition: u32, t: Timestamp) {
+        let partition = self.partition(partition);
+        partition.latest = partition.latest.max(Some(t));
+        partition.read = true;
+        self.advance();
+    }
+
+    /// The partition was read to its end once: if it is empty, it no longer
+    /// holds the watermark back.
+    pub fn caught_up(&mut self, partition: u32) {
+        self.partition(partition).read = true;
+        self.advance();
+    }
+
+    /// There is no more input at all: every window has passed.
+    pub fn seal(&mut self) {
+        self.sealed = true;
+    }
+
+    /// The time that all partitions have reached. It never goes back.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        if self.sealed { Timestamp(u64::MAX) } else { self.reached }
+    }
+
+    pub(super) fn session_opened(&mut self, partition: u32) {
+        let partition = self.partition(partition);
+        partition.open = partition.open.saturating_add(1);
+    }
+
+    pub(super) fn session_ended(&mut self, partition: u32) {
+        let partition = self.partition(partition);
+        partition.open = partition.open.saturating_sub(1);
+    }
+
+    fn partition(&mut self, number: u32) -> &mut Partition {
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        if number >= self.partitions.len() {
+            self.partitions.resize(number.saturating_add(1), Partition::default());
+        }
+        &mut self.partitions[number]
+    }
+
+    fn advance(&mut self) {
+        if self.partitions.iter().any(|partition| !partition.read) {
+            return;
+        }
+        let holding = self.partitions.iter().filter(|partition| partition.open > 0);
+        let least = holding.filter_map(|partition| partition.latest).min();
+        let greatest = || self.partitions.iter().filter_map(|partition| partition.latest).max();
+        self.reached = self.reached.max(least.or_else(greatest).unwrap_or(Timestamp(0)));
+    }
+}

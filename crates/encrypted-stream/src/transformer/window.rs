@@ -1,0 +1,252 @@
+//! Windows of a plan: the sums of its streams' complete ticks, as released.
+
+use super::session::FrozenTick;
+use super::stream::Stream;
+use super::{Shape, WindowError};
+use crate::messages::{Segment, SegmentBorder, SummonedStream};
+use crate::sums::add;
+use alpheus_policy::plan::Release;
+use alpheus_policy::time::{Timestamp, Window};
+use serde::{Deserialize, Serialize};
+
+/// What a closed window holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowReport {
+    /// The window.
+    pub window: Window,
+    /// Streams that were online in it, by position in the plan, ascending. The
+    /// others have nothing to do with it.
+    pub streams: Vec<(u32, Status)>,
+}
+
+impl WindowReport {
+    /// Streams that are complete, with data or without.
+    pub fn complete(&self) -> impl Iterator<Item = &SummonedStream> {
+        self.streams.iter().filter_map(|(_, status)| match status {
+            Status::Complete(stream) | Status::Silent(stream) => Some(stream),
+            Status::Incomplete(_) => None,
+        })
+    }
+
+    /// Streams that were online and are left out, each with the reason.
+    pub fn excluded(&self) -> impl Iterator<Item = (u32, Incomplete)> {
+        self.streams.iter().filter_map(|(position, status)| match status {
+            Status::Complete(_) | Status::Silent(_) => None,
+            Status::Incomplete(reason) => Some((*position, *reason)),
+        })
+    }
+}
+
+/// What a closed window holds of a stream that was online.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Status {
+    /// Every event is there once, and there is at least one.
+    Complete(SummonedStream),
+    /// Every border is there, and no data was sent.
+    Silent(SummonedStream),
+    /// Something is missing or wrong. The stream is left out of the window.
+    Incomplete(Incomplete),
+}
+
+/// Why a stream is not complete in a window. Where several ticks are not, the
+/// first one's reason.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+)]
+pub enum Incomplete {
+    /// Fewer events came than the border says.
+    #[error("events are missing")]
+    Gap,
+    /// More events came than the border says.
+    #[error("an event came twice")]
+    Duplicate,
+    /// As many came as the border says, but not the chain that it ends.
+    #[error("the events are not the chain that the border ends")]
+    BrokenChain,
+    /// The border at the end of a tick has not come.
+    #[error("a border is missing")]
+    MissingBorder,
+    /// The session died: another one opened before its last tick was closed.
+    #[error("the session died before the tick was closed")]
+    SessionDied,
+    /// It went offline or came online within the window.
+    #[error("the stream was offline for a part of the window")]
+    Offline,
+    /// It sent more events than the schema's capacity.
+    #[error("the stream has more events than its schema's capacity allows")]
+    OverCapacity,
+    /// An event had another number of words than the schema.
+    #[error("an event had the wrong length")]
+    WrongLength,
+    /// The tick had begun, or was complete, before the plan ran.
+    #[error("the tick began before the plan ran")]
+    BeforePlan,
+}
+
+impl Incomplete {
+    /// A short name for counters and results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Incomplete::Gap => "gap",
+            Incomplete::Duplicate => "duplicate",
+            Incomplete::BrokenChain => "broken-chain",
+            Incomplete::MissingBorder => "missing-border",
+            Incomplete::SessionDied => "session-died",
+            Incomplete::Offline => "offline",
+            Incomplete::OverCapacity => "over-capacity",
+            Incomplete::WrongLength => "wrong-length",
+            Incomplete::BeforePlan => "before-plan",
+        }
+    }
+}
+
+/// A window with data: a place for each stream of the plan.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct OpenWindow {
+    streams: Vec<Option<Box<StreamSum>>>,
+}
+
+/// One stream's complete ticks of a window, as released.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StreamSum {
+    rows: Box<[u64]>,
+    ticks: Vec<(u64, SegmentBorder)>,
+}
+
+impl OpenWindow {
+    pub(super) fn new(streams: usize) -> OpenWindow {
+        OpenWindow { streams: (0..streams).map(|_| None).collect() }
+    }
+
+    pub(super) fn get(&self, position: u32) -> Option<&StreamSum> {
+        self.streams.get(usize::try_from(position).ok()?)?.as_deref()
+    }
+
+    /// Adds a complete tick.
+    pub(super) fn add(&mut self, position: u32, release: &Release, tick: &FrozenTick) {
+        let place = usize::try_from(position).ok().and_then(|i| self.streams.get_mut(i));
+        let Some(place) = place else { return };
+        let sum = place.get_or_insert_with(|| {
+            let rows = vec![0; release.outputs()].into();
+            Box::new(StreamSum { rows, ticks: Vec::new() })
+        });
+        release.add(tick.sum.words(), &mut sum.rows);
+        sum.ticks.reserve_exact(1);
+        sum.ticks.push((tick.session, tick.border));
+    }
+
+    /// Forgets all streams but these, and of these all but the rows. `streams`
+    /// ascend.
+    pub(super) fn keep(&mut self, streams: &[u32]) {
+        for (position, place) in (0u32..).zip(&mut self.streams) {
+            match place {
+                Some(sum) if streams.binary_search(&position).is_ok() => sum.ticks = Vec::new(),
+                place => *place = None,
+            }
+        }
+    }
+
+    /// Adds the rows of these streams to `rows`.
+    pub(super) fn sum(&self, streams: &[u32], rows: &mut [u64]) -> Result<(), WindowError> {
+        let mut sorted = streams.to_vec();
+        sorted.sort_unstable();
+        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(WindowError::NotSummable { position: twice[0] });
+        }
+        for position in streams {
+            let not = WindowError::NotSummable { position: *position };
+            add(rows, &self.get(*position).ok_or(not)?.rows);
+        }
+        Ok(())
+    }
+
+    pub(super) fn heap(&self) -> usize {
+        let sums = self.streams.iter().flatten().map(|sum| {
+            size_of::<StreamSum>()
+                + 8 * sum.rows.len()
+                + sum.ticks.capacity() * size_of::<(u64, SegmentBorder)>()
+        });
+        sums.sum::<usize>() + self.streams.capacity() * size_of::<Option<Box<StreamSum>>>()
+    }
+}
+
+/// What there is of a stream that was online in the window.
+pub(super) fn judge(
+    window: Window,
+    position: u32,
+    stream: &Stream,
+    sum: Option<&StreamSum>,
+    shape: &Shape,
+    gaps: u64,
+) -> Status {
+    let mut ticks = sum.map(|sum| sum.ticks.clone()).unwrap_or_default();
+    ticks.sort_by_key(|(_, border)| border.at);
+    let expected = (window.end.0 - window.start.0) / shape.tick.0;
+    let missing = expected.saturating_sub(ticks.len() as u64);
+    let incomplete = || Status::Incomplete(first_trouble(window, stream, &ticks, shape));
+    let Some(sum) = sum.filter(|_| missing <= gaps) else { return incomplete() };
+    let Some(segments) = segments(window, stream, &ticks, shape) else { return incomplete() };
+    let events = segments.iter().fold(0u64, |events, s| events.saturating_add(s.events()));
+    if events > shape.events {
+        return Status::Incomplete(Incomplete::OverCapacity);
+    }
+    let check_sum = sum.rows.last().copied().unwrap_or(0);
+    let summoned = SummonedStream { position, segments, check_sum };
+    if events == 0 { Status::Silent(summoned) } else { Status::Complete(summoned) }
+}
+
+/// Why the first tick that is missing is missing.
+fn first_trouble(
+    window: Window,
+    stream: &Stream,
+    ticks: &[(u64, SegmentBorder)],
+    shape: &Shape,
+) -> Incomplete {
+    let mut end = window.start.plus(shape.tick);
+    for (_, border) in ticks {
+        if border.at != end {
+            break;
+        }
+        end = end.plus(shape.tick);
+    }
+    stream.trouble(end)
+}
+
+/// The stretches of sessions that the ticks make up, if no session among them
+/// has a gap: one may only begin at the window's start or with its session.
+fn segments(
+    window: Window,
+    stream: &Stream,
+    ticks: &[(u64, SegmentBorder)],
+    shape: &Shape,
+) -> Option<Vec<Segment>> {
+    let mut segments: Vec<Segment> = Vec::new();
+    for (session, border) in ticks {
+        let from = Timestamp(border.at.0 - shape.tick.0);
+        let last = segments.last_mut();
+        match last.filter(|last| last.session == *session && last.to() == from) {
+            Some(last) => last.borders.push(*border),
+            None => {
+                let opened = stream.session(*session)?;
+                let opening = (opened.opened == from).then_some(opened.tag);
+                if opening.is_none() && from != window.start {
+                    return None;
+                }
+                let borders = vec![*border];
+                segments.push(Segment { session: *session, from, opening, borders });
+            }
+        }
+    }
+    Some(segments)
+}
