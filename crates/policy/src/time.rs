@@ -52,3 +52,21 @@ impl Window {
         self.start < other.end && other.start < self.end
     }
 }
+
+impl std::fmt::Display for Span {
+    /// In the largest unit that divides it, as schemas write it: `10s`, `1h`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const UNITS: [(u64, &str); 5] = [
+            (86_400_000_000, "d"),
+            (3_600_000_000, "h"),
+            (60_000_000, "min"),
+            (1_000_000, "s"),
+            (1_000, "ms"),
+        ];
+        let unit = UNITS.iter().find(|(micros, _)| self.0 != 0 && self.0.is_multiple_of(*micros));
+        match unit {
+            Some((micros, name)) => write!(f, "{}{name}", self.0 / micros),
+            None => write!(f, "{}us", self.0),
+        }
+    }
+}

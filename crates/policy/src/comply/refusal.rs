@@ -12,7 +12,7 @@ pub enum Refusal {
     #[error("the plan is for another schema, or another version of it")]
     OtherSchema,
     /// The window is empty or no tick divides it.
-    #[error("a window of {asked:?} is no multiple of the schema's tick {tick:?}")]
+    #[error("a window of {asked} is no multiple of the schema's tick {tick}")]
     WindowOffTick {
         /// Asked for.
         asked: Span,
@@ -105,7 +105,7 @@ pub enum Denial {
     #[error("it is released under differential privacy only, which is not available yet")]
     NeedsNoise,
     /// Too fine in time.
-    #[error("windows must be multiples of {allowed:?}, {asked:?} is asked")]
+    #[error("windows must be multiples of {allowed}, {asked} is asked")]
     Window {
         /// Asked for.
         asked: Span,

@@ -23,6 +23,8 @@ pub struct PolicyOption {
     /// Minimum populations to choose from, ascending; never empty (1 for kinds
     /// that release a single stream).
     pub clients: Vec<u32>,
+    /// Names that choices may use for some of these, ascending.
+    pub named_clients: Vec<(String, u32)>,
     /// Buckets that are the finest view of an attribute.
     pub generalise: Vec<Generalise>,
     /// Privacy budget; present exactly for [`OptionKind::DpAggregate`].

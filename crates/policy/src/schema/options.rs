@@ -77,6 +77,7 @@ impl Reader<'_> {
             attributes: self.attributes()?,
             windows: self.windows()?,
             clients: if many { self.clients()? } else { vec![1] },
+            named_clients: self.named_clients()?,
             generalise: self.generalise()?,
             budget: if kind == DpAggregate { Some(self.budget()?) } else { None },
             to: fields.read_or("to", Vec::new(), consumers)?,
@@ -171,6 +172,17 @@ impl Reader<'_> {
         sorted(list, read.collect::<Result<_, _>>()?)
     }
 
+    /// The named sizes among the minimum populations.
+    fn named_clients(&self) -> Result<Vec<(String, u32)>, DocumentError> {
+        let listed = self.either("clients", "minimumPopulation")?.map(Node::one_or_list);
+        let texts = listed.into_iter().flatten().filter_map(|item| item.text().ok());
+        let named = texts.filter_map(|name| Some((name.to_owned(), *self.sizes.get(name)?)));
+        let mut all: Vec<_> = named.collect();
+        all.sort();
+        all.dedup();
+        Ok(all)
+    }
+
     fn generalise(&self) -> Result<Vec<Generalise>, DocumentError> {
         let Some(list) = self.fields.get("generalise") else { return Ok(Vec::new()) };
         list.one_or_list().iter().map(|item| self.generalise_one(item)).collect()
@@ -255,7 +267,7 @@ impl Reader<'_> {
 }
 
 /// A minimum population: a number or a named size.
-pub(crate) fn population(item: &Node, sizes: &Sizes) -> Result<u32, DocumentError> {
+fn population(item: &Node, sizes: &Sizes) -> Result<u32, DocumentError> {
     match sizes.get(item.text()?) {
         Some(size) => Ok(*size),
         None => item.integer(1, u32::MAX),

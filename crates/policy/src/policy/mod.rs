@@ -1,5 +1,10 @@
 //! An owner's choice for one stream, with every name turned into a number.
 
+mod choice;
+mod policies;
+
+pub use policies::Policies;
+
 use crate::ids::ControllerId;
 use crate::plan::Fraction;
 use crate::schema::{Budget, Generalise, OptionKind};

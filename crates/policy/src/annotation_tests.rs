@@ -1,0 +1,1 @@
+//! Annotations in force and not.

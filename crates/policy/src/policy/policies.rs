@@ -1,0 +1,199 @@
+//! A file that says for many owners at once what they chose: for replays,
+//! examples and tests. Owners of a deployment sign their own annotations.
+
+use super::ResolvedPolicy;
+use crate::document::{DocumentError, Fields, Node, Problem};
+use crate::ids::labelled_hash;
+use crate::plan::Fraction;
+use crate::schema::{Schema, SchemaError};
+use crate::time::Timestamp;
+use std::collections::BTreeMap;
+
+const KEYS: &[&str] = &["schema", "service", "validFrom", "validTo", "default", "mix", "owners"];
+
+/// What each of many owners allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policies {
+    /// The service that annotations made of it name.
+    pub service: String,
+    /// When its annotations come into force.
+    pub valid_from: Timestamp,
+    /// When they are no longer in force.
+    pub valid_to: Timestamp,
+    default: ResolvedPolicy,
+    mix: Vec<(Fraction, ResolvedPolicy)>,
+    owners: BTreeMap<String, ResolvedPolicy>,
+}
+
+impl Policies {
+    /// Reads a policies file against its schema.
+    ///
+    /// # Errors
+    /// With line and column, what is wrong, and how to mend it.
+    pub fn from_yaml(text: &str, schema: &Schema) -> Result<Policies, SchemaError> {
+        read(&Node::from_yaml(text)?, schema)
+    }
+
+    /// The same choice for every owner, for ever.
+    #[must_use]
+    pub fn for_all(policy: ResolvedPolicy) -> Policies {
+        Policies {
+            service: String::new(),
+            valid_from: Timestamp(0),
+            valid_to: Timestamp::LIMIT,
+            default: policy,
+            mix: Vec::new(),
+            owners: BTreeMap::new(),
+        }
+    }
+
+    /// What the owner of this name allows: their own entry, else the part of
+    /// the mix that their name's hash falls into, else the default.
+    #[must_use]
+    pub fn of_owner(&self, owner: &str) -> &ResolvedPolicy {
+        self.owners.get(owner).unwrap_or_else(|| self.mixed(owner))
+    }
+
+    fn mixed(&self, owner: &str) -> &ResolvedPolicy {
+        let hash = labelled_hash("alpheus/policy-mix/v1", &[owner.as_bytes()]);
+        let [a, b, c, d, ..] = hash;
+        // The owner's point in [0, 1), and the end of each part.
+        let (point, mut end) = (f64::from(u32::from_be_bytes([a, b, c, d])), 0.0);
+        for (share, policy) in &self.mix {
+            end += f64::from(share.numerator) / f64::from(share.denominator) * 4_294_967_296.0;
+            if point < end {
+                return policy;
+            }
+        }
+        &self.default
+    }
+}
+
+fn read(root: &Node, schema: &Schema) -> Result<Policies, DocumentError> {
+    let fields = Fields::of(root, KEYS)?;
+    if let Some(node) = fields.get("schema") {
+        let (found, expected) = (node.text()?.to_owned(), schema.name.clone());
+        if found != expected {
+            return Err(node.error(Problem::OtherSchema { found, expected }));
+        }
+    }
+    let private = ResolvedPolicy::private(schema);
+    let default =
+        fields.read_or("default", private.clone(), |node| private.with_choices(node, schema))?;
+    let (valid_from, valid_to) = validity(&fields)?;
+    Ok(Policies {
+        service: fields.read_or("service", "", Node::text)?.to_owned(),
+        valid_from,
+        valid_to,
+        mix: fields.read_or("mix", Vec::new(), |node| mix(node, &default, schema))?,
+        owners: fields.read_or("owners", BTreeMap::new(), |node| owners(node, &default, schema))?,
+        default,
+    })
+}
+
+/// `validFrom` and `validTo`, each the start of a day.
+fn validity(fields: &Fields<'_>) -> Result<(Timestamp, Timestamp), DocumentError> {
+    let from = fields.read_or("validFrom", Timestamp(0), day)?;
+    let to = fields.read_or("validTo", Timestamp::LIMIT, day)?;
+    match fields.get("validTo") {
+        Some(node) if to <= from => Err(node.error(Problem::EmptyValidity)),
+        _ => Ok((from, to)),
+    }
+}
+
+fn mix(
+    node: &Node,
+    default: &ResolvedPolicy,
+    schema: &Schema,
+) -> Result<Vec<(Fraction, ResolvedPolicy)>, DocumentError> {
+    let (mut parts, mut total) = (Vec::new(), 0.0);
+    for item in node.list()? {
+        let fields = Fields::of(item, &["share", "policy"])?;
+        let named = fields.required("share")?;
+        let share = named.fraction()?;
+        total += f64::from(share.numerator) / f64::from(share.denominator);
+        if total > 1.0 + 1e-9 {
+            return Err(named.error(Problem::SharesAboveOne));
+        }
+        parts.push((share, default.with_choices(fields.required("policy")?, schema)?));
+    }
+    Ok(parts)
+}
+
+fn owners(
+    node: &Node,
+    default: &ResolvedPolicy,
+    schema: &Schema,
+) -> Result<BTreeMap<String, ResolvedPolicy>, DocumentError> {
+    let entries = node.map()?.iter();
+    entries
+        .map(|(owner, chosen)| Ok((owner.clone(), default.with_choices(chosen, schema)?)))
+        .collect()
+}
+
+/// The start of a day, `2026-04-20`, in UTC.
+fn day(node: &Node) -> Result<Timestamp, DocumentError> {
+    parse_day(node.text()?).ok_or_else(|| node.error(Problem::BadDate))
+}
+
+fn parse_day(text: &str) -> Option<Timestamp> {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [year, month, day] = parts.as_slice() else { return None };
+    if year.len() != 4 || month.len() != 2 || day.len() != 2 {
+        return None;
+    }
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !(digits(year) && digits(month) && digits(day)) {
+        return None;
+    }
+    let days = days_since_epoch(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?)?;
+    Some(Timestamp(days * 86_400_000_000))
+}
+
+/// Days from 1970-01-01 to a day of the Gregorian calendar up to 2111.
+fn days_since_epoch(year: u64, month: usize, day: u64) -> Option<u64> {
+    const LENGTHS: [u64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let february = u64::from(is_leap(year));
+    let length =
+        |index: usize| LENGTHS.get(index).map(|days| days + if index == 1 { february } else { 0 });
+    if !(1970..2112).contains(&year) || day == 0 || day > length(month.checked_sub(1)?)? {
+        return None;
+    }
+    let years: u64 = (1970..year).map(|year| 365 + u64::from(is_leap(year))).sum();
+    let months: u64 = (0..month - 1).filter_map(length).sum();
+    Some(years + months + day - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days() {
+        for (text, days) in [
+            ("1970-01-01", 0),
+            ("1970-12-31", 364),
+            ("2000-02-29", 11016),
+            ("2000-03-01", 11017),
+            ("2026-04-20", 20563),
+            ("2100-03-01", 47541),
+        ] {
+            assert_eq!(parse_day(text), Some(Timestamp(days * 86_400_000_000)), "{text}");
+        }
+        for text in [
+            "",
+            "2026-4-20",
+            "2025-02-29",
+            "2100-02-29",
+            "1969-12-31",
+            "2026-13-01",
+            "2026-00-01",
+            "+026-01-01",
+        ] {
+            assert_eq!(parse_day(text), None, "{text}");
+        }
+    }
+}
