@@ -22,6 +22,44 @@ pub const MASK_OWN: &str = "alpheus/mask/own/v1";
 pub const MASK_PAD: &str = "alpheus/mask/pad/v1";
 /// What a round's graph is bound to: strategy, plan, epoch or round (hash).
 pub const MASK_ROUND: &str = "alpheus/mask/round/v1";
+/// A certificate, by the deployment's authority (signature).
+pub const CERTIFICATE: &str = "alpheus/certificate/v1";
+/// A plan, by the service (signature).
+pub const ANNOUNCEMENT: &str = "alpheus/announcement/v1";
+/// A plan is accepted, by a controller (signature).
+pub const ACCEPTANCE: &str = "alpheus/acceptance/v1";
+/// A plan is refused, by a controller (signature).
+pub const REFUSAL: &str = "alpheus/refusal/v1";
+/// A window has closed, by the service (signature).
+pub const SUMMONS: &str = "alpheus/summons/v1";
+/// The answer to a summons, by a controller (signature).
+pub const PRESENCE: &str = "alpheus/presence/v1";
+/// M, by the service (signature).
+pub const MEMBERSHIP: &str = "alpheus/membership/v1";
+/// T, by a controller (signature).
+pub const TOKEN: &str = "alpheus/token/v1";
+/// S, by the service (signature).
+pub const OPENING_SET: &str = "alpheus/opening-set/v1";
+/// o, by a controller (signature).
+pub const OPENING: &str = "alpheus/opening/v1";
+/// Something about a window is not answered, by a controller (signature).
+pub const DECLINED: &str = "alpheus/declined/v1";
+/// The end of a window, by the service (signature).
+pub const CLOSING: &str = "alpheus/closing/v1";
+/// The end of a plan, by the service (signature).
+pub const RETIREMENT: &str = "alpheus/retirement/v1";
+/// A line of the owners' log, to tell it from others of its time (hash).
+pub const LOG_LINE: &str = "alpheus/log-line/v1";
+/// An owner's choice for a stream, by the owner (signature).
+pub const ANNOTATION: &str = "alpheus/annotation/v1";
+/// An owner's id, from their public key (hash).
+pub const OWNER: &str = "alpheus/owner/v1";
+/// A controller's signing key, from its seed (HKDF).
+pub const IDENTITY_SIGNING: &str = "alpheus/identity/signing/v1";
+/// A controller's agreement key, from its seed (HKDF).
+pub const IDENTITY_AGREEMENT: &str = "alpheus/identity/agreement/v1";
+/// The secret of a controller's self-masks, from its seed (HKDF).
+pub const IDENTITY_OWN: &str = "alpheus/identity/own/v1";
 
 /// The labels of this file, for the test that they differ.
 #[cfg(test)]
@@ -35,6 +73,25 @@ const ALL: &[&str] = &[
     MASK_OWN,
     MASK_PAD,
     MASK_ROUND,
+    CERTIFICATE,
+    ANNOUNCEMENT,
+    ACCEPTANCE,
+    REFUSAL,
+    SUMMONS,
+    PRESENCE,
+    MEMBERSHIP,
+    TOKEN,
+    OPENING_SET,
+    OPENING,
+    DECLINED,
+    CLOSING,
+    RETIREMENT,
+    LOG_LINE,
+    ANNOTATION,
+    OWNER,
+    IDENTITY_SIGNING,
+    IDENTITY_AGREEMENT,
+    IDENTITY_OWN,
 ];
 
 #[cfg(test)]

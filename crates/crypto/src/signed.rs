@@ -72,6 +72,13 @@ impl<T: Message> Signed<T> {
         Ok(Verified { message, digest, signer: *key })
     }
 
+    /// What [`Verified::digest`] is once it has been opened: for the signer, who
+    /// need not check its own signature.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        labelled(T::LABEL, &[&self.bytes])
+    }
+
     /// The message, if the bytes are its canonical form: so one message has
     /// one digest, whatever its signer would like.
     fn decode(&self) -> Option<T> {

@@ -5,7 +5,19 @@
 //! `docs/protocol.md` has the notation, the equations and the departures from
 //! the paper.
 
+pub mod annotation;
+pub mod announced;
+pub mod certificate;
+pub mod controller;
+pub mod decode;
+pub mod encode;
+pub mod error;
 pub mod frame;
 pub mod keys;
+pub mod ledger;
 pub mod mask;
+pub mod membership;
+pub mod messages;
 pub mod producer;
+pub mod sums;
+pub mod transformer;

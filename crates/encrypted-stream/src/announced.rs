@@ -1,0 +1,212 @@
+//! A plan whose participants have been checked: once, for all controllers of a
+//! host that are in its roster.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use alpheus_crypto::agree::AgreementPublic;
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
+use alpheus_policy::plan::{Fraction, Plan};
+
+use crate::certificate::{Certificate, Deployment, fingerprint};
+use crate::error::{PlanFault, PlanRefused};
+use crate::mask::params;
+use crate::messages::Announcement;
+
+/// A plan that this deployment's service announced, whose roster are parties
+/// that the authority vouches for, and whose numbers fit together. What is left
+/// to check is what only each controller knows: its own streams and policies.
+#[derive(Debug)]
+pub struct Announced {
+    id: PlanId,
+    plan: Plan,
+    signed: Signed<Announcement>,
+    verifying: Vec<VerifyingKey>,
+    agreement: Vec<AgreementPublic>,
+    tolerated: u32,
+    authority: VerifyingKey,
+    service: VerifyingKey,
+}
+
+impl Announced {
+    /// Checks plan and participants.
+    ///
+    /// # Errors
+    /// [`PlanRefused`] names the first rule that is broken.
+    pub fn check(
+        announcement: &Verified<Announcement>,
+        signed: &Signed<Announcement>,
+        deployment: &Deployment,
+    ) -> Result<Self, PlanRefused> {
+        if announcement.signer() != deployment.service() {
+            return Err(PlanRefused::NotTheService);
+        }
+        let plan = &announcement.plan;
+        check_shape(plan).map_err(PlanRefused::Malformed)?;
+        check_owners(plan)?;
+        params::check(plan).map_err(|_| PlanRefused::UnsafeMasks)?;
+        let certificates = check_roster(plan, &announcement.certificates, deployment)?;
+        Ok(Self {
+            id: plan.id(),
+            plan: plan.clone(),
+            signed: signed.clone(),
+            verifying: certificates.iter().map(|certificate| certificate.verifying).collect(),
+            agreement: certificates.iter().map(|certificate| certificate.agreement).collect(),
+            tolerated: narrow(plan.tolerated()),
+            authority: *deployment.authority(),
+            service: *deployment.service(),
+        })
+    }
+
+    /// Opens and checks an announcement that a ledger kept.
+    ///
+    /// # Errors
+    /// [`PlanRefused`]; [`PlanRefused::NotTheService`] if the signature fails.
+    pub fn open(
+        signed: &Signed<Announcement>,
+        deployment: &Deployment,
+    ) -> Result<Self, PlanRefused> {
+        let opened = signed.open(deployment.service()).map_err(|_| PlanRefused::NotTheService)?;
+        Self::check(&opened, signed, deployment)
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> PlanId {
+        self.id
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whose word the certificates rest on.
+    #[must_use]
+    pub fn authority(&self) -> &VerifyingKey {
+        &self.authority
+    }
+
+    /// Who announced it.
+    #[must_use]
+    pub fn service(&self) -> &VerifyingKey {
+        &self.service
+    }
+
+    /// As the service signed it.
+    #[must_use]
+    pub fn signed(&self) -> &Signed<Announcement> {
+        &self.signed
+    }
+
+    /// The roster's keys for signatures, in its order.
+    #[must_use]
+    pub fn verifying(&self) -> &[VerifyingKey] {
+        &self.verifying
+    }
+
+    /// The roster's keys for agreement, in its order.
+    #[must_use]
+    pub fn agreement(&self) -> &[AgreementPublic] {
+        &self.agreement
+    }
+
+    /// N.
+    #[must_use]
+    pub fn controllers(&self) -> u32 {
+        narrow(self.plan.roster.len())
+    }
+
+    /// t: controllers that may collude with the service.
+    #[must_use]
+    pub fn tolerated(&self) -> u32 {
+        self.tolerated
+    }
+
+    /// Whether its only controller's token opens a window by itself.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.plan.roster.len() == 1
+    }
+
+    /// A controller's position in the roster.
+    #[must_use]
+    pub fn position(&self, controller: &ControllerId) -> Option<u32> {
+        self.plan.roster.binary_search(controller).ok().map(narrow)
+    }
+}
+
+/// Positions in a plan are `u32`; [`check_shape`] has seen to it that they fit.
+pub(crate) fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn check_shape(plan: &Plan) -> Result<(), PlanFault> {
+    let rosters = plan.roster.len();
+    if rosters == 0 || u32::try_from(rosters).is_err() || !ascends(&plan.roster, |c| *c) {
+        return Err(PlanFault::Roster);
+    }
+    let in_roster = plan.streams.iter().all(|stream| (stream.controller as usize) < rosters);
+    let few = u32::try_from(plan.streams.len()).is_ok();
+    if !in_roster || !few || !ascends(&plan.streams, |stream| stream.stream) {
+        return Err(PlanFault::Streams);
+    }
+    if plan.window.0 == 0 {
+        return Err(PlanFault::Window);
+    }
+    if plan.population.min == 0 || plan.population.min > plan.population.max {
+        return Err(PlanFault::Population);
+    }
+    let proper = |f: Fraction| f.denominator > 0 && f.numerator <= f.denominator;
+    if !proper(plan.alpha) || !proper(plan.dropout) {
+        return Err(PlanFault::Fraction);
+    }
+    Ok(())
+}
+
+fn ascends<T, K: Ord>(items: &[T], key: impl Fn(&T) -> K) -> bool {
+    items.windows(2).all(|pair| matches!(pair, [a, b] if key(a) < key(b)))
+}
+
+/// Counts add up over controllers, so nobody may be at two of them.
+fn check_owners(plan: &Plan) -> Result<(), PlanRefused> {
+    let mut home: HashMap<OwnerId, (u32, StreamId)> = HashMap::new();
+    for stream in &plan.streams {
+        let (controller, _) =
+            *home.entry(stream.owner).or_insert((stream.controller, stream.stream));
+        if controller != stream.controller {
+            return Err(PlanRefused::OwnerSplit { stream: stream.stream });
+        }
+    }
+    Ok(())
+}
+
+fn check_roster(
+    plan: &Plan,
+    certificates: &[Signed<Certificate>],
+    deployment: &Deployment,
+) -> Result<Vec<Verified<Certificate>>, PlanRefused> {
+    let mut keys = BTreeSet::new();
+    let mut agreements = BTreeMap::new();
+    let mut opened = Vec::with_capacity(certificates.len());
+    if certificates.len() != plan.roster.len() {
+        let position = narrow(certificates.len().min(plan.roster.len()));
+        return Err(PlanRefused::Certificate { position });
+    }
+    for (position, (id, signed)) in (0_u32..).zip(plan.roster.iter().zip(certificates)) {
+        let certificate = deployment
+            .controller(signed)
+            .ok()
+            .filter(|certificate| fingerprint(certificate) == *id)
+            .ok_or(PlanRefused::Certificate { position })?;
+        let fresh = keys.insert(certificate.verifying)
+            && agreements.insert(certificate.agreement, position).is_none();
+        if !fresh {
+            return Err(PlanRefused::Repeated { position });
+        }
+        opened.push(certificate);
+    }
+    Ok(opened)
+}

@@ -1,0 +1,105 @@
+//! Windows and plans end: the service says how, the owners' log keeps it, and
+//! what is settled is forgotten.
+
+use alpheus_crypto::signed::Verified;
+use alpheus_policy::ids::{ControllerId, PlanId};
+use alpheus_policy::time::Timestamp;
+
+use super::Controller;
+use super::joined::Round;
+use crate::error::Refused;
+use crate::ledger::{Change, LogEvent, LogLine, Record, Step, window_keys};
+use crate::messages::{Closing, ControllerMessage, Retirement};
+
+impl Controller {
+    /// Takes note that a window has ended: nothing more is answered about it.
+    ///
+    /// # Errors
+    /// [`Refused`] if it is not about a window of a plan that goes on.
+    pub fn closing(
+        &mut self,
+        now: Timestamp,
+        closing: &Verified<Closing>,
+    ) -> Result<Step<ControllerMessage>, Refused> {
+        let by_service = closing.signer() == self.deployment.service();
+        self.window_of(now, &closing.plan, closing.window, by_service)?;
+        let joined = self.plans.get_mut(&closing.plan).ok_or(Refused::UnknownPlan)?;
+        let spent = joined.rounds.entry(closing.window.start).or_default().close();
+        let streams: Vec<_> = spent
+            .into_iter()
+            .flat_map(|spent| spent.accepted)
+            .filter_map(|position| Some(joined.own(position)?.stream))
+            .collect();
+        let mut changes = self.forget(now, &closing.plan);
+        if !streams.is_empty() {
+            let (plan, window, outcome) = (closing.plan, closing.window, closing.outcome.clone());
+            let event = LogEvent::Ended { plan, window, outcome };
+            changes.push(self.put(now, Record::Log(LogLine { at: now, streams, event })));
+        }
+        Ok(Step::new(changes, Vec::new()))
+    }
+
+    /// Moves the low-water mark over old windows.
+    fn forget(&mut self, now: Timestamp, plan: &PlanId) -> Vec<Change> {
+        let id = self.id();
+        let Some(joined) = self.plans.get_mut(plan) else { return Vec::new() };
+        let mut changes = Vec::new();
+        for start in joined.forgettable() {
+            let Some(round) = joined.rounds.remove(&start) else { continue };
+            let end = start.plus(joined.plan().window);
+            joined.settled = joined.settled.max(end);
+            changes.extend(removals(id, plan, start, &round));
+        }
+        if changes.is_empty() {
+            return changes;
+        }
+        let (settled, ended) = (joined.settled, joined.ended);
+        // The mark comes first in the same commit: what it says replaces what goes.
+        changes.insert(0, self.put(now, Record::Mark { plan: *plan, settled, ended }));
+        changes
+    }
+
+    /// Takes note that a plan has ended: none of its windows is answered any
+    /// more, and its attributes are free for another plan.
+    ///
+    /// # Errors
+    /// [`Refused`] if the service did not say so, or of a plan unknown here.
+    pub fn retired(
+        &mut self,
+        now: Timestamp,
+        retirement: &Verified<Retirement>,
+    ) -> Result<Step<ControllerMessage>, Refused> {
+        if retirement.signer() != self.deployment.service() {
+            return Err(Refused::NotTheService);
+        }
+        let plan = retirement.plan;
+        let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
+        let first = joined.ended.is_none();
+        let end = joined.ended.unwrap_or_else(|| joined.released_until());
+        joined.ended = Some(end);
+        joined.settled = joined.settled.max(end);
+        joined.masks = None;
+        let rounds = std::mem::take(&mut joined.rounds);
+        let id = self.identity.id();
+        let gone = rounds.iter().flat_map(|(start, round)| removals(id, &plan, *start, round));
+        let gone: Vec<Change> = gone.collect();
+        if first {
+            self.release_locks(&plan);
+        }
+        let settled = self.plans.get(&plan).map_or(end, |joined| joined.settled);
+        let mut changes = vec![self.put(now, Record::Mark { plan, settled, ended: Some(end) })];
+        changes.extend(gone);
+        Ok(Step::new(changes, Vec::new()))
+    }
+}
+
+/// Takes what the ledger holds of a window out of it.
+fn removals(
+    id: ControllerId,
+    plan: &PlanId,
+    start: Timestamp,
+    round: &Round,
+) -> impl Iterator<Item = Change> + use<> {
+    let keys = round.membership().map(|membership| window_keys(id, plan, start, &membership));
+    keys.into_iter().flatten().map(|key| Change { key, value: None })
+}

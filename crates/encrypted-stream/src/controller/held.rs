@@ -1,0 +1,278 @@
+//! A stream that a controller guards: keys, the owner's choices, and whether
+//! what the service has of it is what the producer made.
+
+use std::sync::Arc;
+
+use alpheus_crypto::signed::Verified;
+use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
+use alpheus_policy::layout::Layout;
+use alpheus_policy::plan::Release;
+use alpheus_policy::policy::ResolvedOption;
+use alpheus_policy::schema::Schema;
+use alpheus_policy::time::{Timestamp, Window};
+use zeroize::Zeroizing;
+
+use super::sessions::{Session, Sessions};
+use crate::annotation::Annotation;
+use crate::error::{AnnotationRefused, Exclusion};
+use crate::keys::{BorderClaim, BorderKind, MasterSecret, StreamKeys};
+use crate::messages::{Segment, SummonedStream};
+
+/// A stream that is handed to a controller: what it shares with the producer.
+pub struct HeldStream {
+    /// The stream.
+    pub stream: StreamId,
+    /// Whose it is.
+    pub owner: OwnerId,
+    /// What its events hold.
+    pub schema: Arc<Schema>,
+    /// Where that stands.
+    pub layout: Arc<Layout>,
+    /// Its keys come from this.
+    pub master: MasterSecret,
+}
+
+/// An annotation and when the controller took it.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) annotation: Annotation,
+    /// In force from then on; the first from when its owner says.
+    pub(super) since: Timestamp,
+}
+
+/// A stretch of a session that a token covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) session: u64,
+    pub(super) from: Timestamp,
+    pub(super) to: Timestamp,
+    /// Whether the session opened at `from`.
+    pub(super) opened: bool,
+    /// Whether it closed at `to`.
+    pub(super) closed: bool,
+}
+
+/// A stream with its keys.
+pub(super) struct Held {
+    pub(super) owner: OwnerId,
+    pub(super) schema: Arc<Schema>,
+    pub(super) layout: Arc<Layout>,
+    keys: StreamKeys,
+    annotations: Vec<Taken>,
+    pub(super) revoked: bool,
+    pub(super) sessions: Sessions,
+}
+
+impl Held {
+    pub(super) fn new(stream: HeldStream) -> Self {
+        let HeldStream { stream, owner, schema, layout, master } = stream;
+        let keys = StreamKeys::new(&master, stream, schema.id());
+        let (annotations, sessions) = (Vec::new(), Sessions::default());
+        Self { owner, schema, layout, keys, annotations, revoked: false, sessions }
+    }
+
+    /// Takes an annotation if it is the owner's and later than the last.
+    pub(super) fn annotate(
+        &mut self,
+        annotation: Verified<Annotation>,
+        now: Timestamp,
+    ) -> Result<(u32, Timestamp), AnnotationRefused> {
+        let annotation = annotation.into_inner();
+        if self.revoked {
+            return Err(AnnotationRefused::Revoked);
+        }
+        if annotation.owner != self.owner {
+            return Err(AnnotationRefused::WrongOwner);
+        }
+        if annotation.schema != self.keys.schema() {
+            return Err(AnnotationRefused::WrongSchema);
+        }
+        let given = annotation.version;
+        let since = match self.annotations.last() {
+            None => annotation.valid_from,
+            Some(last) if last.annotation.version < given => now.max(last.since),
+            Some(last) => {
+                return Err(AnnotationRefused::NotLater { given, known: last.annotation.version });
+            }
+        };
+        self.annotations.push(Taken { annotation, since });
+        Ok((given, since))
+    }
+
+    /// One that a ledger kept.
+    pub(super) fn remember(&mut self, annotation: Verified<Annotation>, since: Timestamp) {
+        self.annotations.push(Taken { annotation: annotation.into_inner(), since });
+        self.annotations.sort_by_key(|taken| taken.annotation.version);
+    }
+
+    /// The annotation in force now.
+    pub(super) fn current(&self) -> Option<&Taken> {
+        self.annotations.last()
+    }
+
+    /// The annotations that a release of this window must comply with: those in
+    /// force throughout it and the one in force now; none if no annotation
+    /// covered a part of it.
+    pub(super) fn in_force(&self, window: Window, now: Timestamp) -> Option<Vec<&Annotation>> {
+        let covers = |taken: &Taken| {
+            taken.annotation.valid_from <= window.start && window.end <= taken.annotation.valid_to
+        };
+        let current = self.current().filter(|taken| now < taken.annotation.valid_to)?;
+        if self.annotations.first().is_none_or(|first| first.since > window.start) {
+            return None;
+        }
+        let mut in_force = vec![&current.annotation];
+        for (place, taken) in self.annotations.iter().enumerate() {
+            let until = self.annotations.get(place + 1).map(|next| next.since);
+            let overlaps =
+                taken.since < window.end && until.is_none_or(|until| window.start < until);
+            if overlaps && !covers(taken) {
+                return None;
+            }
+            if overlaps && taken.annotation.version != current.annotation.version {
+                in_force.push(&taken.annotation);
+            }
+        }
+        Some(in_force)
+    }
+
+    /// Ticks that may be missing from a window, by the strictest of the options
+    /// that the owner chose for these attributes.
+    fn missing_ticks(&self, attributes: &[u16]) -> u64 {
+        self.options(attributes).map(|option| u64::from(option.missing_ticks)).min().unwrap_or(0)
+    }
+
+    /// Whether the owner trusts a controller not to collude, in every option
+    /// chosen for these attributes.
+    pub(super) fn trusts(&self, attributes: &[u16], controller: &ControllerId) -> bool {
+        self.options(attributes).all(|option| option.trusted.contains(controller))
+    }
+
+    /// The options that the owner chose for these attributes.
+    fn options(&self, attributes: &[u16]) -> impl Iterator<Item = &ResolvedOption> {
+        let policy = self.current().map(|taken| &taken.annotation.policy);
+        attributes
+            .iter()
+            .filter_map(move |attribute| policy.and_then(|policy| policy.attribute(*attribute)))
+            .flat_map(|chosen| &chosen.alternatives)
+    }
+
+    /// Checks that what the service has of a window is what the producer made:
+    /// borders, tiling, sessions, check word, in this order. Says how many data
+    /// events it holds and which sessions are new.
+    pub(super) fn examine(
+        &mut self,
+        summoned: &SummonedStream,
+        window: Window,
+        attributes: &[u16],
+    ) -> Result<(Vec<Stretch>, u64, Vec<Session>), Exclusion> {
+        let stretches = self.check_tiling(&summoned.segments, window, attributes)?;
+        self.check_borders(&summoned.segments)?;
+        let events = summoned.segments.iter().fold(0_u64, |n, s| n.saturating_add(s.events()));
+        if events > self.schema.capacity.events {
+            return Err(Exclusion::TooManyEvents);
+        }
+        self.check_word(&stretches, summoned.check_sum)?;
+        let fresh = self.sessions.admit(&stretches)?;
+        Ok((stretches, events, fresh))
+    }
+
+    /// The segments stand in order, a border on every tick of each, between
+    /// them no more ticks than may be missing, and the last ends the window.
+    fn check_tiling(
+        &self,
+        segments: &[Segment],
+        window: Window,
+        attributes: &[u16],
+    ) -> Result<Vec<Stretch>, Exclusion> {
+        let tick = self.schema.tick.0;
+        let (mut reached, mut missing) = (window.start, 0_u64);
+        let mut stretches = Vec::with_capacity(segments.len());
+        for segment in segments {
+            let gap = segment.from.0.checked_sub(reached.0).ok_or(Exclusion::NotTiled)?;
+            let runs_on = segment.opening.is_none() && segment.from != window.start;
+            if gap % tick != 0 || runs_on || segment.borders.is_empty() {
+                return Err(Exclusion::NotTiled);
+            }
+            missing = missing.saturating_add(gap / tick);
+            reached = segment.from;
+            for border in &segment.borders {
+                if reached.0.checked_add(tick) != Some(border.at.0) {
+                    return Err(Exclusion::NotTiled);
+                }
+                reached = border.at;
+            }
+            stretches.push(stretch_of(segment)?);
+        }
+        if reached != window.end || segments.is_empty() {
+            return Err(Exclusion::NotTiled);
+        }
+        if missing > self.missing_ticks(attributes) {
+            return Err(Exclusion::MissingTicks);
+        }
+        Ok(stretches)
+    }
+
+    fn check_borders(&self, segments: &[Segment]) -> Result<(), Exclusion> {
+        for segment in segments {
+            let session = segment.session;
+            if let Some(tag) = &segment.opening {
+                let kind = BorderKind::Opening;
+                let claim = BorderClaim { kind, session, t: segment.from, count: 0 };
+                self.keys.verify_border(&claim, tag).map_err(|_| Exclusion::ForgedBorder)?;
+            }
+            for border in &segment.borders {
+                let kind =
+                    if border.closing { BorderKind::Closing } else { BorderKind::Interior };
+                let claim = BorderClaim { kind, session, t: border.at, count: border.events };
+                self.keys.verify_border(&claim, &border.tag).map_err(|_| Exclusion::ForgedBorder)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_word(&mut self, stretches: &[Stretch], sum: u64) -> Result<(), Exclusion> {
+        let position = self.layout.check_word();
+        let mut opened = sum;
+        for stretch in stretches {
+            let word = |keys: &mut StreamKeys, t| {
+                keys.key_word(stretch.session, t, position).map_err(|_| Exclusion::CheckWord)
+            };
+            let (from, to) = (word(&mut self.keys, stretch.from)?, word(&mut self.keys, stretch.to)?);
+            opened = opened.wrapping_add(from).wrapping_sub(to);
+        }
+        if opened == 0 { Ok(()) } else { Err(Exclusion::CheckWord) }
+    }
+
+    /// Adds `R·(K(from) − K(to))` of each stretch to `token`; false if there is
+    /// no such key, which [`Held::examine`] has ruled out.
+    pub(super) fn add_keys(
+        &mut self,
+        release: &Release,
+        stretches: &[Stretch],
+        token: &mut [u64],
+    ) -> bool {
+        stretches.iter().all(|stretch| {
+            let Stretch { session, from, to, .. } = *stretch;
+            let Ok(sum) = self.keys.key_sum(release, session, from, to) else { return false };
+            let sum = Zeroizing::new(sum);
+            token.iter_mut().zip(sum.iter()).for_each(|(word, key)| *word = word.wrapping_add(*key));
+            true
+        })
+    }
+}
+
+/// Its ends. Only the last border may close the session.
+fn stretch_of(segment: &Segment) -> Result<Stretch, Exclusion> {
+    let (last, before) = segment.borders.split_last().ok_or(Exclusion::NotTiled)?;
+    if before.iter().any(|border| border.closing) {
+        return Err(Exclusion::NotTiled);
+    }
+    Ok(Stretch {
+        session: segment.session,
+        from: segment.from,
+        to: last.at,
+        opened: segment.opening.is_some(),
+        closed: last.closing,
+    })
+}

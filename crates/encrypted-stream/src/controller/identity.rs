@@ -1,0 +1,89 @@
+//! A controller's keys: all from one seed, so that a backup is one secret.
+
+use alpheus_crypto::agree::AgreementKey;
+use alpheus_crypto::kdf::derive;
+use alpheus_crypto::labels;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_policy::ids::ControllerId;
+
+use crate::certificate::{Certificate, Deployment, Role, fingerprint};
+use crate::error::BadCertificate;
+
+/// Keys that the authority has not vouched for yet.
+pub struct IdentitySecrets {
+    signing: SigningKey,
+    agreement: AgreementKey,
+    own: Secret<32>,
+}
+
+/// A controller's keys with its certificate.
+pub struct Identity {
+    id: ControllerId,
+    secrets: IdentitySecrets,
+}
+
+impl IdentitySecrets {
+    /// The keys that belong to a seed. Whoever has the seed is the controller.
+    #[must_use]
+    pub fn from_seed(seed: &Secret<32>) -> Self {
+        let part = |label| derive::<32>(seed.expose(), label, &[]);
+        Self {
+            signing: SigningKey::from_seed(&part(labels::IDENTITY_SIGNING)),
+            agreement: AgreementKey::from_seed(&part(labels::IDENTITY_AGREEMENT)),
+            own: part(labels::IDENTITY_OWN),
+        }
+    }
+
+    /// What the authority is asked to sign.
+    #[must_use]
+    pub fn request(&self, name: impl Into<String>) -> Certificate {
+        Certificate {
+            role: Role::Controller,
+            name: name.into(),
+            verifying: self.signing.verifying_key(),
+            agreement: self.agreement.public(),
+        }
+    }
+
+    /// Takes the certificate that the authority signed.
+    ///
+    /// # Errors
+    /// [`BadCertificate`] if the authority did not sign it for a controller
+    /// with these keys.
+    pub fn certified(
+        self,
+        certificate: &Signed<Certificate>,
+        deployment: &Deployment,
+    ) -> Result<Identity, BadCertificate> {
+        let certificate = deployment.controller(certificate)?;
+        let ours = certificate.verifying == self.signing.verifying_key()
+            && certificate.agreement == self.agreement.public();
+        if !ours {
+            return Err(BadCertificate::OtherKeys);
+        }
+        Ok(Identity { id: fingerprint(&certificate), secrets: self })
+    }
+}
+
+impl Identity {
+    /// Its id: the fingerprint of its certificate.
+    #[must_use]
+    pub fn id(&self) -> ControllerId {
+        self.id
+    }
+
+    pub(super) fn signing(&self) -> &SigningKey {
+        &self.secrets.signing
+    }
+
+    pub(super) fn agreement(&self) -> &AgreementKey {
+        &self.secrets.agreement
+    }
+
+    /// Secret of the self-masks.
+    pub(super) fn own(&self) -> &Secret<32> {
+        &self.secrets.own
+    }
+}

@@ -1,0 +1,174 @@
+//! A plan that a controller takes part in, and its windows.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::signed::Signed;
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::{Plan, PlannedStream};
+use alpheus_policy::time::{Timestamp, Window};
+
+use super::held::Stretch;
+use crate::announced::Announced;
+use crate::error::Refused;
+use crate::ledger::Spent;
+use crate::mask::Masker;
+use crate::membership::Fixed;
+use crate::messages::{Opening, Presence};
+
+/// Closed windows of a plan that are still told apart.
+const CLOSED_KEPT: usize = 64;
+/// Windows of a plan that are kept at most, closed or not.
+const KEPT: usize = 1024;
+
+/// A plan that was accepted.
+pub(super) struct Joined {
+    pub(super) announced: Arc<Announced>,
+    /// Own position in the roster.
+    pub(super) position: u32,
+    /// None with a single controller, whose token opens by itself.
+    pub(super) masks: Option<Masker>,
+    /// Windows that end at or before this and are not in `rounds` are settled.
+    pub(super) settled: Timestamp,
+    /// Up to when it released, once it has ended.
+    pub(super) ended: Option<Timestamp>,
+    pub(super) rounds: BTreeMap<Timestamp, Round>,
+    /// Whether an own stream (by position) allows the plan under a version of
+    /// its annotation.
+    pub(super) verdicts: HashMap<(u32, u32), bool>,
+    /// Spans that own streams (by position) have released to earlier plans.
+    pub(super) released: HashMap<u32, Vec<Window>>,
+}
+
+/// One window, as far as it has come.
+#[derive(Default)]
+pub(super) struct Round {
+    pub(super) summoned: Option<Summoned>,
+    pub(super) spent: Option<(Spent, Option<Arc<Fixed>>)>,
+    pub(super) opened: Option<(Digest, Signed<Opening>)>,
+    /// The service has closed it: nothing is answered any more.
+    pub(super) closed: bool,
+    /// H(M) of a token that was spent on it before it was closed; what the
+    /// ledger holds of that goes when the window is far behind.
+    pub(super) left: Option<Digest>,
+}
+
+impl Round {
+    /// Forgets all but that it is over.
+    pub(super) fn close(&mut self) -> Option<Spent> {
+        let spent = self.spent.take().map(|(spent, _)| spent);
+        self.left = self.left.or(spent.as_ref().map(|spent| spent.membership));
+        (self.summoned, self.opened, self.closed) = (None, None, true);
+        spent
+    }
+
+    /// H(M) of the token that was spent on it, if any.
+    pub(super) fn membership(&self) -> Option<Digest> {
+        self.left.or(self.spent.as_ref().map(|(spent, _)| spent.membership))
+    }
+}
+
+/// An answered summons.
+pub(super) struct Summoned {
+    pub(super) summons: Digest,
+    pub(super) presence: Presence,
+    /// Digest of the signed presence: the leaf that M must hold.
+    pub(super) digest: Digest,
+    pub(super) signed: Signed<Presence>,
+    /// What the token will cover, by position in the plan.
+    pub(super) stretches: Vec<(u32, Vec<Stretch>)>,
+}
+
+impl Joined {
+    pub(super) fn new(announced: Arc<Announced>, position: u32, masks: Option<Masker>) -> Self {
+        Self {
+            announced,
+            position,
+            masks,
+            settled: Timestamp(0),
+            ended: None,
+            rounds: BTreeMap::new(),
+            verdicts: HashMap::new(),
+            released: HashMap::new(),
+        }
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        self.announced.plan()
+    }
+
+    pub(super) fn id(&self) -> PlanId {
+        self.announced.id()
+    }
+
+    /// The stream at a position, if it is at this controller.
+    pub(super) fn own(&self, position: u32) -> Option<&PlannedStream> {
+        let stream = self.plan().streams.get(position as usize)?;
+        (stream.controller == self.position).then_some(stream)
+    }
+
+    /// Own streams with their positions.
+    pub(super) fn own_streams(&self) -> impl Iterator<Item = (u32, &PlannedStream)> {
+        let own = self.position;
+        (0_u32..).zip(&self.plan().streams).filter(move |(_, stream)| stream.controller == own)
+    }
+
+    /// What may be asked about a window now: it is one of the plan's, it has
+    /// passed with its grace on the controller's own clock, and nothing says
+    /// that it was released before.
+    pub(super) fn admit(
+        &self,
+        window: Window,
+        now: Timestamp,
+        restored: Option<Timestamp>,
+    ) -> Result<(), Refused> {
+        let plan = self.plan();
+        if self.ended.is_some() {
+            return Err(Refused::PlanEnded);
+        }
+        let whole = window == plan.window_at(window.start) && window.end <= Timestamp::LIMIT;
+        if !whole || window.start.0 % plan.window.0 != 0 || window.start < plan.from {
+            return Err(Refused::WrongWindow);
+        }
+        let over = window.end.plus(plan.grace);
+        if now < over {
+            return Err(Refused::NotEnded);
+        }
+        let round = self.rounds.get(&window.start);
+        if round.is_some_and(|round| round.closed) || (round.is_none() && window.end <= self.settled)
+        {
+            return Err(Refused::Settled);
+        }
+        let spent = round.is_some_and(|round| round.spent.is_some());
+        if !spent && restored.is_some_and(|restored| over <= restored) {
+            return Err(Refused::CountsAsReleased);
+        }
+        Ok(())
+    }
+
+    /// Whether this own stream has released an attribute of the plan for an
+    /// overlapping window to another plan.
+    pub(super) fn was_released(&self, position: u32, window: Window) -> bool {
+        let spans = self.released.get(&position);
+        spans.is_some_and(|spans| spans.iter().any(|span| span.overlaps(window)))
+    }
+
+    /// Up to when it may have released anything.
+    pub(super) fn released_until(&self) -> Timestamp {
+        let spent = self.rounds.iter().filter(|(_, round)| round.membership().is_some());
+        let last = spent.map(|(start, _)| start.plus(self.plan().window)).max();
+        last.unwrap_or(self.settled).max(self.settled)
+    }
+
+    /// Windows to forget, oldest first, so that memory stays bounded: those
+    /// that are closed once there are many, and any once there are far too many.
+    pub(super) fn forgettable(&self) -> Vec<Timestamp> {
+        let closed = self.rounds.values().take_while(|round| round.closed).count();
+        let spare = closed.saturating_sub(CLOSED_KEPT);
+        let excess = self.rounds.len().saturating_sub(KEPT);
+        // Several at a time, so that the mark is not rewritten for each window.
+        let many = if spare >= CLOSED_KEPT / 2 { spare } else { 0 };
+        self.rounds.keys().take(many.max(excess)).copied().collect()
+    }
+}

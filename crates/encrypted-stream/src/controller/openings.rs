@@ -1,0 +1,133 @@
+//! Step 3: the opening set S is checked against the membership of the own
+//! token, made durable, and
+//! `o_p = b_p + Σ_{M∖S} ±pad(mask, M) + Σ_S ±pad(open, M, S)` leaves.
+
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_policy::time::Timestamp;
+
+use super::Controller;
+use super::joined::Joined;
+use super::tokens::{mask_refused, mask_round};
+use crate::announced::narrow;
+use crate::error::Refused;
+use crate::ledger::{Record, Spent, Step};
+use crate::mask::quorum::least_opening;
+use crate::mask::set::RosterSet;
+use crate::membership::Fixed;
+use crate::messages::{ControllerMessage, Opening, OpeningSet};
+
+impl Controller {
+    /// Answers an opening set. There is one for each window, ever; the same
+    /// again gets the same answer.
+    ///
+    /// # Privacy
+    /// With the openings of all of S the service learns the sum over S and
+    /// nothing else; with fewer, nothing. A token outside S stays hidden.
+    ///
+    /// # Errors
+    /// [`Refused`] names the first rule that is broken.
+    pub fn opening_set(
+        &mut self,
+        now: Timestamp,
+        heard: &Verified<OpeningSet>,
+    ) -> Result<Step<ControllerMessage>, Refused> {
+        let by_service = heard.signer() == self.deployment.service();
+        let joined = self.window_of(now, &heard.plan, heard.window, by_service)?;
+        if joined.announced.is_single() {
+            return Err(Refused::NothingToOpen);
+        }
+        let round = joined.rounds.get(&heard.window.start).ok_or(Refused::NoToken)?;
+        let (spent, fixed) = round.spent.as_ref().ok_or(Refused::NoToken)?;
+        if spent.membership != heard.membership {
+            return Err(Refused::OtherMembership);
+        }
+        let other = round.opened.as_ref().is_some_and(|(set, _)| *set != heard.digest());
+        if other {
+            return Err(Refused::AlreadyOpened);
+        }
+        let (again, spent, fixed) = (round.opened.clone(), spent.clone(), fixed.clone());
+        self.check_policies(now, heard.plan, heard.window, &spent.accepted)?;
+        if let Some((_, answer)) = again {
+            return Ok(self.opened_step(now, heard, answer));
+        }
+        // A restored ledger may have lost what is shared on its host.
+        let fixed = fixed.ok_or(Refused::Settled)?;
+        self.open_first(now, heard, &spent, &fixed)
+    }
+
+    fn open_first(
+        &mut self,
+        now: Timestamp,
+        heard: &Verified<OpeningSet>,
+        spent: &Spent,
+        fixed: &Fixed,
+    ) -> Result<Step<ControllerMessage>, Refused> {
+        let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
+        check_set(joined, fixed, &heard.set)?;
+        let (population, counted) = self.population(joined, fixed, &heard.set)?;
+        let line = self.release_line(now, spent, population, counted);
+        let answer = self.open(heard, fixed)?;
+        let mut step = self.opened_step(now, heard, answer);
+        let line = line.map(|line| self.put(now, line)).into_iter().collect();
+        step.merge(Step::new(line, Vec::new()));
+        Ok(step)
+    }
+
+    fn open(
+        &mut self,
+        heard: &Verified<OpeningSet>,
+        fixed: &Fixed,
+    ) -> Result<Signed<Opening>, Refused> {
+        let digest: Digest = heard.digest();
+        let joined = self.plans.get_mut(&heard.plan).ok_or(Refused::UnknownPlan)?;
+        let outputs = joined.plan().release.outputs();
+        let masks = joined.masks.as_mut().ok_or(Refused::NothingToOpen)?;
+        let words = masks
+            .opening(&mask_round(fixed), &heard.set, &digest, outputs)
+            .map_err(mask_refused)?;
+        let opening = Opening {
+            plan: heard.plan,
+            window: heard.window,
+            controller: joined.position,
+            opening_set: digest,
+            words,
+        };
+        let answer = Signed::new(&opening, self.identity.signing());
+        let round = joined.rounds.entry(heard.window.start).or_default();
+        round.opened = Some((digest, answer.clone()));
+        Ok(answer)
+    }
+
+    /// S and o first, then o: both come as one, also when asked again.
+    fn opened_step(
+        &mut self,
+        now: Timestamp,
+        heard: &Verified<OpeningSet>,
+        answer: Signed<Opening>,
+    ) -> Step<ControllerMessage> {
+        let (plan, window, opening_set) = (heard.plan, heard.window, heard.digest());
+        let record = Record::Opened { plan, window, opening_set, answer: answer.clone() };
+        Step::new(vec![self.put(now, record)], vec![ControllerMessage::Opening(answer)])
+    }
+}
+
+/// p ∈ S ⊆ M, a quorum, and somebody honest in it.
+fn check_set(joined: &Joined, fixed: &Fixed, set: &RosterSet) -> Result<(), Refused> {
+    if !set.is_subset_of(fixed.members()) {
+        return Err(Refused::NotASubset);
+    }
+    if !set.contains(joined.position) {
+        return Err(Refused::NotInOpeningSet);
+    }
+    let (announced, held) = (&joined.announced, narrow(set.count()));
+    let (all, tolerated) = (announced.controllers(), announced.tolerated());
+    let needed = least_opening(all, tolerated, fixed.size(), joined.plan().dropout);
+    if held < needed {
+        return Err(Refused::BelowQuorum { held, needed });
+    }
+    if held <= tolerated {
+        return Err(Refused::BelowFloor);
+    }
+    Ok(())
+}

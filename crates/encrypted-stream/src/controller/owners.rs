@@ -1,0 +1,71 @@
+//! What owners do at their controller: hand streams over, choose, revoke.
+
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_policy::ids::StreamId;
+use alpheus_policy::time::Timestamp;
+
+use super::held::{Held, HeldStream};
+use super::Controller;
+use crate::annotation::{self, Annotation};
+use crate::error::AnnotationRefused;
+use crate::ledger::{LogEvent, LogLine, Record, Step};
+use crate::messages::ControllerMessage;
+
+impl Controller {
+    /// Takes a stream in. Nothing is released of it before its owner has
+    /// [annotated](Controller::annotate) it. A stream that is already held is
+    /// left as it is.
+    pub fn hold(&mut self, stream: HeldStream) {
+        self.streams.entry(stream.stream).or_insert_with(|| Held::new(stream));
+    }
+
+    /// Whether a stream is held.
+    #[must_use]
+    pub fn holds(&self, stream: &StreamId) -> bool {
+        self.streams.contains_key(stream)
+    }
+
+    /// Takes an owner's choice for a stream. It is in force once the step is
+    /// committed; for windows that have begun before, the earlier choice must
+    /// allow a release as well.
+    ///
+    /// # Errors
+    /// [`AnnotationRefused`] names the rule.
+    pub fn annotate(
+        &mut self,
+        now: Timestamp,
+        owner: &VerifyingKey,
+        signed: &Signed<Annotation>,
+    ) -> Result<Step<ControllerMessage>, AnnotationRefused> {
+        let opened = annotation::open(signed, owner)?;
+        let stream = opened.stream;
+        let held = self.streams.get_mut(&stream).ok_or(AnnotationRefused::NotHeld)?;
+        let (version, since) = held.annotate(opened, now)?;
+        let (owner, signed) = (*owner, signed.clone());
+        let record = Record::Annotation { stream, version, since, owner, signed };
+        let line = log(now, stream, LogEvent::PolicyChanged { version });
+        Ok(Step::new(vec![self.put(now, record), self.put(now, line)], Vec::new()))
+    }
+
+    /// Revokes consent for a stream, for good. Nothing leaves of it from now
+    /// on, and once the step is committed, never again.
+    ///
+    /// # Errors
+    /// [`AnnotationRefused::NotHeld`] if no such stream is held.
+    pub fn revoke(
+        &mut self,
+        now: Timestamp,
+        stream: &StreamId,
+    ) -> Result<Step<ControllerMessage>, AnnotationRefused> {
+        let held = self.streams.get_mut(stream).ok_or(AnnotationRefused::NotHeld)?;
+        held.revoked = true;
+        let line = log(now, *stream, LogEvent::Revoked);
+        let record = Record::Revoked { stream: *stream };
+        Ok(Step::new(vec![self.put(now, record), self.put(now, line)], Vec::new()))
+    }
+}
+
+fn log(at: Timestamp, stream: StreamId, event: LogEvent) -> Record {
+    Record::Log(LogLine { at, streams: vec![stream], event })
+}

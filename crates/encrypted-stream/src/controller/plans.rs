@@ -1,0 +1,193 @@
+//! A plan is announced: what is left to check once its participants are
+//! [`Announced`], in the design's order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use alpheus_crypto::signed::Signed;
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::{Plan, PlannedStream};
+use alpheus_policy::time::{Timestamp, Window};
+
+use super::held::Held;
+use super::joined::Joined;
+use super::{Controller, policies};
+use crate::announced::Announced;
+use crate::error::{PlanFault, PlanRefused};
+use crate::ledger::{LogEvent, LogLine, Record, Step};
+use crate::mask::{Masker, NoPairKeys, OwnKey, PairKeys};
+use crate::messages::{Acceptance, ControllerMessage};
+
+impl Controller {
+    /// Answers an announcement: accepts the plan durably, or says why not.
+    ///
+    /// # Errors
+    /// [`PlanRefused`] names the first rule that is broken.
+    pub fn announced(
+        &mut self,
+        now: Timestamp,
+        announced: &Arc<Announced>,
+    ) -> Result<Step<ControllerMessage>, PlanRefused> {
+        let plan = announced.id();
+        if !self.plans.contains_key(&plan) {
+            let joined = self.join(now, announced)?;
+            self.insert(joined);
+        }
+        let joined = self.plans.get(&plan).filter(|joined| joined.ended.is_none());
+        let controller = joined.ok_or(PlanRefused::Ended)?.position;
+        let acceptance = Signed::new(&Acceptance { plan, controller }, self.identity.signing());
+        let signed = announced.signed().clone();
+        let changes = [
+            Record::Plan { plan },
+            Record::Announcement { plan, signed },
+            Record::Log(self.accepted_line(now, announced.plan())),
+        ];
+        let changes = changes.into_iter().map(|record| self.put(now, record)).collect();
+        Ok(Step::new(changes, vec![ControllerMessage::Acceptance(acceptance)]))
+    }
+
+    /// Checks the plan against own streams, policies and running plans.
+    fn join(&self, now: Timestamp, announced: &Arc<Announced>) -> Result<Joined, PlanRefused> {
+        if announced.authority() != self.deployment.authority()
+            || announced.service() != self.deployment.service()
+        {
+            return Err(PlanRefused::NotTheService);
+        }
+        let plan = announced.plan();
+        let position = announced.position(&self.id()).ok_or(PlanRefused::NotInRoster)?;
+        for stream in plan.streams.iter().filter(|stream| stream.controller == position) {
+            self.check_stream(now, plan, stream)?;
+        }
+        self.check_locks(plan, position)?;
+        self.enter(announced, position)
+    }
+
+    fn check_stream(
+        &self,
+        now: Timestamp,
+        plan: &Plan,
+        planned: &PlannedStream,
+    ) -> Result<(), PlanRefused> {
+        let stream = planned.stream;
+        let held = self.streams.get(&stream).ok_or(PlanRefused::NotHeld { stream })?;
+        if held.owner != planned.owner {
+            return Err(PlanRefused::WrongOwner { stream });
+        }
+        if held.schema.id() != plan.schema {
+            return Err(PlanRefused::WrongSchema { stream });
+        }
+        check_release(plan, held).map_err(PlanRefused::Malformed)?;
+        let current = held.current().filter(|taken| now < taken.annotation.valid_to);
+        let current = current.filter(|_| !held.revoked).ok_or(PlanRefused::NoConsent { stream })?;
+        policies::check(plan, held, &current.annotation)
+            .map_err(|violation| PlanRefused::Policy { stream, violation })
+    }
+
+    /// An attribute of a stream is in one running plan at most.
+    fn check_locks(&self, plan: &Plan, position: u32) -> Result<(), PlanRefused> {
+        for planned in plan.streams.iter().filter(|planned| planned.controller == position) {
+            let stream = planned.stream;
+            for attribute in &plan.attributes {
+                if let Some(plan) = self.locks.get(&(stream, *attribute)).copied() {
+                    return Err(PlanRefused::Locked { stream, plan });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Agrees on keys and notes what earlier plans have released.
+    pub(super) fn enter(
+        &self,
+        announced: &Arc<Announced>,
+        position: u32,
+    ) -> Result<Joined, PlanRefused> {
+        let masks =
+            if announced.is_single() { None } else { Some(self.masks(announced, position)?) };
+        let mut joined = Joined::new(Arc::clone(announced), position, masks);
+        let attributes = &announced.plan().attributes;
+        let spans_of = |stream| {
+            let spans = self.released.get(&stream).into_iter().flatten();
+            spans.filter(|(attribute, _)| attributes.contains(attribute)).map(|(_, span)| *span)
+        };
+        let released: HashMap<u32, Vec<Window>> = joined
+            .own_streams()
+            .map(|(position, planned)| (position, spans_of(planned.stream).collect::<Vec<_>>()))
+            .filter(|(_, spans)| !spans.is_empty())
+            .collect();
+        joined.released = released;
+        Ok(joined)
+    }
+
+    /// A plan runs from now on: its attributes are taken.
+    pub(super) fn insert(&mut self, joined: Joined) {
+        let id = joined.id();
+        for (_, planned) in joined.own_streams() {
+            for attribute in &joined.plan().attributes {
+                self.locks.insert((planned.stream, *attribute), id);
+            }
+        }
+        self.plans.insert(id, joined);
+    }
+
+    /// A plan has ended: its attributes are free, but for what they released.
+    pub(super) fn release_locks(&mut self, id: &PlanId) {
+        let Some(joined) = self.plans.get(id) else { return };
+        let Some(end) = joined.ended else { return };
+        let span = Window { start: joined.plan().from, end };
+        for (_, planned) in joined.own_streams() {
+            for attribute in &joined.plan().attributes {
+                self.locks.remove(&(planned.stream, *attribute));
+                if span.start < span.end {
+                    let spans = self.released.entry(planned.stream).or_default();
+                    spans.push((*attribute, span));
+                }
+            }
+        }
+    }
+
+    fn masks(&self, announced: &Announced, position: u32) -> Result<Masker, PlanRefused> {
+        let pairs = PairKeys::agree(
+            self.identity.agreement(),
+            announced.agreement(),
+            position,
+            self.storage,
+        )
+        .map_err(|error| match error {
+            NoPairKeys::LowOrder { position } => PlanRefused::BadKey { position },
+            NoPairKeys::NotOurs { .. } => PlanRefused::NotInRoster,
+        })?;
+        let own = OwnKey::new(self.identity.own(), &announced.id());
+        Masker::new(announced.plan(), pairs, own).map_err(|_| PlanRefused::UnsafeMasks)
+    }
+
+    fn accepted_line(&self, at: Timestamp, plan: &Plan) -> LogLine {
+        let held = plan.streams.iter().map(|stream| stream.stream);
+        let streams = held.filter(|stream| self.streams.contains_key(stream)).collect();
+        let (name, consumer) = (plan.name.clone(), plan.consumer.clone());
+        LogLine { at, streams, event: LogEvent::PlanAccepted { plan: plan.id(), name, consumer } }
+    }
+
+    /// The plans that it takes part in.
+    #[must_use]
+    pub fn running_plans(&self) -> Vec<PlanId> {
+        let running = self.plans.values().filter(|joined| joined.ended.is_none());
+        running.map(Joined::id).collect()
+    }
+}
+
+/// The window is made of ticks, and the release is a map of the layout's words
+/// whose last row is the check word alone.
+fn check_release(plan: &Plan, held: &Held) -> Result<(), PlanFault> {
+    if plan.window.0 % held.schema.tick.0.max(1) != 0 {
+        return Err(PlanFault::Window);
+    }
+    let (last, rows) = plan.release.rows.split_last().ok_or(PlanFault::Release)?;
+    let check = held.layout.check_word();
+    let within = |row: &Vec<u16>| {
+        !row.is_empty()
+            && row.iter().all(|word| *word < check)
+            && row.windows(2).all(|pair| matches!(pair, [a, b] if a < b))
+    };
+    if *last == [check] && rows.iter().all(within) { Ok(()) } else { Err(PlanFault::Release) }
+}

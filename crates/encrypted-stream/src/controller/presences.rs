@@ -1,0 +1,130 @@
+//! Step 1: a window has closed. The controller looks at what the service has of
+//! its own streams and says which of them its token will cover.
+
+use std::collections::BTreeSet;
+
+use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_policy::ids::OwnerId;
+use alpheus_policy::time::Timestamp;
+
+use super::held::Stretch;
+use super::joined::{Joined, Summoned};
+use super::sessions::Session;
+use super::{Controller, policies};
+use crate::announced::narrow;
+use crate::error::{Exclusion, Refused};
+use crate::ledger::{Change, Record, Step};
+use crate::messages::{ControllerMessage, Presence, SummonedStream, Summons};
+
+/// What became of the streams of a summons.
+#[derive(Default)]
+struct Examined {
+    stretches: Vec<(u32, Vec<Stretch>)>,
+    excluded: Vec<(u32, Exclusion)>,
+    owners: BTreeSet<OwnerId>,
+    fresh: Vec<Record>,
+}
+
+impl Controller {
+    /// Answers a summons with a presence. The presence of a window may change
+    /// with the summons until a token is spent.
+    ///
+    /// # Errors
+    /// [`Refused`] names the rule. A stream that is not sound is no error: it
+    /// is excluded by name, and the others go on.
+    pub fn summoned(
+        &mut self,
+        now: Timestamp,
+        summons: &Verified<Summons>,
+    ) -> Result<Step<ControllerMessage>, Refused> {
+        let by_service = summons.signer() == self.deployment.service();
+        let joined = self.window_of(now, &summons.plan, summons.window, by_service)?;
+        if summons.controller != joined.position {
+            return Err(Refused::NotForMe);
+        }
+        if let Some(round) = joined.rounds.get(&summons.window.start) {
+            let same = round.summoned.as_ref().filter(|s| s.summons == summons.digest());
+            if let Some(summoned) = same {
+                return Ok(send(summoned.signed.clone(), Vec::new()));
+            }
+            if round.spent.is_some() {
+                return Err(Refused::AlreadySpent);
+            }
+        }
+        check_order(joined, &summons.streams)?;
+        self.present(now, summons)
+    }
+
+    fn present(
+        &mut self,
+        now: Timestamp,
+        summons: &Verified<Summons>,
+    ) -> Result<Step<ControllerMessage>, Refused> {
+        let mut examined = Examined::default();
+        for stream in &summons.streams {
+            match self.examine(now, summons, stream, &mut examined) {
+                Ok(stretches) => examined.stretches.push((stream.position, stretches)),
+                Err(reason) => examined.excluded.push((stream.position, reason)),
+            }
+        }
+        let Examined { stretches, excluded, owners, fresh } = examined;
+        let joined = self.plans.get_mut(&summons.plan).ok_or(Refused::UnknownPlan)?;
+        let presence = Presence {
+            plan: summons.plan,
+            window: summons.window,
+            controller: joined.position,
+            summons: summons.digest(),
+            accepted: stretches.iter().map(|(position, _)| *position).collect(),
+            excluded,
+            owners: narrow(owners.len()),
+        };
+        let signed = Signed::new(&presence, self.identity.signing());
+        let (digest, copy) = (signed.digest(), signed.clone());
+        let summons_digest = summons.digest();
+        let summoned =
+            Summoned { summons: summons_digest, presence, digest, signed: copy, stretches };
+        joined.rounds.entry(summons.window.start).or_default().summoned = Some(summoned);
+        let changes = fresh.into_iter().map(|record| self.put(now, record)).collect();
+        Ok(send(signed, changes))
+    }
+
+    /// Checks one stream: policy first, then what was released, then borders,
+    /// sessions and check word.
+    fn examine(
+        &mut self,
+        now: Timestamp,
+        summons: &Summons,
+        stream: &SummonedStream,
+        examined: &mut Examined,
+    ) -> Result<Vec<Stretch>, Exclusion> {
+        let joined = self.plans.get_mut(&summons.plan).ok_or(Exclusion::Policy)?;
+        let planned = *joined.own(stream.position).ok_or(Exclusion::Policy)?;
+        let held = self.streams.get_mut(&planned.stream).ok_or(Exclusion::Policy)?;
+        policies::allow(joined, stream.position, held, summons.window, now)?;
+        if joined.was_released(stream.position, summons.window) {
+            return Err(Exclusion::Released);
+        }
+        let attributes = &joined.plan().attributes;
+        let (stretches, events, fresh) = held.examine(stream, summons.window, attributes)?;
+        if events > 0 {
+            examined.owners.insert(planned.owner);
+        }
+        let record = |known: Session| {
+            let Session { session, from, to, closed } = known;
+            Record::Session { stream: planned.stream, session, from, to, closed }
+        };
+        examined.fresh.extend(fresh.into_iter().map(record));
+        Ok(stretches)
+    }
+}
+
+/// Own streams only, each once, in order.
+fn check_order(joined: &Joined, streams: &[SummonedStream]) -> Result<(), Refused> {
+    let ascends = streams.windows(2).all(|p| matches!(p, [a, b] if a.position < b.position));
+    let own = streams.iter().all(|stream| joined.own(stream.position).is_some());
+    if ascends && own { Ok(()) } else { Err(Refused::MalformedSummons) }
+}
+
+fn send(signed: Signed<Presence>, changes: Vec<Change>) -> Step<ControllerMessage> {
+    Step::new(changes, vec![ControllerMessage::Presence(signed)])
+}

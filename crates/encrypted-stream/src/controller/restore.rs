@@ -1,0 +1,221 @@
+//! Back from a ledger: what was released stays released.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use alpheus_crypto::hash::Digest;
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::time::Timestamp;
+
+use super::held::HeldStream;
+use super::identity::Identity;
+use super::sessions::Session;
+use super::Controller;
+use crate::annotation;
+use crate::announced::Announced;
+use crate::certificate::Deployment;
+use crate::error::RestoreError;
+use crate::ledger::{Fence, Record, Spent, Stamped, Step};
+use crate::membership::Fixed;
+use crate::messages::ControllerMessage;
+
+/// What the controllers of a host share in its store, read once for all.
+#[derive(Debug, Default)]
+pub struct HostRecords {
+    plans: HashMap<PlanId, Arc<Announced>>,
+    memberships: HashMap<Digest, Arc<Fixed>>,
+}
+
+impl HostRecords {
+    /// Reads the values that stand under [`Scope::Host`](crate::ledger::Scope).
+    ///
+    /// # Errors
+    /// [`RestoreError`] if one cannot be read or a plan does not check out.
+    pub fn read<'a>(
+        values: impl IntoIterator<Item = &'a [u8]>,
+        deployment: &Deployment,
+    ) -> Result<Self, RestoreError> {
+        let mut host = Self::default();
+        for (position, value) in values.into_iter().enumerate() {
+            let bad = RestoreError::BadRecord { position };
+            match Stamped::read(value).map_err(|_| bad)?.record {
+                Record::Announcement { plan, signed } => {
+                    let announced = Announced::open(&signed, deployment)
+                        .map_err(|_| RestoreError::Plan { plan })?;
+                    host.plans.insert(plan, Arc::new(announced));
+                }
+                Record::Membership { digest, membership } => {
+                    let fixed = Fixed::from_ledger(digest, membership).map_err(|_| bad)?;
+                    host.memberships.insert(digest, Arc::new(fixed));
+                }
+                _ => return Err(bad),
+            }
+        }
+        Ok(host)
+    }
+
+    /// The plan of this id, if a controller of the host accepted it.
+    #[must_use]
+    pub fn plan(&self, id: &PlanId) -> Option<&Arc<Announced>> {
+        self.plans.get(id)
+    }
+}
+
+impl Controller {
+    /// A controller as its ledger left it, with the streams that it held then.
+    ///
+    /// Every window that has closed by now and is absent from the ledger counts
+    /// as released, unless the fence shows that the ledger is the latest: an
+    /// old copy cannot answer again. Commit the step before anything else.
+    ///
+    /// `values` stand under the controller's own scope. `now` is its clock: in
+    /// replay, the watermark stored with the ledger, so anything up to that.
+    ///
+    /// # Errors
+    /// [`RestoreError`]; with [`RestoreError::NoLedger`] if there is nothing:
+    /// keys without a ledger start nowhere.
+    pub fn restore<'a>(
+        identity: Identity,
+        deployment: Deployment,
+        streams: Vec<HeldStream>,
+        host: &HostRecords,
+        values: impl IntoIterator<Item = &'a [u8]>,
+        now: Timestamp,
+        fence: Option<Fence>,
+    ) -> Result<(Self, Step<ControllerMessage>), RestoreError> {
+        let mut controller = Self::empty(identity, deployment);
+        streams.into_iter().for_each(|stream| controller.hold(stream));
+        let records = controller.read(values)?;
+        let now = now.max(controller.clock);
+        controller.take_plans(&records, host)?;
+        for (position, record) in records.into_iter().enumerate() {
+            controller.take(record, host, position)?;
+        }
+        controller.settle_sessions();
+        let current = fence.is_some_and(|fence| fence.sequence <= controller.sequence);
+        let mut changes = Vec::new();
+        if !current {
+            controller.restored = Some(now);
+            changes.push(controller.put(now, Record::Restored { at: now }));
+        }
+        Ok((controller, Step::new(changes, Vec::new())))
+    }
+
+    /// Reads all records: whose they are, how far sequence and clock had come.
+    fn read<'a>(
+        &mut self,
+        values: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Vec<Record>, RestoreError> {
+        let (mut records, mut ours) = (Vec::new(), false);
+        for (position, value) in values.into_iter().enumerate() {
+            let stamped =
+                Stamped::read(value).map_err(|_| RestoreError::BadRecord { position })?;
+            self.sequence = self.sequence.max(stamped.sequence);
+            self.clock = self.clock.max(stamped.clock);
+            if let Record::Identity { controller } = stamped.record {
+                ours = controller == self.id();
+                if !ours {
+                    return Err(RestoreError::OtherController);
+                }
+            }
+            records.push(stamped.record);
+        }
+        if ours { Ok(records) } else { Err(RestoreError::NoLedger) }
+    }
+
+    /// Plans first, ended ones before those that run: what they released
+    /// bounds the others.
+    fn take_plans(&mut self, records: &[Record], host: &HostRecords) -> Result<(), RestoreError> {
+        let mut marks = HashMap::new();
+        for record in records {
+            if let Record::Mark { plan, settled, ended } = record {
+                marks.insert(*plan, (*settled, *ended));
+            }
+        }
+        let plans = records.iter().filter_map(|record| match record {
+            Record::Plan { plan } => Some(*plan),
+            _ => None,
+        });
+        let mut plans: Vec<_> = plans.collect();
+        plans.sort_by_key(|plan| marks.get(plan).is_none_or(|(_, ended)| ended.is_none()));
+        for plan in plans {
+            let gone = RestoreError::Plan { plan };
+            let announced = host.plans.get(&plan).ok_or(gone)?;
+            let position = announced.position(&self.id()).ok_or(gone)?;
+            let mut joined = self.enter(announced, position).map_err(|_| gone)?;
+            if let Some((settled, ended)) = marks.get(&plan) {
+                (joined.settled, joined.ended) = (*settled, *ended);
+            }
+            let ended = joined.ended.is_some();
+            self.insert(joined);
+            if ended {
+                self.release_locks(&plan);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        record: Record,
+        host: &HostRecords,
+        position: usize,
+    ) -> Result<(), RestoreError> {
+        let bad = RestoreError::BadRecord { position };
+        match record {
+            Record::Restored { at } => self.restored = self.restored.max(Some(at)),
+            Record::Annotation { stream, since, owner, signed, .. } => {
+                let opened = annotation::open(&signed, &owner).map_err(|_| bad)?;
+                if let Some(held) = self.streams.get_mut(&stream) {
+                    held.remember(opened, since);
+                }
+            }
+            Record::Revoked { stream } => {
+                if let Some(held) = self.streams.get_mut(&stream) {
+                    held.revoked = true;
+                }
+            }
+            Record::Spent(spent) => self.take_spent(spent, host),
+            Record::Opened { plan, window, opening_set, answer } => {
+                if let Some(joined) = self.plans.get_mut(&plan) {
+                    let round = joined.rounds.entry(window.start).or_default();
+                    round.opened = Some((opening_set, answer));
+                }
+            }
+            Record::Session { stream, session, from, to, closed } => {
+                if let Some(held) = self.streams.get_mut(&stream) {
+                    held.sessions.remember(Session { session, from, to, closed });
+                }
+            }
+            Record::Identity { .. }
+            | Record::Plan { .. }
+            | Record::Mark { .. }
+            | Record::Log(_) => {}
+            Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),
+        }
+        Ok(())
+    }
+
+    fn take_spent(&mut self, spent: Spent, host: &HostRecords) {
+        let fixed = host.memberships.get(&spent.membership).cloned();
+        if let Some(joined) = self.plans.get_mut(&spent.plan) {
+            let round = joined.rounds.entry(spent.window.start).or_default();
+            round.spent = Some((spent, fixed));
+        }
+    }
+
+    /// Sessions had reached at least the end of the windows spent on them.
+    fn settle_sessions(&mut self) {
+        for joined in self.plans.values() {
+            for (spent, _) in joined.rounds.values().filter_map(|round| round.spent.as_ref()) {
+                for position in &spent.accepted {
+                    let stream = joined.own(*position).map(|planned| planned.stream);
+                    let held = stream.and_then(|stream| self.streams.get_mut(&stream));
+                    if let Some(held) = held {
+                        held.sessions.extend(spent.window.end);
+                    }
+                }
+            }
+        }
+    }
+}

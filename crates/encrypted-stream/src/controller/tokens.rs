@@ -1,0 +1,263 @@
+//! Step 2: the membership M is checked, the spend made durable, and the token
+//! `T_p = τ_p + Σ ±pad(mask, M) + b_p` leaves.
+
+use std::sync::Arc;
+
+use alpheus_crypto::merkle::{Proof, leaf};
+use alpheus_crypto::signed::Signed;
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::time::{Timestamp, Window};
+use zeroize::Zeroizing;
+
+use super::joined::{Joined, Summoned};
+use super::{Controller, policies};
+use crate::error::Refused;
+use crate::ledger::{LogEvent, LogLine, Record, Spent, Step};
+use crate::mask::set::RosterSet;
+use crate::mask::{MaskRefusal, Round as MaskRound};
+use crate::membership::Fixed;
+use crate::messages::{ControllerMessage, HeardMembership, Token};
+
+/// Proof that a membership holds what this controller said, that policies still
+/// allow its streams, and that the population suffices: what a spend asks for.
+struct Checked<'a> {
+    fixed: &'a Arc<Fixed>,
+    population: u64,
+    counted: u64,
+}
+
+impl Controller {
+    /// Answers a membership with the window's token. There is one membership
+    /// for each window, ever; the same again gets the same token.
+    ///
+    /// # Privacy
+    /// The token hides under masks that only the other members can take off,
+    /// and only for one opening set. Of a plan with this one controller, it
+    /// opens the window to whoever has the ciphertexts.
+    ///
+    /// # Errors
+    /// [`Refused`] names the first rule that is broken.
+    pub fn membership(
+        &mut self,
+        now: Timestamp,
+        heard: &HeardMembership,
+        proof: &Proof,
+    ) -> Result<Step<ControllerMessage>, Refused> {
+        let fixed = heard.fixed.as_ref().map_err(|_| Refused::MalformedMembership)?;
+        let by_service = fixed.is_by(self.deployment.service());
+        let joined = self.window_of(now, &heard.plan, heard.window, by_service)?;
+        let round = joined.rounds.get(&heard.window.start);
+        if let Some((spent, known)) = round.and_then(|round| round.spent.as_ref()) {
+            if spent.membership != fixed.digest() {
+                return Err(Refused::AlreadySpent);
+            }
+            let (spent, known) = (spent.clone(), known.clone());
+            self.check_policies(now, spent.plan, spent.window, &spent.accepted)?;
+            return Ok(self.spend_step(now, spent, known.as_ref()));
+        }
+        let summoned = round.and_then(|r| r.summoned.as_ref()).ok_or(Refused::NotPresent)?;
+        check_membership(joined, summoned, fixed, proof)?;
+        let accepted = summoned.presence.accepted.clone();
+        self.check_policies(now, heard.plan, heard.window, &accepted)?;
+        let checked = self.check_population(heard, fixed)?;
+        self.spend(now, heard.window, &checked)
+    }
+
+    /// The policies in force now, which may have changed since the presence:
+    /// whatever leaves, also an answer that left before, must comply with them.
+    pub(super) fn check_policies(
+        &mut self,
+        now: Timestamp,
+        plan: PlanId,
+        window: Window,
+        accepted: &[u32],
+    ) -> Result<(), Refused> {
+        let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
+        for position in accepted.iter().copied() {
+            let stream = joined.own(position).ok_or(Refused::PolicyChanged)?.stream;
+            let held = self.streams.get(&stream).ok_or(Refused::PolicyChanged)?;
+            policies::allow(joined, position, held, window, now)
+                .map_err(|_| Refused::PolicyChanged)?;
+            if joined.was_released(position, window) {
+                return Err(Refused::Overlaps);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_population<'a>(
+        &self,
+        heard: &HeardMembership,
+        fixed: &'a Arc<Fixed>,
+    ) -> Result<Checked<'a>, Refused> {
+        let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
+        let (population, counted) = self.population(joined, fixed, fixed.members())?;
+        Ok(Checked { fixed, population, counted })
+    }
+
+    /// Owners with data in a set: as M states, and as this controller counts
+    /// them. The count is compared with the plan's minimum, which is no less
+    /// than any own policy's.
+    pub(super) fn population(
+        &self,
+        joined: &Joined,
+        fixed: &Fixed,
+        set: &RosterSet,
+    ) -> Result<(u64, u64), Refused> {
+        let (bounds, tolerated) = (joined.plan().population, joined.announced.tolerated());
+        let stated = fixed.population(set);
+        let counted = fixed.counted(set, joined.position, tolerated, self.trusts_other(joined));
+        if counted < u64::from(bounds.min) {
+            let counted = u32::try_from(counted).unwrap_or(u32::MAX);
+            return Err(Refused::PopulationTooSmall { counted, needed: bounds.min });
+        }
+        if stated > u64::from(bounds.max) {
+            return Err(Refused::PopulationTooLarge);
+        }
+        Ok((stated, counted))
+    }
+
+    /// Whether, of a plan of two, every own owner trusts the other controller.
+    fn trusts_other(&self, joined: &Joined) -> bool {
+        let Some(other) = policies::only_other(joined) else { return false };
+        let attributes = &joined.plan().attributes;
+        joined.own_streams().all(|(_, planned)| {
+            self.streams.get(&planned.stream).is_some_and(|held| held.trusts(attributes, &other))
+        })
+    }
+
+    /// Computes the token and the step that spends the window on it.
+    fn spend(
+        &mut self,
+        now: Timestamp,
+        window: Window,
+        checked: &Checked<'_>,
+    ) -> Result<Step<ControllerMessage>, Refused> {
+        let fixed = checked.fixed;
+        let plan = fixed.membership().plan;
+        let tau = self.key_sum(fixed)?;
+        let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
+        let position = joined.position;
+        let words = match &mut joined.masks {
+            // One controller named in the plan: its token opens by itself.
+            None => tau.to_vec(),
+            Some(masks) => {
+                masks.token(&mask_round(fixed), tau.to_vec()).map_err(mask_refused)?
+            }
+        };
+        let digest = fixed.digest();
+        let token = Token { plan, window, controller: position, membership: digest, words };
+        let answer = Signed::new(&token, self.identity.signing());
+        let round = joined.rounds.entry(window.start).or_default();
+        let summoned = round.summoned.as_ref().ok_or(Refused::NotPresent)?;
+        let (accepted, owners) = (summoned.presence.accepted.clone(), summoned.presence.owners);
+        let spent = Spent { plan, window, membership: digest, accepted, owners, answer };
+        round.spent = Some((spent.clone(), Some(Arc::clone(fixed))));
+        let mut step = self.spend_step(now, spent.clone(), Some(fixed));
+        if self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single()) {
+            let line = self.release_line(now, &spent, checked.population, checked.counted);
+            step.merge(Step::new(line.map(|line| self.put(now, line)).into_iter().collect(), vec![]));
+        }
+        Ok(step)
+    }
+
+    /// τ: the key sums of all accepted streams.
+    fn key_sum(&mut self, fixed: &Fixed) -> Result<Zeroizing<Vec<u64>>, Refused> {
+        let membership = fixed.membership();
+        let joined = self.plans.get(&membership.plan).ok_or(Refused::UnknownPlan)?;
+        let round = joined.rounds.get(&membership.window.start);
+        let summoned = round.and_then(|r| r.summoned.as_ref()).ok_or(Refused::NotPresent)?;
+        let release = &joined.plan().release;
+        let mut tau = Zeroizing::new(vec![0; release.outputs()]);
+        for (position, stretches) in &summoned.stretches {
+            let stream = joined.own(*position).ok_or(Refused::MalformedSummons)?.stream;
+            let held = self.streams.get_mut(&stream).ok_or(Refused::PolicyChanged)?;
+            if !held.add_keys(release, stretches, &mut tau) {
+                return Err(Refused::WrongWindow);
+            }
+        }
+        Ok(tau)
+    }
+
+    /// Spend first, then the token: both come as one, also when asked again.
+    fn spend_step(
+        &mut self,
+        now: Timestamp,
+        spent: Spent,
+        fixed: Option<&Arc<Fixed>>,
+    ) -> Step<ControllerMessage> {
+        let answer = ControllerMessage::Token(spent.answer.clone());
+        let membership = fixed.map(|fixed| Record::Membership {
+            digest: fixed.digest(),
+            membership: fixed.membership().clone(),
+        });
+        let records = membership.into_iter().chain([Record::Spent(spent)]);
+        let changes = records.collect::<Vec<_>>().into_iter().map(|r| self.put(now, r)).collect();
+        Step::new(changes, vec![answer])
+    }
+
+    /// What the owners read about a release.
+    pub(super) fn release_line(
+        &self,
+        at: Timestamp,
+        spent: &Spent,
+        population: u64,
+        counted: u64,
+    ) -> Option<Record> {
+        let joined = self.plans.get(&spent.plan)?;
+        let of = |position: &u32| joined.own(*position).map(|planned| planned.stream);
+        let streams = spent.accepted.iter().filter_map(of).collect();
+        let plan = joined.plan();
+        let event = LogEvent::Released {
+            plan: spent.plan,
+            name: plan.name.clone(),
+            consumer: plan.consumer.clone(),
+            window: spent.window,
+            attributes: plan.attributes.clone(),
+            population,
+            counted,
+        };
+        Some(Record::Log(LogLine { at, streams, event }))
+    }
+}
+
+/// The membership is of the plan's roster, holds this controller's presence,
+/// and states its count of owners.
+fn check_membership(
+    joined: &Joined,
+    summoned: &Summoned,
+    fixed: &Fixed,
+    proof: &Proof,
+) -> Result<(), Refused> {
+    if fixed.members().roster() != joined.announced.controllers() {
+        return Err(Refused::MalformedMembership);
+    }
+    let rank = fixed.rank(joined.position).ok_or(Refused::NotAMember)?;
+    let stands = proof.index == rank && proof.size == u64::from(fixed.size());
+    let leaf = leaf(summoned.digest.as_bytes());
+    if !stands || proof.verify(&leaf, &fixed.membership().root).is_err() {
+        return Err(Refused::PresenceMisstated);
+    }
+    if fixed.owners_at(joined.position) != summoned.presence.owners {
+        return Err(Refused::OwnersMisstated);
+    }
+    Ok(())
+}
+
+pub(super) fn mask_round(fixed: &Fixed) -> MaskRound<'_> {
+    MaskRound {
+        window: fixed.membership().window,
+        members: fixed.members(),
+        membership: fixed.digest(),
+    }
+}
+
+pub(super) fn mask_refused(refusal: MaskRefusal) -> Refused {
+    match refusal {
+        MaskRefusal::OtherRoster { .. } => Refused::MalformedMembership,
+        MaskRefusal::NotAMember => Refused::NotAMember,
+        MaskRefusal::NotOpened => Refused::NotInOpeningSet,
+        MaskRefusal::NotASubset => Refused::NotASubset,
+        MaskRefusal::Isolated { .. } => Refused::NoNeighbours,
+    }
+}

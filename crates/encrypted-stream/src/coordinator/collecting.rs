@@ -1,0 +1,209 @@
+//! Steps 2 to 4: tokens come in, S is fixed, openings come in, and the sum
+//! `Σ_S (R·c + T_p − o_p)` is the result.
+
+use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_policy::time::Timestamp;
+
+use super::Coordinator;
+use super::output::{Opened, Output, Sums};
+use super::recovery::ServiceRecord;
+use super::round::{Fixing, Opening as Opens, Phase, Round};
+use super::summoning::{send_membership, send_summons};
+use crate::error::{Failure, NotTaken};
+use crate::ledger::Step;
+use crate::mask::set::RosterSet;
+use crate::messages::{Opening, OpeningSet, ServiceMessage, Token};
+use crate::sums::add;
+
+impl Coordinator {
+    /// Takes a token, if it is for this M.
+    pub(super) fn token(
+        &mut self,
+        now: Timestamp,
+        token: &Verified<Token>,
+        sums: &impl Sums,
+    ) -> Result<Step<Output>, NotTaken> {
+        let outputs = self.plan().release.outputs();
+        let round = self.round_mut(token.window)?;
+        let (fixing, wanted) = match &round.phase {
+            Phase::Summoned => return Err(NotTaken::Mismatched),
+            Phase::Collecting(fixing) => (fixing, fixing.fixed.members()),
+            Phase::Opening(fixing, opening) => (fixing, &opening.set),
+        };
+        if fixing.fixed.digest() != token.membership {
+            return Err(NotTaken::Mismatched);
+        }
+        if !wanted.contains(token.controller) {
+            return Err(NotTaken::Late);
+        }
+        if token.words.len() != outputs {
+            return Err(NotTaken::Malformed);
+        }
+        round.tokens.insert(token.controller, token.words.clone());
+        round.declined.remove(&token.controller);
+        Ok(self.advance(now, token.window.start, sums))
+    }
+
+    /// Takes an opening, if it is for this S.
+    pub(super) fn opening(
+        &mut self,
+        now: Timestamp,
+        opening: &Verified<Opening>,
+        sums: &impl Sums,
+    ) -> Result<Step<Output>, NotTaken> {
+        let outputs = self.plan().release.outputs();
+        let round = self.round_mut(opening.window)?;
+        let Phase::Opening(_, opens) = &round.phase else { return Err(NotTaken::Mismatched) };
+        if opens.digest != opening.opening_set || !opens.set.contains(opening.controller) {
+            return Err(NotTaken::Mismatched);
+        }
+        if opening.words.len() != outputs {
+            return Err(NotTaken::Malformed);
+        }
+        round.openings.insert(opening.controller, opening.words.clone());
+        Ok(self.advance(now, opening.window.start, sums))
+    }
+
+    /// Fixes S once all tokens are there or time is up. A single controller's
+    /// token opens by itself.
+    pub(super) fn advance_to_opening_set(
+        &mut self,
+        now: Timestamp,
+        start: Timestamp,
+        sums: &impl Sums,
+    ) -> Step<Output> {
+        let Some(round) = self.rounds.get(&start) else { return Step::default() };
+        let Phase::Collecting(fixing) = &round.phase else { return Step::default() };
+        if now < round.deadline && !round.missing().is_empty() {
+            return Step::default();
+        }
+        let held = RosterSet::of(self.announced.controllers(), round.tokens.keys().copied());
+        let refused = round.refused().into_iter().max_by_key(|(_, many)| *many);
+        let failure = self.forbids(&fixing.fixed, &held).map(|failure| match (failure, refused) {
+            // Who was not there by refusal says more than that they were not.
+            (Failure::QuorumLost { .. }, Some((reason, _))) => Failure::ControllerRefused(reason),
+            (failure, _) => failure,
+        });
+        if let Some(failure) = failure {
+            return self.fail(start, failure);
+        }
+        if self.announced.is_single() {
+            let result = self.add_up(round, &held, sums);
+            return self.end(start, result);
+        }
+        self.open_set(now, start, held)
+    }
+
+    fn open_set(&mut self, now: Timestamp, start: Timestamp, set: RosterSet) -> Step<Output> {
+        let (plan, key, timing) = (self.id(), self.key.clone(), self.timing);
+        let Some(round) = self.rounds.get_mut(&start) else { return Step::default() };
+        let phase = std::mem::replace(&mut round.phase, Phase::Summoned);
+        let Phase::Collecting(fixing) = phase else { return Step::default() };
+        let (window, membership) = (round.window, fixing.fixed.digest());
+        let signed =
+            Signed::new(&OpeningSet { plan, window, membership, set: set.clone() }, &key);
+        let digest = signed.digest();
+        round.phase =
+            Phase::Opening(fixing, Box::new(Opens { signed: signed.clone(), set, digest }));
+        round.called.clear();
+        round.wait(now, timing.openings, timing.retry);
+        let messages = self.rounds.get(&start).map(send_opening_set).unwrap_or_default();
+        Step::new(vec![self.put(&ServiceRecord::OpeningSet { window, signed })], messages)
+    }
+
+    /// Ends the window once all openings are there, one is refused, or time is up.
+    pub(super) fn conclude(
+        &mut self,
+        now: Timestamp,
+        start: Timestamp,
+        sums: &impl Sums,
+    ) -> Step<Output> {
+        let Some(round) = self.rounds.get(&start) else { return Step::default() };
+        let Phase::Opening(_, opens) = &round.phase else { return Step::default() };
+        if round.missing().is_empty() {
+            let result = self.add_up(round, &opens.set, sums);
+            return self.end(start, result);
+        }
+        if let Some(reason) = round.declined.values().next() {
+            return self.fail(start, Failure::ControllerRefused(*reason));
+        }
+        if now >= round.deadline {
+            return self.fail(start, Failure::OpeningLost);
+        }
+        Step::default()
+    }
+
+    /// `Σ_S (R·c + T − o)`, if its check word is zero.
+    fn add_up(
+        &self,
+        round: &Round,
+        set: &RosterSet,
+        sums: &impl Sums,
+    ) -> Result<Opened, Failure> {
+        let streams = round.accepted(set);
+        let outputs = self.plan().release.outputs();
+        let sum = sums.sum(&self.id(), round.window, &streams).ok_or(Failure::SumsLost)?;
+        let mut result = Some(sum).filter(|sum| sum.len() == outputs).ok_or(Failure::WrongLength)?;
+        for position in set.iter() {
+            if let Some(token) = round.tokens.get(&position) {
+                add(&mut result, token);
+            }
+            for (word, opened) in result.iter_mut().zip(round.openings.get(&position).into_iter().flatten())
+            {
+                *word = word.wrapping_sub(*opened);
+            }
+        }
+        if result.last() != Some(&0) {
+            return Err(Failure::CheckWord);
+        }
+        let members = round.present.iter().filter(|(position, _)| set.contains(**position));
+        let population = members.fold(0_u32, |n, (_, p)| n.saturating_add(p.owners));
+        let silent = round.owners(self.plan(), set).saturating_sub(population);
+        Ok(Opened { outputs: result, population, silent })
+    }
+
+    /// Asks those again who have not answered, once their time has come.
+    pub(super) fn ask_again(&mut self, now: Timestamp, start: Timestamp) -> Step<Output> {
+        let Some(round) = self.rounds.get_mut(&start) else { return Step::default() };
+        if now < round.retry {
+            return Step::default();
+        }
+        round.back_off(now);
+        Step::new(Vec::new(), asked(round))
+    }
+}
+
+/// What the missing are asked.
+pub(super) fn asked(round: &Round) -> Vec<Output> {
+    let missing = round.missing();
+    // A controller that was restarted has forgotten its presence, not its token.
+    let summons = || missing.iter().filter_map(|to| Some(send_summons(*to, round.called.get(to)?)));
+    match &round.phase {
+        Phase::Summoned => summons().collect(),
+        Phase::Collecting(fixing) => {
+            summons().chain(send_membership(fixing, missing.iter().copied())).collect()
+        }
+        Phase::Opening(fixing, _) => {
+            let tokenless = missing.iter().copied().filter(|p| !round.tokens.contains_key(p));
+            let mut messages = send_membership(fixing, tokenless);
+            let lack = |p: &u32| !round.openings.contains_key(p);
+            messages.extend(send_opening_set(round).into_iter().filter(
+                |output| matches!(output, Output::Send { to, .. } if lack(to)),
+            ));
+            messages
+        }
+    }
+}
+
+/// S to each of its members.
+fn send_opening_set(round: &Round) -> Vec<Output> {
+    let Phase::Opening(_, opens) = &round.phase else { return Vec::new() };
+    let message = |to| Output::Send { to, message: ServiceMessage::OpeningSet(opens.signed.clone()) };
+    opens.set.iter().map(message).collect()
+}
+
+/// What a window in the collecting phase is left with after a restart.
+pub(super) fn reopened(fixing: Fixing, signed: Signed<OpeningSet>, set: RosterSet) -> Phase {
+    let digest = signed.digest();
+    Phase::Opening(Box::new(fixing), Box::new(Opens { signed, set, digest }))
+}

@@ -1,0 +1,288 @@
+//! The service's side of a running plan: takes each window from its closing to
+//! one result or one named failure (Zeph §4.3, §3.4).
+//!
+//! | file | step |
+//! | --- | --- |
+//! | [`round`] | what is known of a window |
+//! | [`summoning`] | presences, then M |
+//! | [`collecting`] | tokens, then S, openings, the sum |
+//! | [`recovery`] | back from the service's store |
+//!
+//! For each window there is one M and one S, ever: both are records of the
+//! service's store before anybody hears of them, so that a service that comes
+//! back says the same again. A result or failure comes out once, in the same
+//! commit as the record that says so.
+//!
+//! # Privacy
+//! The coordinator sees ciphertext sums, masked tokens and openings. What it
+//! can compute of them is the result that it gives out.
+
+mod collecting;
+mod output;
+mod recovery;
+mod round;
+mod summoning;
+
+pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};
+pub use recovery::ServiceRecord;
+pub use round::Present;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::Plan;
+use alpheus_policy::time::{Timestamp, Window};
+
+use crate::announced::Announced;
+use crate::error::{Failure, NotTaken, PlanRefused};
+use crate::ledger::{Change, Step};
+use crate::messages::{
+    Closed, Closing, ControllerMessage, Declined, Retirement, ServiceMessage,
+};
+use round::Round;
+
+/// Windows that are still told apart once they have ended.
+const ENDED_KEPT: usize = 256;
+
+/// The service's side of one running plan.
+pub struct Coordinator {
+    announced: Arc<Announced>,
+    key: Arc<SigningKey>,
+    timing: Timing,
+    /// By roster position: whether it has accepted, and if not why.
+    answers: Vec<Option<Result<(), PlanRefused>>>,
+    rounds: BTreeMap<Timestamp, Round>,
+    /// Starts of windows that have ended.
+    ended: BTreeSet<Timestamp>,
+    /// Windows that start before this have ended, whether they are in `ended` or not.
+    settled: Timestamp,
+    retired: bool,
+}
+
+impl Coordinator {
+    /// For a plan whose roster has been checked; `key` is the service's.
+    #[must_use]
+    pub fn new(announced: Arc<Announced>, key: Arc<SigningKey>, timing: Timing) -> Self {
+        let answers = vec![None; announced.plan().roster.len()];
+        Self {
+            announced,
+            key,
+            timing,
+            answers,
+            rounds: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            settled: Timestamp(0),
+            retired: false,
+        }
+    }
+
+    /// Announces the plan to the roster; repeat it to those who do not answer.
+    pub fn announce(&self) -> Step<Output> {
+        let message = ServiceMessage::Announcement(self.announced.signed().clone());
+        Step::new(Vec::new(), vec![Output::Broadcast(message)])
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        self.announced.plan()
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> PlanId {
+        self.announced.id()
+    }
+
+    /// What a controller has answered to the plan.
+    #[must_use]
+    pub fn answer(&self, controller: u32) -> Option<&Result<(), PlanRefused>> {
+        self.answers.get(controller as usize).and_then(Option::as_ref)
+    }
+
+    /// Windows under way.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.rounds.len()
+    }
+
+    /// When [`Coordinator::timeout`] is next due.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.rounds.values().map(Round::due).min()
+    }
+
+    /// Takes a controller's message. `from` is its position in the roster.
+    ///
+    /// # Errors
+    /// [`NotTaken`]: drop it and count it. Nothing else is affected.
+    pub fn receive(
+        &mut self,
+        now: Timestamp,
+        from: u32,
+        message: &ControllerMessage,
+        sums: &impl Sums,
+    ) -> Result<Step<Output>, NotTaken> {
+        match message {
+            ControllerMessage::Acceptance(signed) => {
+                let acceptance = self.open(from, signed)?;
+                self.check_sender(acceptance.plan, acceptance.controller, from)?;
+                Ok(self.answered(from, Ok(())))
+            }
+            ControllerMessage::Refusal(signed) => {
+                let refusal = self.open(from, signed)?;
+                self.check_sender(refusal.plan, from, from)?;
+                Ok(self.answered(from, Err(refusal.reason.clone())))
+            }
+            ControllerMessage::Presence(signed) => {
+                let presence = self.open(from, signed)?;
+                self.check_sender(presence.plan, presence.controller, from)?;
+                self.presence(now, &presence)
+            }
+            ControllerMessage::Token(signed) => {
+                let token = self.open(from, signed)?;
+                self.check_sender(token.plan, token.controller, from)?;
+                self.token(now, &token, sums)
+            }
+            ControllerMessage::Opening(signed) => {
+                let opening = self.open(from, signed)?;
+                self.check_sender(opening.plan, opening.controller, from)?;
+                self.opening(now, &opening, sums)
+            }
+            ControllerMessage::Declined(signed) => {
+                let declined = self.open(from, signed)?;
+                self.check_sender(declined.plan, from, from)?;
+                self.declined(now, from, &declined, sums)
+            }
+        }
+    }
+
+    /// Goes on where a deadline has passed, and asks again who has not answered.
+    pub fn timeout(&mut self, now: Timestamp, sums: &impl Sums) -> Step<Output> {
+        let due: Vec<Timestamp> =
+            self.rounds.iter().filter(|(_, round)| round.due() <= now).map(|(at, _)| *at).collect();
+        let mut step = Step::default();
+        for start in due {
+            step.merge(self.advance(now, start, sums));
+            step.merge(self.ask_again(now, start));
+        }
+        step
+    }
+
+    /// Ends the plan: windows under way fail by that name, and the controllers
+    /// are told, which frees the plan's attributes.
+    pub fn retire(&mut self) -> Step<Output> {
+        let mut step = Step::default();
+        for start in self.rounds.keys().copied().collect::<Vec<_>>() {
+            step.merge(self.fail(start, Failure::Retired));
+        }
+        self.retired = true;
+        let message = Signed::new(&Retirement { plan: self.id() }, &self.key);
+        let messages = vec![Output::Broadcast(ServiceMessage::Retirement(message))];
+        step.merge(Step::new(vec![self.put(&ServiceRecord::Retired)], messages));
+        step
+    }
+
+    fn open<T: Message>(&self, from: u32, signed: &Signed<T>) -> Result<Verified<T>, NotTaken> {
+        let key = self.announced.verifying().get(from as usize);
+        Ok(signed.open(key.ok_or(NotTaken::UnknownController)?)?)
+    }
+
+    fn check_sender(&self, plan: PlanId, controller: u32, from: u32) -> Result<(), NotTaken> {
+        if plan != self.id() {
+            return Err(NotTaken::OtherPlan);
+        }
+        if controller == from { Ok(()) } else { Err(NotTaken::Malformed) }
+    }
+
+    fn answered(&mut self, from: u32, answer: Result<(), PlanRefused>) -> Step<Output> {
+        if let Some(slot) = self.answers.get_mut(from as usize) {
+            *slot = Some(answer.clone());
+        }
+        Step::new(Vec::new(), vec![Output::Answered { controller: from, answer }])
+    }
+
+    fn declined(
+        &mut self,
+        now: Timestamp,
+        from: u32,
+        declined: &Declined,
+        sums: &impl Sums,
+    ) -> Result<Step<Output>, NotTaken> {
+        if self.plan().roster.get(from as usize) != Some(&declined.controller) {
+            return Err(NotTaken::Malformed);
+        }
+        let round = self.round_mut(declined.window)?;
+        if !round.asks(from, &declined.about) {
+            return Err(NotTaken::Mismatched);
+        }
+        if !declined.reason.may_pass() {
+            round.declined.insert(from, declined.reason);
+        }
+        Ok(self.advance(now, declined.window.start, sums))
+    }
+
+    fn round_mut(&mut self, window: Window) -> Result<&mut Round, NotTaken> {
+        let round = self.rounds.get_mut(&window.start);
+        round.filter(|round| round.window == window).ok_or(NotTaken::UnknownWindow)
+    }
+
+    /// Moves a window on as far as what has come allows.
+    fn advance(&mut self, now: Timestamp, start: Timestamp, sums: &impl Sums) -> Step<Output> {
+        let mut step = self.advance_to_membership(now, start);
+        step.merge(self.advance_to_opening_set(now, start, sums));
+        step.merge(self.conclude(now, start, sums));
+        step
+    }
+
+    /// Ends a window without a result.
+    fn fail(&mut self, start: Timestamp, failure: Failure) -> Step<Output> {
+        self.end(start, Err(failure))
+    }
+
+    /// Ends a window: its outcome comes out once, with the record that says so.
+    fn end(&mut self, start: Timestamp, result: Result<Opened, Failure>) -> Step<Output> {
+        let Some(round) = self.rounds.remove(&start) else { return Step::default() };
+        let window = round.window;
+        let outcome = match &result {
+            Ok(opened) => Closed::Opened { population: opened.population },
+            Err(failure) => Closed::Failed(*failure),
+        };
+        let closing = Signed::new(&Closing { plan: self.id(), window, outcome }, &self.key);
+        let (excluded, refused) = (round.excluded(), round.refused());
+        let mut changes = vec![self.put(&ServiceRecord::Ended { start })];
+        changes.extend(self.removals(start));
+        self.ended.insert(start);
+        changes.extend(self.forget());
+        let messages = vec![
+            Output::Outcome(Outcome { window, result, excluded, refused }),
+            Output::Broadcast(ServiceMessage::Closing(closing)),
+        ];
+        Step::new(changes, messages)
+    }
+
+    /// Whether a window has had its one outcome.
+    #[must_use]
+    pub fn has_ended(&self, start: Timestamp) -> bool {
+        start < self.settled || self.ended.contains(&start)
+    }
+
+    /// Moves the low-water mark over old windows.
+    fn forget(&mut self) -> Vec<Change> {
+        if self.ended.len() < 2 * ENDED_KEPT {
+            return Vec::new();
+        }
+        let oldest: Vec<Timestamp> = self.ended.iter().take(ENDED_KEPT).copied().collect();
+        let mut changes = Vec::new();
+        for start in oldest {
+            self.ended.remove(&start);
+            self.settled = self.settled.max(start.plus(self.plan().window));
+            changes.push(Change { key: self.key_of(&ServiceRecord::Ended { start }), value: None });
+        }
+        changes.push(self.put(&ServiceRecord::Mark { settled: self.settled }));
+        changes
+    }
+}

@@ -1,0 +1,101 @@
+//! What goes into a coordinator and what comes out.
+
+use std::collections::BTreeMap;
+
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::time::{Span, Window};
+
+use crate::error::{Exclusion, Failure, PlanRefused, Refused};
+use crate::messages::{ServiceMessage, SummonedStream};
+
+/// How long a window waits in each step. Answers that are all there are never
+/// waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// For presences; who has not answered then is not in M.
+    pub presence: Span,
+    /// For tokens; who has not answered then is not in S.
+    pub tokens: Span,
+    /// For openings, all of which are needed; then the window fails. Hours do
+    /// no harm.
+    pub openings: Span,
+    /// Who has not answered is asked again after this long.
+    pub retry: Span,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            presence: Span::seconds(2),
+            tokens: Span::seconds(2),
+            openings: Span::seconds(24 * 3600),
+            retry: Span(500_000),
+        }
+    }
+}
+
+/// What a transformer knows of a window once it has closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowReport {
+    /// The window.
+    pub window: Window,
+    /// Streams that are complete, by position in the plan, ascending.
+    pub complete: Vec<SummonedStream>,
+    /// Streams that were online and are not, by position in the plan.
+    pub excluded: Vec<(u32, Exclusion)>,
+}
+
+/// The ciphertext sums of windows, under the plan's release.
+pub trait Sums {
+    /// `Σ R·c` of a window over these streams, by position in the plan: one
+    /// word for each output. None if they are gone.
+    fn sum(&self, plan: &PlanId, window: Window, streams: &[u32]) -> Option<Vec<u64>>;
+}
+
+/// What a coordinator gives out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// To one controller of the roster.
+    Send {
+        /// Its position.
+        to: u32,
+        /// The message.
+        message: ServiceMessage,
+    },
+    /// To every controller of the roster.
+    Broadcast(ServiceMessage),
+    /// A controller has answered the plan.
+    Answered {
+        /// Its position.
+        controller: u32,
+        /// What it said.
+        answer: Result<(), PlanRefused>,
+    },
+    /// How a window ended: one for each window, in the same commit as the
+    /// record that it has ended.
+    Outcome(Outcome),
+}
+
+/// How a window ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The window.
+    pub window: Window,
+    /// What it opened to, or why it did not.
+    pub result: Result<Opened, Failure>,
+    /// Streams that were online and are not in the result, by reason.
+    pub excluded: BTreeMap<Exclusion, u32>,
+    /// Controllers that declined something, by reason.
+    pub refused: BTreeMap<Refused, u32>,
+}
+
+/// What a window opened to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// One word for each row of the release; the last, the check word, is zero.
+    pub outputs: Vec<u64>,
+    /// Owners with data.
+    pub population: u32,
+    /// Owners whose streams were complete, without data.
+    pub silent: u32,
+}

@@ -1,0 +1,177 @@
+//! What the service must not forget of a plan, and how it goes on after a
+//! restart: with the same M and the same S.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alpheus_crypto::merkle::{Tree, leaf};
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_policy::time::{Timestamp, Window};
+use serde::{Deserialize, Serialize};
+
+use super::collecting::{asked, reopened};
+use super::output::{Output, Timing};
+use super::round::{Fixing, Phase, Present, Round};
+use super::Coordinator;
+use crate::announced::Announced;
+use crate::error::{Exclusion, RestoreError};
+use crate::ledger::{Change, Scope, Step};
+use crate::membership::Fixed;
+use crate::messages::{Membership, OpeningSet};
+
+/// Version of the form below; another one is refused.
+const VERSION: u8 = 1;
+
+/// One fact that the service must not forget of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ServiceRecord {
+    /// M is fixed for a window.
+    Fixed {
+        /// The window.
+        window: Window,
+        /// M.
+        signed: Signed<Membership>,
+        /// What each member said.
+        present: Vec<(u32, Present)>,
+        /// Streams that were not complete.
+        incomplete: Vec<(u32, Exclusion)>,
+        /// Complete streams of controllers that are not in M.
+        absent: u32,
+    },
+    /// S is fixed for a window.
+    OpeningSet {
+        /// The window.
+        window: Window,
+        /// S.
+        signed: Signed<OpeningSet>,
+    },
+    /// A window has had its outcome.
+    Ended {
+        /// Its start.
+        start: Timestamp,
+    },
+    /// Windows that start before this have had theirs.
+    Mark {
+        /// The low-water mark.
+        settled: Timestamp,
+    },
+    /// The plan was retired.
+    Retired,
+}
+
+impl Coordinator {
+    /// The coordinator as its store left it. The step asks the members of
+    /// windows under way again; a window of which nothing was fixed comes anew
+    /// with [`Coordinator::window_closed`].
+    ///
+    /// `values` stand under [`Scope::Service`] of the plan.
+    ///
+    /// # Errors
+    /// [`RestoreError::BadRecord`] if one cannot be read.
+    pub fn restore<'a>(
+        announced: Arc<Announced>,
+        key: Arc<SigningKey>,
+        timing: Timing,
+        values: impl IntoIterator<Item = &'a [u8]>,
+        now: Timestamp,
+    ) -> Result<(Self, Step<Output>), RestoreError> {
+        let mut coordinator = Self::new(announced, key, timing);
+        let (mut fixed, mut sets) = (BTreeMap::new(), BTreeMap::new());
+        for (position, value) in values.into_iter().enumerate() {
+            let record = read(value).ok_or(RestoreError::BadRecord { position })?;
+            match record {
+                ServiceRecord::Fixed { window, .. } => {
+                    fixed.insert(window.start, (position, record));
+                }
+                ServiceRecord::OpeningSet { window, signed } => {
+                    sets.insert(window.start, (position, signed));
+                }
+                ServiceRecord::Ended { start } => {
+                    coordinator.ended.insert(start);
+                }
+                ServiceRecord::Mark { settled } => coordinator.settled = settled,
+                ServiceRecord::Retired => coordinator.retired = true,
+            }
+        }
+        let mut messages = Vec::new();
+        for (start, (position, record)) in fixed {
+            let set = sets.remove(&start);
+            if coordinator.retired || coordinator.has_ended(start) {
+                continue;
+            }
+            let bad = RestoreError::BadRecord { position };
+            let round = coordinator.resume(record, set.map(|(_, set)| set), now).ok_or(bad)?;
+            messages.extend(asked(&round));
+            coordinator.rounds.insert(start, round);
+        }
+        Ok((coordinator, Step::new(Vec::new(), messages)))
+    }
+
+    /// A window whose M, and perhaps S, is fixed.
+    fn resume(
+        &self,
+        record: ServiceRecord,
+        set: Option<Signed<OpeningSet>>,
+        now: Timestamp,
+    ) -> Option<Round> {
+        let ServiceRecord::Fixed { window, signed, present, incomplete, absent } = record else {
+            return None;
+        };
+        let ours = self.key.verifying_key();
+        let fixed = Fixed::new(&signed.open(&ours).ok()?).ok()?;
+        let leaves = present.iter().map(|(_, present)| leaf(present.digest.as_bytes())).collect();
+        let fixing = Fixing { signed, fixed, tree: Tree::new(leaves) };
+        let (phase, most) = match set {
+            None => (Phase::Collecting(Box::new(fixing)), self.timing.tokens),
+            Some(signed) => {
+                let set = signed.open(&ours).ok()?.set.clone();
+                (reopened(fixing, signed, set), self.timing.openings)
+            }
+        };
+        let mut round = Round::new(window, phase, now);
+        round.wait(now, most, self.timing.retry);
+        (round.incomplete, round.absent) = (incomplete, absent);
+        round.present = present.into_iter().collect();
+        Some(round)
+    }
+
+    /// The change that stores a record.
+    pub(super) fn put(&self, record: &ServiceRecord) -> Change {
+        // Records are plain data, whose serialisation cannot fail.
+        let bytes = postcard::to_allocvec(record).unwrap_or_default();
+        let value = std::iter::once(VERSION).chain(bytes).collect();
+        Change { key: self.key_of(record), value: Some(value) }
+    }
+
+    pub(super) fn key_of(&self, record: &ServiceRecord) -> Vec<u8> {
+        let (kind, start) = match record {
+            ServiceRecord::Fixed { window, .. } => (0, window.start),
+            ServiceRecord::OpeningSet { window, .. } => (1, window.start),
+            ServiceRecord::Ended { start } => (2, *start),
+            ServiceRecord::Mark { .. } => (3, Timestamp(0)),
+            ServiceRecord::Retired => (4, Timestamp(0)),
+        };
+        self.key_for(kind, start)
+    }
+
+    fn key_for(&self, kind: u8, start: Timestamp) -> Vec<u8> {
+        let mut key = Scope::Service(self.id()).prefix();
+        key.push(kind);
+        key.extend(start.0.to_be_bytes());
+        key
+    }
+
+    /// M and S of a window that has ended are of no use any more.
+    pub(super) fn removals(&self, start: Timestamp) -> [Change; 2] {
+        [0, 1].map(|kind| Change { key: self.key_for(kind, start), value: None })
+    }
+}
+
+fn read(value: &[u8]) -> Option<ServiceRecord> {
+    let (version, record) = value.split_first()?;
+    match postcard::take_from_bytes(record) {
+        Ok((record, [])) if *version == VERSION => Some(record),
+        _ => None,
+    }
+}

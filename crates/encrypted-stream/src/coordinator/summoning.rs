@@ -1,0 +1,225 @@
+//! Step 1: a window has closed; presences come in; M is fixed.
+
+use std::collections::BTreeMap;
+
+use alpheus_crypto::merkle::{Tree, leaf};
+use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_policy::time::{Timestamp, Window};
+
+use super::output::{Output, WindowReport};
+use super::recovery::ServiceRecord;
+use super::round::{Called, Fixing, Phase, Present, Round};
+use super::Coordinator;
+use crate::announced::narrow;
+use crate::error::{Failure, NotTaken};
+use crate::ledger::Step;
+use crate::mask::quorum::least_opening;
+use crate::mask::set::RosterSet;
+use crate::membership::Fixed;
+use crate::messages::{Membership, Presence, ServiceMessage, SummonedStream, Summons};
+
+impl Coordinator {
+    /// A window has closed on the transformer's watermark, grace included.
+    /// Every controller that has not refused the plan is summoned, also one
+    /// without a complete stream. A window that is under way or has ended is
+    /// left alone.
+    pub fn window_closed(&mut self, now: Timestamp, report: &WindowReport) -> Step<Output> {
+        let start = report.window.start;
+        let known = self.retired || self.has_ended(start) || self.rounds.contains_key(&start);
+        if known || report.window != self.plan().window_at(start) {
+            return Step::default();
+        }
+        let mut round = Round::new(report.window, Phase::Summoned, now);
+        round.wait(now, self.timing.presence, self.timing.retry);
+        round.incomplete.clone_from(&report.excluded);
+        round.called = self.call(report);
+        let messages = round.called.iter().map(|(to, called)| send_summons(*to, called)).collect();
+        self.rounds.insert(start, round);
+        let mut step = Step::new(Vec::new(), messages);
+        // With nobody to wait for, it is over at once.
+        if self.rounds.get(&start).is_some_and(|round| round.called.is_empty()) {
+            let (held, needed) = (0, self.quorum(0));
+            step.merge(self.fail(start, Failure::QuorumLost { held, needed }));
+        }
+        step
+    }
+
+    /// Whether a window is under way or has ended.
+    #[must_use]
+    pub fn knows(&self, window: Window) -> bool {
+        self.has_ended(window.start) || self.rounds.contains_key(&window.start)
+    }
+
+    /// The summons of each controller, signed.
+    fn call(&self, report: &WindowReport) -> BTreeMap<u32, Called> {
+        let mut streams: BTreeMap<u32, Vec<SummonedStream>> = BTreeMap::new();
+        for (controller, answer) in (0_u32..).zip(&self.answers) {
+            if !matches!(answer, Some(Err(_))) {
+                streams.insert(controller, Vec::new());
+            }
+        }
+        for stream in &report.complete {
+            let planned = self.plan().streams.get(stream.position as usize);
+            let at = planned.and_then(|planned| streams.get_mut(&planned.controller));
+            if let Some(at) = at {
+                at.push(stream.clone());
+            }
+        }
+        let (plan, window) = (self.id(), report.window);
+        let call = |(controller, streams): (u32, Vec<SummonedStream>)| {
+            let summons = Summons { plan, window, controller, streams };
+            let signed = Signed::new(&summons, &self.key);
+            (controller, Called { signed, streams: summons.streams })
+        };
+        streams.into_iter().map(call).collect()
+    }
+
+    /// Takes a presence, if it fits what was asked.
+    pub(super) fn presence(
+        &mut self,
+        now: Timestamp,
+        presence: &Verified<Presence>,
+    ) -> Result<Step<Output>, NotTaken> {
+        let owner = |plan: &alpheus_policy::plan::Plan, at: u32| {
+            plan.streams.get(at as usize).map(|planned| planned.owner)
+        };
+        let announced = self.announced.clone();
+        let round = self.round_mut(presence.window)?;
+        let called = round.called.get(&presence.controller).ok_or(NotTaken::Late)?;
+        if called.signed.digest() != presence.summons {
+            return Err(NotTaken::Mismatched);
+        }
+        check_presence(presence, &called.streams, |at| owner(announced.plan(), at))?;
+        if !matches!(round.phase, Phase::Summoned) {
+            let known = round.present.get(&presence.controller);
+            let same = known.is_some_and(|known| known.digest == presence.digest());
+            return if same { Ok(Step::default()) } else { Err(NotTaken::Late) };
+        }
+        let present = Present {
+            digest: presence.digest(),
+            accepted: presence.accepted.clone(),
+            excluded: presence.excluded.clone(),
+            owners: presence.owners,
+        };
+        round.present.insert(presence.controller, present);
+        round.declined.remove(&presence.controller);
+        Ok(self.advance_to_membership(now, presence.window.start))
+    }
+
+    /// Fixes M once all have answered or time is up.
+    pub(super) fn advance_to_membership(&mut self, now: Timestamp, start: Timestamp) -> Step<Output> {
+        let Some(round) = self.rounds.get(&start) else { return Step::default() };
+        let waits = now < round.deadline && !round.missing().is_empty();
+        if waits || !matches!(round.phase, Phase::Summoned) {
+            return Step::default();
+        }
+        let Some(fixing) = self.membership_of(round) else {
+            return self.fail(start, Failure::QuorumLost { held: 0, needed: self.quorum(0) });
+        };
+        if let Some(failure) = self.forbids(&fixing.fixed, fixing.fixed.members()) {
+            return self.fail(start, failure);
+        }
+        let timing = self.timing;
+        let Some(round) = self.rounds.get_mut(&start) else { return Step::default() };
+        round.absent = round.uncounted();
+        round.declined.clear();
+        round.wait(now, timing.tokens, timing.retry);
+        let record = ServiceRecord::Fixed {
+            window: round.window,
+            signed: fixing.signed.clone(),
+            present: round.present.iter().map(|(p, present)| (*p, present.clone())).collect(),
+            incomplete: round.incomplete.clone(),
+            absent: round.absent,
+        };
+        let messages = send_membership(&fixing, fixing.fixed.members().iter());
+        round.phase = Phase::Collecting(Box::new(fixing));
+        Step::new(vec![self.put(&record)], messages)
+    }
+
+    /// M over whoever is present; none if nobody is.
+    fn membership_of(&self, round: &Round) -> Option<Fixing> {
+        let present = &round.present;
+        let leaves = present.values().map(|present| leaf(present.digest.as_bytes())).collect();
+        let tree = Tree::new(leaves);
+        let membership = Membership {
+            plan: self.id(),
+            window: round.window,
+            members: RosterSet::of(self.announced.controllers(), present.keys().copied()),
+            owners: present.values().map(|present| present.owners).collect(),
+            root: tree.root(),
+        };
+        let signed = Signed::new(&membership, &self.key);
+        let fixed = Fixed::from_ledger(signed.digest(), membership).ok()?;
+        (!present.is_empty()).then_some(Fixing { signed, fixed, tree })
+    }
+
+    /// The least |S| for a membership of this many.
+    pub(super) fn quorum(&self, members: u32) -> u32 {
+        let all = self.announced.controllers();
+        least_opening(all, self.announced.tolerated(), members, self.plan().dropout)
+    }
+
+    /// Why a set would be refused by its members, or is too small to open: not
+    /// worth asking.
+    pub(super) fn forbids(&self, fixed: &Fixed, set: &RosterSet) -> Option<Failure> {
+        let (held, needed) = (narrow(set.count()), self.quorum(fixed.size()));
+        if held < needed {
+            return Some(Failure::QuorumLost { held, needed });
+        }
+        let bounds = self.plan().population;
+        let stated = fixed.population(set);
+        // Of two controllers each may trust the other; that is theirs to say.
+        let counted = if set.roster() == 2 {
+            stated
+        } else {
+            fixed.least_counted(set, self.announced.tolerated())
+        };
+        let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        if counted < u64::from(bounds.min) {
+            let (counted, needed) = (narrow(counted), bounds.min);
+            return Some(Failure::PopulationTooSmall { counted, needed });
+        }
+        if stated > u64::from(bounds.max) {
+            let (counted, most) = (narrow(stated), bounds.max);
+            return Some(Failure::PopulationTooLarge { counted, most });
+        }
+        None
+    }
+}
+
+pub(super) fn send_summons(to: u32, called: &Called) -> Output {
+    Output::Send { to, message: ServiceMessage::Summons(called.signed.clone()) }
+}
+
+/// M to these members, to each with its own path.
+pub(super) fn send_membership(fixing: &Fixing, to: impl Iterator<Item = u32>) -> Vec<Output> {
+    let one = |to: u32| {
+        let rank = fixing.fixed.rank(to)?;
+        let proof = fixing.tree.prove(usize::try_from(rank).ok()?)?;
+        let membership = fixing.signed.clone();
+        Some(Output::Send { to, message: ServiceMessage::Membership { membership, proof } })
+    };
+    to.filter_map(one).collect()
+}
+
+/// Every stream of the summons is accepted or excluded, and the count of owners
+/// is what the borders state.
+fn check_presence<O: Ord>(
+    presence: &Presence,
+    streams: &[SummonedStream],
+    owner: impl Fn(u32) -> Option<O>,
+) -> Result<(), NotTaken> {
+    let ascends = presence.accepted.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
+    let excluded = presence.excluded.iter().map(|(position, _)| *position);
+    let mut named: Vec<u32> = presence.accepted.iter().copied().chain(excluded).collect();
+    named.sort_unstable();
+    let all = named.iter().eq(streams.iter().map(|stream| &stream.position));
+    let with_data = |stream: &&SummonedStream| {
+        presence.accepted.binary_search(&stream.position).is_ok()
+            && stream.segments.iter().any(|segment| segment.events() > 0)
+    };
+    let owners: std::collections::BTreeSet<Option<O>> =
+        streams.iter().filter(with_data).map(|stream| owner(stream.position)).collect();
+    let fits = ascends && all && narrow(owners.len()) == presence.owners;
+    if fits { Ok(()) } else { Err(NotTaken::Malformed) }
+}

@@ -1,0 +1,463 @@
+//! Why something was refused, excluded or failed: one name for each rule.
+//!
+//! Names travel: a controller's refusal reaches the service, which counts them
+//! and shows them beside the result. So none holds a value, a key or anything
+//! that the service does not know already.
+
+use alpheus_crypto::signed::Rejected;
+use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_policy::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A certificate that does not vouch for its holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadCertificate {
+    /// Not signed by the deployment's authority.
+    #[error("the certificate is not signed by the deployment's authority; ask it for one")]
+    Unsigned,
+    /// Signed for the other role.
+    #[error("the certificate is for another role; use the one for this role")]
+    Role,
+    /// For other keys than the holder's.
+    #[error("the certificate is for other keys; ask for one for these")]
+    OtherKeys,
+}
+
+/// Why a controller does not take an owner's annotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnnotationRefused {
+    /// Not signed by the given key.
+    #[error("the annotation is not signed by the owner's key")]
+    Unsigned,
+    /// It names another owner than the key's, or than the stream's.
+    #[error("the annotation is by another owner than the stream's")]
+    WrongOwner,
+    /// No such stream is held here.
+    #[error("the stream is not at this controller; hand its secret over first")]
+    NotHeld,
+    /// For another schema than the stream's.
+    #[error("the annotation is for another schema than the stream's")]
+    WrongSchema,
+    /// Not later than the one in force.
+    #[error(
+        "version {given} is not later than version {known}, which is in force; sign a later one"
+    )]
+    NotLater {
+        /// Of the annotation.
+        given: u32,
+        /// The one in force.
+        known: u32,
+    },
+    /// Consent was revoked for good.
+    #[error("consent for the stream was revoked; start a new stream")]
+    Revoked,
+}
+
+/// Why a controller does not take part in a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum PlanRefused {
+    /// The announcement is by somebody else than the deployment's service.
+    #[error("the plan is not announced by this deployment's service")]
+    NotTheService,
+    /// The certificates are not those of the roster.
+    #[error(
+        "certificate {position} of the roster is missing, unsigned, of another role or of another party"
+    )]
+    Certificate {
+        /// Position in the roster.
+        position: u32,
+    },
+    /// Two certificates of the roster hold one key, or two positions one controller.
+    #[error("position {position} of the roster repeats another party's identity or key")]
+    Repeated {
+        /// The later position.
+        position: u32,
+    },
+    /// Roster or streams are not ascending, a stream names a position beyond
+    /// the roster, or the window, bounds or rows make no sense.
+    #[error("the plan is malformed: {0}")]
+    Malformed(PlanFault),
+    /// This controller is not in the roster.
+    #[error("this controller is not in the plan's roster")]
+    NotInRoster,
+    /// An owner's streams are at several controllers, so that each would count
+    /// that owner once more.
+    #[error(
+        "the owner of stream {stream} also has streams at another controller; they would count twice"
+    )]
+    OwnerSplit {
+        /// One of the owner's streams.
+        stream: StreamId,
+    },
+    /// The plan puts a stream at this controller that it does not hold.
+    #[error("stream {stream} is not at this controller")]
+    NotHeld {
+        /// The stream.
+        stream: StreamId,
+    },
+    /// The plan names another owner for a stream than the controller knows.
+    #[error("stream {stream} belongs to another owner")]
+    WrongOwner {
+        /// The stream.
+        stream: StreamId,
+    },
+    /// A stream of this controller has another schema than the plan.
+    #[error("stream {stream} has another schema")]
+    WrongSchema {
+        /// The stream.
+        stream: StreamId,
+    },
+    /// A stream's owner has not annotated it, the annotation has run out, or
+    /// consent was revoked.
+    #[error("stream {stream} has no consent in force")]
+    NoConsent {
+        /// The stream.
+        stream: StreamId,
+    },
+    /// A stream's owner does not allow what the plan asks.
+    #[error("stream {stream}: {violation}")]
+    Policy {
+        /// The stream.
+        stream: StreamId,
+        /// The first rule that forbids it.
+        violation: PolicyViolation,
+    },
+    /// An attribute of a stream is already in another running plan.
+    #[error("stream {stream} gives an attribute to the running plan {plan}; stop that plan first")]
+    Locked {
+        /// The stream.
+        stream: StreamId,
+        /// The plan that holds it.
+        plan: PlanId,
+    },
+    /// The masks would be too thin, or the plan can never have an honest floor.
+    #[error(
+        "the plan's masks do not keep its bounds: ask the planner for parameters of this roster"
+    )]
+    UnsafeMasks,
+    /// A key agreement with a member of the roster failed.
+    #[error("the key of roster position {position} has small order")]
+    BadKey {
+        /// Position in the roster.
+        position: u32,
+    },
+    /// The plan was retired before; its id is used up.
+    #[error("this plan has ended")]
+    Ended,
+}
+
+/// What is malformed in a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum PlanFault {
+    /// The roster is empty or not strictly ascending.
+    #[error("the roster is empty or not ascending")]
+    Roster,
+    /// Streams are not strictly ascending, or at a position beyond the roster.
+    #[error("the streams are not ascending or lie beyond the roster")]
+    Streams,
+    /// The window is empty or no multiple of the tick.
+    #[error("the window is empty or no multiple of the schema's tick")]
+    Window,
+    /// The population bounds are empty.
+    #[error("the population bounds allow no window")]
+    Population,
+    /// A fraction is over zero or above one.
+    #[error("a fraction is not between 0 and 1")]
+    Fraction,
+    /// The release is not a map of this schema's words with the check word last.
+    #[error("the release map does not fit the schema's layout")]
+    Release,
+}
+
+/// Why a controller does not answer something about a window.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+)]
+pub enum Refused {
+    /// Signed by somebody else than the plan's service.
+    #[error("the message is not by the plan's service")]
+    NotTheService,
+    /// Addressed to another controller.
+    #[error("the message is for another controller")]
+    NotForMe,
+    /// The controller did not accept such a plan.
+    #[error("the plan was never accepted here")]
+    UnknownPlan,
+    /// The plan has ended.
+    #[error("the plan has ended")]
+    PlanEnded,
+    /// Not a window of the plan: its start, its length, or before the plan begins.
+    #[error("this is not a window of the plan")]
+    WrongWindow,
+    /// The window, with its grace, has not passed on the controller's own clock.
+    #[error("the window and its grace have not passed on this controller's clock")]
+    NotEnded,
+    /// The window was closed, or is older than what the ledger still tells apart.
+    #[error("the window was settled before")]
+    Settled,
+    /// The ledger was restored and cannot tell whether the window was released.
+    #[error(
+        "the window closed before this controller's ledger was restored; it counts as released"
+    )]
+    CountsAsReleased,
+    /// The summons repeats a stream, names one of another controller, or is out of order.
+    #[error("the summons does not list this controller's streams in order")]
+    MalformedSummons,
+    /// A membership without this controller's presence before it.
+    #[error("this controller holds no presence for the window; send the summons again")]
+    NotPresent,
+    /// The membership's numbers do not fit each other or the roster.
+    #[error("the membership's sets and counts do not fit the roster")]
+    MalformedMembership,
+    /// The membership does not list this controller.
+    #[error("this controller is not in the membership")]
+    NotAMember,
+    /// The membership is not over the presence that this controller signed.
+    #[error("the membership is not over this controller's presence")]
+    PresenceMisstated,
+    /// The membership states another count of this controller's owners.
+    #[error("the membership misstates this controller's count of owners")]
+    OwnersMisstated,
+    /// A token was spent on the window against another membership.
+    #[error("the window already has another membership")]
+    AlreadySpent,
+    /// An attribute of an own stream was released for a window that overlaps.
+    #[error("an attribute was already released for an overlapping window")]
+    Overlaps,
+    /// An owner's policy no longer allows a stream that was accepted in the presence.
+    #[error("a policy has changed since the presence; the window is lost here")]
+    PolicyChanged,
+    /// Fewer owners than the plan or a policy asks for, as this controller counts.
+    #[error("population {counted} as this controller counts it, {needed} needed")]
+    PopulationTooSmall {
+        /// As counted here.
+        counted: u32,
+        /// The least.
+        needed: u32,
+    },
+    /// More owners than the plan allows.
+    #[error("the population is above the plan's bound")]
+    PopulationTooLarge,
+    /// No other controller shares a mask with this one in this round.
+    #[error("no neighbour shares a mask with this controller in this window")]
+    NoNeighbours,
+    /// An opening set without a token before it.
+    #[error("no token was given for the window")]
+    NoToken,
+    /// An opening set for a plan of one controller, whose token opens by itself.
+    #[error("a plan of one controller has no opening set")]
+    NothingToOpen,
+    /// An opening set against another membership than the token's.
+    #[error("the opening set is against another membership than the token's")]
+    OtherMembership,
+    /// An opening was given for another set.
+    #[error("the window already has another opening set")]
+    AlreadyOpened,
+    /// The opening set does not list this controller.
+    #[error("this controller is not in the opening set")]
+    NotInOpeningSet,
+    /// The opening set lists a controller that the membership does not.
+    #[error("the opening set is not part of the membership")]
+    NotASubset,
+    /// The opening set is too small.
+    #[error("the opening set holds {held} controllers, {needed} needed")]
+    BelowQuorum {
+        /// |S|.
+        held: u32,
+        /// The least.
+        needed: u32,
+    },
+    /// Nobody honest need be in the opening set.
+    #[error("the opening set may hold no honest controller")]
+    BelowFloor,
+}
+
+impl Refused {
+    /// Whether the same question may be answered later: the controller's clock
+    /// is behind, or it was restarted and needs the summons again.
+    #[must_use]
+    pub fn may_pass(self) -> bool {
+        matches!(self, Refused::NotEnded | Refused::NotPresent | Refused::UnknownPlan)
+    }
+}
+
+/// Why a stream is not part of a window's result.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+)]
+pub enum Exclusion {
+    /// The service holds no complete sum: a gap, a duplicate, a missing border.
+    #[error("incomplete: a gap, a duplicate or a missing border")]
+    Incomplete,
+    /// More events than the schema's capacity.
+    #[error("more events than the schema's capacity")]
+    TooManyEvents,
+    /// A border's tag is not the producer's.
+    #[error("a border was not made by the producer")]
+    ForgedBorder,
+    /// The segments do not tile the window from border to border.
+    #[error("the segments do not tile the window")]
+    NotTiled,
+    /// More ticks are missing between sessions than the policy allows.
+    #[error("ticks are missing between sessions")]
+    MissingTicks,
+    /// A session reaches back over another one's time, or a dead one is resumed.
+    #[error("a session overlaps an earlier one")]
+    SessionOverlap,
+    /// The check word does not come out as zero: a wrong key or a wrong sum.
+    #[error("the check word is not zero: wrong key or wrong sum")]
+    CheckWord,
+    /// The owner's policy, now or during the window, does not allow it.
+    #[error("the owner's policy does not allow it")]
+    Policy,
+    /// The owner has revoked consent.
+    #[error("the owner has revoked consent")]
+    Revoked,
+    /// An attribute was already released for an overlapping window.
+    #[error("already released for an overlapping window")]
+    Released,
+    /// Its controller takes no part in this window.
+    #[error("its controller takes no part in this window")]
+    ControllerAbsent,
+}
+
+/// Why a window did not open.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+)]
+pub enum Failure {
+    /// Fewer owners with data than the plan's minimum.
+    #[error("population {counted} below the minimum {needed}")]
+    PopulationTooSmall {
+        /// As the controller counts it that counts the fewest.
+        counted: u32,
+        /// The plan's minimum.
+        needed: u32,
+    },
+    /// More owners with data than the plan's bound.
+    #[error("population {counted} above the bound {most}")]
+    PopulationTooLarge {
+        /// Owners with data.
+        counted: u32,
+        /// The plan's bound.
+        most: u32,
+    },
+    /// Too few controllers answered.
+    #[error("{held} controllers answered, {needed} needed")]
+    QuorumLost {
+        /// Who answered.
+        held: u32,
+        /// The least.
+        needed: u32,
+    },
+    /// A controller refused where all of its set are needed.
+    #[error("a controller refused: {0}")]
+    ControllerRefused(Refused),
+    /// A member of the opening set did not come back.
+    #[error("a controller that had given its token did not come back")]
+    OpeningLost,
+    /// The sum opened, but its check word is not zero.
+    #[error("the opened sum is not sound: its check word is not zero")]
+    CheckWord,
+    /// A token or opening has another number of words than the plan.
+    #[error("a token has another length than the plan's outputs")]
+    WrongLength,
+    /// The service lost what it had of the window before it was opened.
+    #[error("the sums of the window are gone")]
+    SumsLost,
+    /// The plan was retired first.
+    #[error("the plan was retired")]
+    Retired,
+}
+
+/// Why the coordinator does not take a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum NotTaken {
+    /// The signature, or what it is over.
+    #[error(transparent)]
+    Rejected(#[from] Rejected),
+    /// For another plan.
+    #[error("the message is for another plan")]
+    OtherPlan,
+    /// From a position beyond the roster.
+    #[error("the sender is not in the roster")]
+    UnknownController,
+    /// About a window that is not open (never was, or has ended).
+    #[error("the window is not open")]
+    UnknownWindow,
+    /// Too late: the step it answers has passed.
+    #[error("the step that the message answers has passed")]
+    Late,
+    /// It answers another summons, membership or opening set.
+    #[error("the message answers another request")]
+    Mismatched,
+    /// It contradicts itself or what it answers.
+    #[error("the message contradicts what it answers")]
+    Malformed,
+}
+
+/// Why a controller does not start from what it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// Keys without a ledger: what they released is unknown.
+    #[error(
+        "there are keys but no ledger; restore the ledger, or make new keys and a new ledger together"
+    )]
+    NoLedger,
+    /// The ledger belongs to another controller.
+    #[error("the ledger belongs to another controller")]
+    OtherController,
+    /// A record cannot be read.
+    #[error("record {position} of the ledger cannot be read; restore a whole copy")]
+    BadRecord {
+        /// Position in what was given.
+        position: usize,
+    },
+    /// A plan in the ledger no longer checks out.
+    #[error("plan {plan} of the ledger does not check out under this deployment and identity")]
+    Plan {
+        /// The plan.
+        plan: PlanId,
+    },
+    /// The stored clock lies after the given time by more than a step.
+    #[error("the ledger's clock {ledger:?} is ahead of the given time; set the clock right")]
+    ClockBehind {
+        /// The ledger's.
+        ledger: Timestamp,
+    },
+}
+
+/// Stands in until the policy crate names its rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("the owner's policy does not allow it")]
+pub struct PolicyViolation;
