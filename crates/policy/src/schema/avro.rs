@@ -29,11 +29,19 @@ fn record(root: &Node) -> Result<Node, DocumentError> {
         return Err(fields.required("type")?.expected("\"record\""));
     }
     let mut entries = properties(&fields)?;
-    entries.push(("name".to_owned(), simple_name(fields.required("name")?)?));
+    if !has_name(&entries) {
+        entries.push(("name".to_owned(), simple_name(fields.required("name")?)?));
+    }
     let list = fields.required("fields")?;
     let read = list.list()?.iter().map(field).collect::<Result<Vec<_>, _>>()?;
     entries.push(("streamAttributes".to_owned(), at(&list.at, Value::List(read))));
     Ok(at(&root.at, Value::Map(entries)))
+}
+
+/// Whether the properties give a name of their own, one that Avro does not
+/// allow, such as `heart-rate`.
+fn has_name(entries: &Entries) -> bool {
+    entries.iter().any(|(key, _)| key == "name")
 }
 
 /// What stands under `alpheus`.
@@ -47,8 +55,7 @@ fn simple_name(node: &Node) -> Result<Node, DocumentError> {
     Ok(text(&node.at, name))
 }
 
-/// A field as the stream attribute of the YAML form. Its Alpheus properties may
-/// give it a name that Avro does not allow, such as `heart-rate`.
+/// A field as the stream attribute of the YAML form.
 fn field(node: &Node) -> Result<Node, DocumentError> {
     let fields = Fields::of(node, FIELD)?;
     let mut entries = properties(&fields)?;
@@ -59,7 +66,7 @@ fn field(node: &Node) -> Result<Node, DocumentError> {
         let key = if key == "type" { "type" } else { "optional" };
         return Err(value.error(Problem::Conflict { key, with }));
     }
-    if !entries.iter().any(|(key, _)| key == "name") {
+    if !has_name(&entries) {
         entries.push(("name".to_owned(), fields.required("name")?.clone()));
     }
     entries.extend(kind(fields.required("type")?)?);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 mod attributes;
 mod avro;
+mod avsc;
 mod edges;
 mod option;
 mod options;
@@ -54,6 +55,17 @@ impl Schema {
     /// With the JSON path, what is wrong, and how to mend it.
     pub fn from_avsc(text: &str) -> Result<Schema, SchemaError> {
         read::schema(&avro::document(text)?)
+    }
+
+    /// The Avro record schema that says what this YAML says, for an ordinary
+    /// schema registry.
+    ///
+    /// # Errors
+    /// As [`Schema::from_yaml`].
+    pub fn avsc_of_yaml(text: &str) -> Result<String, SchemaError> {
+        let root = Node::from_yaml(text)?;
+        read::schema(&root)?;
+        avsc::write(&root)
     }
 
     /// The hash that keys, plans and annotations are bound to.
