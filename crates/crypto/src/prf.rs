@@ -8,6 +8,7 @@ use aes::cipher::{
     BlockCipherEncBackend, BlockCipherEncClosure, BlockCipherEncrypt, BlockSizeUser, KeyInit,
 };
 use aes::{Aes128Enc, Block};
+use std::mem::ManuallyDrop;
 
 /// A keyed AES-128, its round keys expanded. Not `Clone`, not `Debug`, wiped
 /// on drop.
@@ -18,7 +19,11 @@ pub struct Prf(Aes128Enc);
 
 /// What a mask pad is bound to: a SHA-256 digest cut to 30 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PadDigest(pub [u8; 30]);
+pub struct PadDigest {
+    head: [u8; 16],
+    /// The other 14 bytes, and two of zero where the block number goes.
+    rest: [u8; 16],
+}
 
 impl PadDigest {
     /// Cuts a digest.
@@ -26,17 +31,32 @@ impl PadDigest {
     pub fn new(digest: &crate::hash::Digest) -> Self {
         let mut cut = [0; 30];
         cut.copy_from_slice(&digest.0[..30]);
-        Self(cut)
+        Self::from_bytes(&cut)
     }
 
-    /// First 16 bytes, and the other 14 shifted up by the block number's two.
-    fn halves(&self) -> (u128, u128) {
-        let (mut first, mut second) = ([0; 16], [0; 16]);
-        first.copy_from_slice(&self.0[..16]);
-        second[..14].copy_from_slice(&self.0[16..]);
-        (u128::from_be_bytes(first), u128::from_be_bytes(second))
+    /// One that is already cut.
+    #[must_use]
+    pub fn from_bytes(cut: &[u8; 30]) -> Self {
+        let (mut head, mut rest) = ([0; 16], [0; 16]);
+        head.copy_from_slice(&cut[..16]);
+        rest[..14].copy_from_slice(&cut[16..]);
+        Self { head, rest }
     }
 }
+
+/// One of many pads to add; see [`Prf::add_pads`].
+#[derive(Clone, Copy)]
+pub struct Pad<'a> {
+    /// The key.
+    pub key: &'a Prf,
+    /// What it is bound to.
+    pub digest: &'a PadDigest,
+    /// Whether it is subtracted instead.
+    pub negative: bool,
+}
+
+/// Keys whose first blocks are computed together in [`Prf::add_pads`].
+const TOGETHER: usize = 16;
 
 impl Prf {
     /// Expands a key.
@@ -64,13 +84,9 @@ impl Prf {
     /// two words, each little-endian; of an odd last one the first word is used.
     #[inline]
     pub fn keystream(&self, first: u128, out: &mut [u64]) {
-        let input = |_, j| first.wrapping_add(j);
-        self.0.encrypt_with_backend(Words {
-            head: None,
-            input,
-            out,
-            apply: |word: &mut u64, pad| *word = pad,
-        });
+        let input = |j| first.wrapping_add(j).to_be_bytes();
+        let apply = |word: &mut u64, pad| *word = pad;
+        self.0.encrypt_with_backend(Words { input, out, apply });
     }
 
     /// Adds the mask pad bound to `digest`, modulo 2^64: block j is
@@ -78,30 +94,66 @@ impl Prf {
     /// length and so a PRF of `(D, j)`.
     #[inline]
     pub fn add_pad(&self, digest: &PadDigest, out: &mut [u64]) {
-        self.pad(digest, out, |word, pad| *word = word.wrapping_add(pad));
+        self.pad(self.chained(digest), out, |word, pad| *word = word.wrapping_add(pad));
     }
 
     /// Subtracts the mask pad bound to `digest`, modulo 2^64.
     #[inline]
     pub fn subtract_pad(&self, digest: &PadDigest, out: &mut [u64]) {
-        self.pad(digest, out, |word, pad| *word = word.wrapping_sub(pad));
+        self.pad(self.chained(digest), out, |word, pad| *word = word.wrapping_sub(pad));
+    }
+
+    /// Adds or subtracts the pads of many keys. A pad's blocks wait for the
+    /// first AES call of its key; here those of several keys run together.
+    pub fn add_pads(pads: &[Pad<'_>], out: &mut [u64]) {
+        let mut chained = [0; TOGETHER];
+        for pads in pads.chunks(TOGETHER) {
+            for (chained, pad) in chained.iter_mut().zip(pads) {
+                *chained = pad.key.chained(pad.digest);
+            }
+            for (chained, pad) in chained.iter().zip(pads) {
+                if pad.negative {
+                    pad.key.pad(*chained, out, |word, pad| *word = word.wrapping_sub(pad));
+                } else {
+                    pad.key.pad(*chained, out, |word, pad| *word = word.wrapping_add(pad));
+                }
+            }
+        }
+    }
+
+    /// Expands each key in turn, in one place that is wiped at the end: wiping
+    /// each would cost more than expanding it.
+    pub fn with_each_key<'a>(keys: impl Iterator<Item = &'a [u8; 16]>, mut each: impl FnMut(&Prf)) {
+        let mut place = ManuallyDrop::new(Prf::from_bytes(&[0; 16]));
+        for key in keys {
+            place = ManuallyDrop::new(Prf::from_bytes(key));
+            each(&place);
+        }
+        drop(ManuallyDrop::into_inner(place));
+    }
+
+    /// `AES(D[0..16]) ⊕ (D[16..30] ‖ 0:16)`, as the bytes lie in memory.
+    #[inline]
+    fn chained(&self, digest: &PadDigest) -> u128 {
+        let mut block = Block::from(digest.head);
+        self.0.encrypt_block(&mut block);
+        u128::from_ne_bytes(block.0) ^ u128::from_ne_bytes(digest.rest)
     }
 
     #[inline]
-    fn pad(&self, digest: &PadDigest, out: &mut [u64], apply: impl Fn(&mut u64, u64)) {
-        assert!(out.len() <= 2 << 16, "a pad has at most 2^17 words");
-        let (first, second) = digest.halves();
-        let input = |chained, j| chained ^ second ^ j;
-        self.0.encrypt_with_backend(Words { head: Some(first), input, out, apply });
+    fn pad(&self, chained: u128, out: &mut [u64], apply: impl Fn(&mut u64, u64)) {
+        // 2^16 blocks have numbers; a token has at most 2^13 words.
+        assert!(out.len() <= 1 << 17, "a pad has at most 2^17 words");
+        let number = |j: u128| u128::from_ne_bytes(j.to_be_bytes());
+        let input = |j| (chained ^ number(j)).to_ne_bytes();
+        self.0.encrypt_with_backend(Words { input, out, apply });
     }
 }
 
-/// Encrypts `input(AES(head), 0)`, `input(AES(head), 1)`, … and applies each
-/// output word. It runs inside the backend, once for all blocks: a window's
-/// masks are many keys with a block or two each, where choosing the backend
-/// anew for every block would cost more than the block.
+/// Encrypts `input(0)`, `input(1)`, … and applies each output word. It runs
+/// inside the backend, once for all blocks: choosing it anew for every block
+/// would cost more than the block.
 struct Words<'a, I, A> {
-    head: Option<u128>,
     input: I,
     out: &'a mut [u64],
     apply: A,
@@ -111,20 +163,14 @@ impl<I, A> BlockSizeUser for Words<'_, I, A> {
     type BlockSize = U16;
 }
 
-impl<I: Fn(u128, u128) -> u128, A: Fn(&mut u64, u64)> BlockCipherEncClosure for Words<'_, I, A> {
+impl<I: Fn(u128) -> [u8; 16], A: Fn(&mut u64, u64)> BlockCipherEncClosure for Words<'_, I, A> {
     #[inline(always)]
     fn call<B: BlockCipherEncBackend<BlockSize = U16>>(self, backend: &B) {
-        let Words { head, input, out, apply } = self;
-        let chained = head.map_or(0, |head| {
-            let mut block = Block::from(head.to_be_bytes());
-            backend.encrypt_block_inplace(&mut block);
-            u128::from_be_bytes(block.0)
-        });
+        let Words { input, out, apply } = self;
         let mut next = 0;
         let mut batches = out.chunks_exact_mut(2 * B::ParBlocksSize::USIZE);
         for words in &mut batches {
-            let mut blocks =
-                Array::from_fn(|j| Block::from(input(chained, next + j as u128).to_be_bytes()));
+            let mut blocks = Array::from_fn(|j| Block::from(input(next + j as u128)));
             next += B::ParBlocksSize::U64 as u128;
             backend.encrypt_par_blocks_inplace(&mut blocks);
             let (pairs, _) = words.as_chunks_mut::<2>();
@@ -134,13 +180,13 @@ impl<I: Fn(u128, u128) -> u128, A: Fn(&mut u64, u64)> BlockCipherEncClosure for 
         }
         let (pairs, odd) = batches.into_remainder().as_chunks_mut::<2>();
         for pair in pairs {
-            let mut block = Block::from(input(chained, next).to_be_bytes());
+            let mut block = Block::from(input(next));
             next += 1;
             backend.encrypt_block_inplace(&mut block);
             pair.iter_mut().zip(words_of(&block)).for_each(|(word, pad)| apply(word, pad));
         }
         if let [word] = odd {
-            let mut block = Block::from(input(chained, next).to_be_bytes());
+            let mut block = Block::from(input(next));
             backend.encrypt_block_inplace(&mut block);
             apply(word, words_of(&block)[0]);
         }
@@ -180,8 +226,8 @@ mod tests {
     #[test]
     fn batches_agree_with_single_blocks() {
         let (prf, first) = (prf(), u128::MAX - 3);
-        let digest = PadDigest(std::array::from_fn(|i| 200 - i.to_le_bytes()[0]));
-        let (high, low) = digest.halves();
+        let digest = PadDigest::from_bytes(&std::array::from_fn(|i| 200 - i.to_le_bytes()[0]));
+        let (high, low) = (u128::from_be_bytes(digest.head), u128::from_be_bytes(digest.rest));
         for length in (0..20).chain([127, 128, 129, 255, 256, 257, 683, 956, 957]) {
             let mut stream = vec![7; length];
             prf.keystream(first, &mut stream);
@@ -198,5 +244,25 @@ mod tests {
             prf.subtract_pad(&digest, &mut pad);
             assert!(pad.iter().all(|word| *word == 5));
         }
+    }
+
+    #[test]
+    fn pads_of_many_keys_add_up_and_cancel() {
+        let keys: Vec<[u8; 16]> = (0..40_u128).map(u128::to_be_bytes).collect();
+        let prfs: Vec<Prf> = keys.iter().map(Prf::from_bytes).collect();
+        let digests = [[1; 30], [2; 30]].map(|bytes| PadDigest::from_bytes(&bytes));
+        let (mut together, mut single, mut i) = ([9; 5], [9; 5], 0);
+        let pads = prfs.iter().enumerate();
+        let pads = pads.map(|(i, key)| Pad { key, digest: &digests[i % 2], negative: i % 3 == 0 });
+        Prf::add_pads(&pads.collect::<Vec<_>>(), &mut together);
+        Prf::with_each_key(keys.iter(), |key| {
+            match i % 3 {
+                0 => key.subtract_pad(&digests[i % 2], &mut single),
+                _ => key.add_pad(&digests[i % 2], &mut single),
+            }
+            i += 1;
+        });
+        assert_eq!(together, single);
+        assert_ne!(together, [9; 5]);
     }
 }
