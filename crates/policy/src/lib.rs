@@ -5,12 +5,16 @@
 //! and whether a policy allows it.
 
 pub mod annotation;
+pub mod catalog;
 pub mod comply;
 pub mod decimal;
 pub mod document;
 pub mod ids;
 pub mod layout;
+pub mod locks;
 pub mod plan;
+#[cfg(feature = "query")]
+pub mod planner;
 pub mod policy;
 #[cfg(feature = "query")]
 pub mod query;

@@ -4,6 +4,7 @@ use crate::ids::{ControllerId, OwnerId, PlanId, SchemaId, StreamId};
 use crate::select::ReleasePlan;
 use crate::time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// What a query releases from one group of streams, window after window. Its
 /// id is its hash; controllers check it whole before they take part.
@@ -89,7 +90,7 @@ pub struct PlannedStream {
 
 /// A sparse 0/1 linear map from an event's words to outputs. The last row is
 /// the check word alone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Release {
     /// Each output is the sum of these words, positions ascending.
     pub rows: Vec<Vec<u16>>,
@@ -149,6 +150,21 @@ impl Fraction {
     #[must_use]
     pub fn tolerated(self, n: usize) -> usize {
         if n <= 1 || self.numerator == 0 { 0 } else { self.floor_of(n).max(1) }
+    }
+}
+
+/// By value; of two ways to write one value the one with smaller numbers first.
+impl Ord for Fraction {
+    fn cmp(&self, other: &Fraction) -> Ordering {
+        let cross =
+            |one: &Fraction, two: &Fraction| u64::from(one.numerator) * u64::from(two.denominator);
+        cross(self, other).cmp(&cross(other, self)).then(self.denominator.cmp(&other.denominator))
+    }
+}
+
+impl PartialOrd for Fraction {
+    fn partial_cmp(&self, other: &Fraction) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

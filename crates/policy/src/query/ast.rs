@@ -81,10 +81,21 @@ pub struct Create {
     pub filter: Option<Condition>,
     /// One result for each combination of these metadata.
     pub group_by: Vec<Word>,
+    /// Where the size of the window and the population's bounds stand.
+    pub places: ClausePlaces,
     /// `WITH` settings.
     pub settings: Settings,
     /// To whom alone the result is released.
     pub release_to: Option<Word>,
+}
+
+/// Where clauses that a planner may object to stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClausePlaces {
+    /// The window's size.
+    pub window: Place,
+    /// The population's bounds, or the schema's name without them.
+    pub population: Place,
 }
 
 /// Settings after `WITH`. What is left out, the planner decides.

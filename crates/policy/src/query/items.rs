@@ -254,7 +254,7 @@ pub(super) fn item_aliases(
 }
 
 /// `<function>_<attribute>` in lower case, `-` as `_`.
-pub(super) fn default_alias(name: &str, call: &Call) -> String {
+pub(crate) fn default_alias(name: &str, call: &Call) -> String {
     let attributes: Vec<&str> = match call {
         Call::Events => vec![],
         Call::Of(_, x)

@@ -31,13 +31,15 @@ mod parser;
 mod settings;
 
 pub use ast::{
-    BinRequest, Call, Comparison, Condition, Create, Item, MaskChoice, Place, Settings, Show,
-    Statement, Word,
+    BinRequest, Call, ClausePlaces, Comparison, Condition, Create, Item, MaskChoice, Place,
+    Settings, Show, Statement, Word,
 };
 pub use decimal::Decimal;
+pub(crate) use display::Words;
 pub use error::{At, Problem, QueryError};
 pub(crate) use error::{DidYouMean, nearest, point_at};
 pub use function::Function;
+pub(crate) use items::default_alias;
 pub use parser::parse;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Statements and their clauses.
 
-use super::ast::{Create, Show, Statement, Word};
+use super::ast::{ClausePlaces, Create, Place, Show, Statement, Word};
 use super::condition::condition;
 use super::error::{At, Problem, QueryError};
 use super::items::{item, item_aliases};
@@ -191,6 +191,7 @@ fn names(reader: &mut Reader) -> Result<Vec<Word>, QueryError> {
 struct Clauses {
     window: Option<(Span, Option<Span>)>,
     from: Option<(Word, Option<(u32, u32)>)>,
+    places: ClausePlaces,
     filter: Option<super::ast::Condition>,
     group_by: Vec<Word>,
     settings: Option<super::ast::Settings>,
@@ -203,9 +204,9 @@ fn clauses(reader: &mut Reader) -> Result<Clauses, QueryError> {
         let at = reader.here();
         let twice = |clause| QueryError::new(at, Problem::Twice { clause });
         let again = if reader.word("WINDOW") {
-            ("WINDOW", clauses.window.replace(window(reader)?).is_some())
+            ("WINDOW", clauses.window.replace(window(reader, &mut clauses.places)?).is_some())
         } else if reader.word("FROM") {
-            ("FROM", clauses.from.replace(from(reader)?).is_some())
+            ("FROM", clauses.from.replace(from(reader, &mut clauses.places)?).is_some())
         } else if reader.word("WHERE") {
             ("WHERE", clauses.filter.replace(condition(reader)?).is_some())
         } else if reader.word("GROUP") {
@@ -266,13 +267,17 @@ impl Clauses {
             population,
             filter: self.filter,
             group_by: self.group_by,
+            places: self.places,
             settings: self.settings.unwrap_or_default(),
             release_to: self.release_to,
         })
     }
 }
 
-fn window(reader: &mut Reader) -> Result<(Span, Option<Span>), QueryError> {
+fn window(
+    reader: &mut Reader,
+    places: &mut ClausePlaces,
+) -> Result<(Span, Option<Span>), QueryError> {
     for word in ["HOPPING", "SESSION", "SLIDING"] {
         if reader.sees(word) {
             let remedy =
@@ -285,6 +290,7 @@ fn window(reader: &mut Reader) -> Result<(Span, Option<Span>), QueryError> {
     reader.need("TUMBLING")?;
     reader.need_sign(&Token::LParen, "`(`")?;
     reader.need("SIZE")?;
+    places.window = Place(reader.here());
     let size = span(reader, false)?;
     let mut grace = None;
     if reader.takes(&Token::Comma) {
@@ -326,13 +332,18 @@ fn span(reader: &mut Reader, zero: bool) -> Result<Span, QueryError> {
     }
 }
 
-fn from(reader: &mut Reader) -> Result<(Word, Option<(u32, u32)>), QueryError> {
+fn from(
+    reader: &mut Reader,
+    places: &mut ClausePlaces,
+) -> Result<(Word, Option<(u32, u32)>), QueryError> {
     const RANGE: &str = "two whole numbers, the first at least 1 and at most the second";
     let schema = reader.name("the name of a schema")?;
+    places.population = Place(schema.at);
     if !reader.word("BETWEEN") {
         return Ok((schema, None));
     }
     let at = reader.here();
+    places.population = Place(at);
     let min = reader.whole("the smallest population", RANGE)?;
     reader.need("AND")?;
     let max = reader.whole("the largest population", RANGE)?;

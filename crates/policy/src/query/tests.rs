@@ -113,7 +113,7 @@ fn errors_point_at_the_word() {
         ("CREATE STREAM s AS SELECT HISTOGRAM(x, 0, 1, 0.5)", (1, 27, 9), "from 1 to 65535"),
         ("CREATE STREAM s AS SELECT HISTOGRAM(x, EDGES(1, 1))", (1, 27, 9), "strictly ascending"),
         ("CREATE STREAM s AS SELECT SUM(x)", (1, 33, 1), "no WINDOW"),
-        ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR)", (1, 64, 1), "no FROM"),
+        ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR)", (1, 63, 1), "no FROM"),
         (
             "CREATE STREAM s AS SELECT SUM(x) WINDOW HOPPING (SIZE 1 HOUR)",
             (1, 41, 7),

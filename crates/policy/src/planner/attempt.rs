@@ -1,0 +1,439 @@
+//! One try at planning a query.
+
+use super::eligible::{Judge, Objection, most_obliging};
+use super::filter::{fits, unknown_names};
+use super::population::{Asked, Candidate, Numbers, settle};
+use super::refusal::{Exclusion, Finding, Mend, Rule};
+use super::resolve::{Resolved, resolve};
+use super::{Excluded, MaskRequest, PlanOptions, PlannedQuery};
+use crate::catalog::{Catalog, CatalogSchema, CatalogStream};
+use crate::comply::Demand;
+use crate::ids::{ControllerId, OwnerId, labelled_hash};
+use crate::plan::{Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds};
+use crate::query::{At, Create, nearest};
+use crate::time::Span;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The values that a group's streams share, in the order of `GROUP BY`.
+type Group = Vec<(String, String)>;
+
+/// Plans the query, or says all that is wrong and how each could be mended.
+pub(super) fn attempt(
+    create: &Create,
+    catalog: &Catalog,
+    options: &PlanOptions<'_>,
+) -> Result<PlannedQuery, Vec<Finding>> {
+    let schema = find_schema(create, catalog)?;
+    let (resolved, mut findings) = resolve(&create.items, &schema.schema, &schema.layout);
+    findings.extend(unknown_names(create.filter.as_ref(), &create.group_by, &schema.schema));
+    findings.extend(against_the_query(create, catalog, schema));
+    if findings.is_empty() && resolved.attributes.is_empty() {
+        findings.push(Finding::plain(item_at(create), Rule::NoAttribute));
+    }
+    match findings.is_empty() {
+        true => {
+            Attempt { create, catalog, options, schema, out: Vec::new(), fitting: 0 }.run(resolved)
+        }
+        false => Err(findings),
+    }
+}
+
+fn item_at(create: &Create) -> At {
+    create.items.first().map_or_else(At::default, |item| item.at.0)
+}
+
+fn find_schema<'a>(
+    create: &Create,
+    catalog: &'a Catalog,
+) -> Result<&'a CatalogSchema, Vec<Finding>> {
+    let word = &create.from;
+    catalog.schema(&word.text).ok_or_else(|| {
+        let suggestion =
+            nearest(&word.text, catalog.schemas().map(|known| known.schema.name.as_str()));
+        let mend = suggestion.clone().map(Mend::Schema);
+        let rule = Rule::UnknownSchema { word: word.text.clone(), suggestion };
+        vec![Finding { at: word.at, rule, mend }]
+    })
+}
+
+/// What no set of streams could mend.
+fn against_the_query(create: &Create, catalog: &Catalog, schema: &CatalogSchema) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let (asked, tick) = (create.window, schema.schema.tick);
+    if tick.0 == 0 || asked.0 % tick.0 != 0 {
+        let next = asked.0.div_ceil(tick.0.max(1)).saturating_mul(tick.0);
+        let (at, mend) = (create.places.window.0, Some(Mend::Window(Span(next))));
+        findings.push(Finding { at, rule: Rule::OffTick { asked, tick }, mend });
+    }
+    let most = schema.schema.capacity.population;
+    if let Some((min, max)) = create.population
+        && u64::from(min) > most
+    {
+        let mend = u32::try_from(most).ok().map(|most| Mend::Population(most, max));
+        findings.push(Finding {
+            at: create.places.population.0,
+            rule: Rule::BeyondCapacity { asked: min, most },
+            mend,
+        });
+    }
+    if create.settings.epsilon.is_some() || create.settings.delta.is_some() {
+        findings.push(Finding {
+            at: At::default(),
+            rule: Rule::NoiseNotYet,
+            mend: Some(Mend::NoNoise),
+        });
+    }
+    let name = &create.name.text;
+    if catalog.query(name).is_some() {
+        let free =
+            (2..).map(|n: u64| format!("{name}_{n}")).find(|free| catalog.query(free).is_none());
+        let rule = Rule::NameTaken { name: name.clone() };
+        findings.push(Finding { at: create.name.at, rule, mend: free.map(Mend::Name) });
+    }
+    findings
+}
+
+struct Attempt<'a> {
+    create: &'a Create,
+    catalog: &'a Catalog,
+    options: &'a PlanOptions<'a>,
+    schema: &'a CatalogSchema,
+    /// All that is against each stream that takes no part.
+    out: Vec<Vec<Objection>>,
+    fitting: u32,
+}
+
+impl<'a> Attempt<'a> {
+    fn run(mut self, resolved: Resolved) -> Result<PlannedQuery, Vec<Finding>> {
+        let template = self.template(resolved);
+        let groups = self.candidates(&template)?;
+        let mut plans = Vec::new();
+        for (index, (group, candidates)) in groups.into_iter().enumerate() {
+            if let Some(plan) = self.group(&template, index as u64, group, candidates)? {
+                plans.push(plan);
+            }
+        }
+        if plans.is_empty() {
+            return Err(self.nobody());
+        }
+        Ok(PlannedQuery {
+            name: self.create.name.text.clone(),
+            sql: self.create.to_string(),
+            plans,
+            fitting: self.fitting,
+            excluded: self.excluded(),
+        })
+    }
+
+    /// The plan before it is known who takes part.
+    fn template(&self, resolved: Resolved) -> Plan {
+        let window = self.create.window;
+        let next = self.options.now.floor(window);
+        let next = if next == self.options.now { next } else { next.plus(window) };
+        let consumer = self
+            .create
+            .release_to
+            .as_ref()
+            .map_or(self.options.consumer, |word| word.text.as_str());
+        Plan {
+            nonce: [0; 16],
+            name: self.create.name.text.clone(),
+            consumer: consumer.to_owned(),
+            schema: self.schema.id,
+            group: Vec::new(),
+            window,
+            grace: self.create.grace.unwrap_or(self.options.grace),
+            from: self.options.from.unwrap_or(next),
+            release: resolved.release,
+            select: resolved.select,
+            attributes: resolved.attributes,
+            population: PopulationBounds { min: 1, max: 1 },
+            alpha: Fraction::ZERO,
+            dropout: Fraction::ZERO,
+            delta_exponent: self
+                .create
+                .settings
+                .mask_delta_exponent
+                .unwrap_or(self.options.mask_delta_exponent),
+            masks: MaskStrategy::Single,
+            roster: Vec::new(),
+            streams: Vec::new(),
+        }
+    }
+
+    /// Streams whose policies allow the release, by group.
+    fn candidates(
+        &mut self,
+        template: &Plan,
+    ) -> Result<BTreeMap<Group, Vec<Candidate<'a>>>, Vec<Finding>> {
+        let obliging = most_obliging(template, &self.schema.schema);
+        let demand = Demand::of(&obliging, &self.schema.schema, &self.schema.layout)
+            .map_err(|refusal| vec![self.refused(refusal.rule())])?;
+        let mut judge = Judge::new(&self.schema.schema, demand, &template.attributes);
+        let mut groups: BTreeMap<Group, Vec<Candidate<'a>>> = BTreeMap::new();
+        let mut homes: BTreeMap<OwnerId, ControllerId> = BTreeMap::new();
+        for stream in self.catalog.streams() {
+            if !self.fits(stream) {
+                continue;
+            }
+            self.fitting = self.fitting.saturating_add(1);
+            match self.consider(stream, template, &mut judge, &mut homes) {
+                Ok((group, candidate)) => groups.entry(group).or_default().push(candidate),
+                Err(objections) => self.out.push(objections),
+            }
+        }
+        if self.fitting == 0 {
+            let rule = Rule::NoStreams { schema: self.schema.schema.name.clone() };
+            let mend = self.create.filter.is_some().then_some(Mend::NoFilter);
+            return Err(vec![Finding { at: self.create.from.at, rule, mend }]);
+        }
+        Ok(groups)
+    }
+
+    /// Whether a stream is of the schema, in whichever version, and fits `WHERE`.
+    fn fits(&self, stream: &CatalogStream) -> bool {
+        let name = &self.schema.schema.name;
+        let of_schema = stream.schema == self.schema.id
+            || self
+                .catalog
+                .schemas()
+                .any(|known| known.id == stream.schema && known.schema.name == *name);
+        of_schema && self.create.filter.as_ref().is_none_or(|filter| fits(filter, stream))
+    }
+
+    fn consider(
+        &self,
+        stream: &'a CatalogStream,
+        template: &Plan,
+        judge: &mut Judge<'_>,
+        homes: &mut BTreeMap<OwnerId, ControllerId>,
+    ) -> Result<(Group, Candidate<'a>), Vec<Objection>> {
+        if stream.schema != self.schema.id {
+            return Err(vec![(Exclusion::OtherVersion, None)]);
+        }
+        let group = self.group_of(stream)?;
+        let mut objections = Vec::new();
+        if let Some(locked) = self.catalog.locks().holder(stream.stream, &template.attributes) {
+            let query = self
+                .catalog
+                .query_of(&locked.holder)
+                .map_or_else(String::new, |query| query.name.clone());
+            let attribute = self.schema.schema.attributes.get(usize::from(locked.attribute));
+            let attribute = attribute.map_or_else(String::new, |attribute| attribute.name.clone());
+            objections.push((
+                Exclusion::Locked { attribute, query },
+                Some(Mend::Without(locked.attribute)),
+            ));
+        }
+        match judge.judge(&stream.policy) {
+            Ok(terms) if objections.is_empty() => {
+                // An owner is counted once, so all their streams must be at one place.
+                match *homes.entry(stream.owner).or_insert(stream.controller) == stream.controller {
+                    true => Ok((group, Candidate { stream, terms })),
+                    false => Err(vec![(Exclusion::SplitOwner, None)]),
+                }
+            }
+            Ok(_) => Err(objections),
+            Err(more) => {
+                objections.extend(more);
+                Err(objections)
+            }
+        }
+    }
+
+    fn group_of(&self, stream: &CatalogStream) -> Result<Group, Vec<Objection>> {
+        let value = |word: &crate::query::Word| match stream.value(&word.text) {
+            Some(value) => Ok((word.text.clone(), value.to_owned())),
+            None => Err(vec![(
+                Exclusion::NoValue { metadata: word.text.clone() },
+                Some(Mend::NoGroups),
+            )]),
+        };
+        self.create.group_by.iter().map(value).collect()
+    }
+
+    fn asked(&self) -> Asked {
+        let capacity = u32::try_from(self.schema.schema.capacity.population).unwrap_or(u32::MAX);
+        let (min, max) = self.create.population.unwrap_or((1, capacity));
+        Asked {
+            bounds: PopulationBounds { min, max: max.min(capacity) },
+            alpha: self.create.settings.alpha,
+            dropout: self.create.settings.dropout,
+        }
+    }
+
+    /// The plan of one group, if enough may take part.
+    fn group(
+        &mut self,
+        template: &Plan,
+        index: u64,
+        group: Group,
+        candidates: Vec<Candidate<'a>>,
+    ) -> Result<Option<Plan>, Vec<Finding>> {
+        let (settled, gone) = settle(candidates, self.asked());
+        for (candidate, exclusion) in gone {
+            let mend = self.population_mend(&exclusion, &candidate);
+            self.out.push(vec![(exclusion, mend)]);
+        }
+        let Some((members, numbers)) = settled else { return Ok(None) };
+        let plan = self.filled(template, index, group, &members, numbers)?;
+        let demand = Demand::of(&plan, &self.schema.schema, &self.schema.layout);
+        let allowed = demand.and_then(|demand| {
+            members.iter().try_for_each(|member| demand.allowed_by(&member.stream.policy))
+        });
+        // What controllers would refuse is not planned, even if it should not come to this.
+        match allowed {
+            Ok(()) => Ok(Some(plan)),
+            Err(refusal) => Err(vec![self.refused(refusal.rule())]),
+        }
+    }
+
+    fn refused(&self, rule: &str) -> Finding {
+        let exclusion = Exclusion::Refused { rule: rule.to_owned() };
+        Finding::plain(
+            item_at(self.create),
+            Rule::Excluded { streams: self.fitting, of: self.fitting, exclusion },
+        )
+    }
+
+    fn filled(
+        &self,
+        template: &Plan,
+        index: u64,
+        group: Group,
+        members: &[Candidate<'_>],
+        numbers: Numbers,
+    ) -> Result<Plan, Vec<Finding>> {
+        let roster: BTreeSet<ControllerId> =
+            members.iter().map(|member| member.stream.controller).collect();
+        let roster: Vec<ControllerId> = roster.into_iter().collect();
+        let position = |host: &ControllerId| {
+            roster.binary_search(host).ok().and_then(|at| u32::try_from(at).ok())
+        };
+        let mut owners = vec![BTreeSet::new(); roster.len()];
+        let mut streams = Vec::with_capacity(members.len());
+        for CatalogStream { stream, owner, controller, .. } in
+            members.iter().map(|member| member.stream)
+        {
+            let Some(at) = position(controller) else { continue };
+            owners.get_mut(at as usize).into_iter().for_each(|known: &mut BTreeSet<OwnerId>| {
+                known.insert(*owner);
+            });
+            streams.push(PlannedStream { stream: *stream, owner: *owner, controller: at });
+        }
+        let owners: Vec<u32> =
+            owners.iter().map(|known| u32::try_from(known.len()).unwrap_or(u32::MAX)).collect();
+        let request = MaskRequest {
+            wanted: self.create.settings.masks,
+            owners: &owners,
+            alpha: numbers.alpha,
+            min_population: numbers.bounds.min,
+            delta_exponent: template.delta_exponent,
+        };
+        let single = roster.len() == 1;
+        let masks =
+            if single { Some(MaskStrategy::Single) } else { (self.options.masks)(&request) };
+        let Some(masks) = masks else {
+            let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+            let (controllers, tolerated) =
+                (narrow(roster.len()), narrow(numbers.alpha.tolerated(roster.len())));
+            return Err(vec![Finding::plain(
+                item_at(self.create),
+                Rule::NoMasks { controllers, tolerated },
+            )]);
+        };
+        let nonce =
+            labelled_hash("alpheus/plan-nonce/v1", &[self.options.nonce, &index.to_be_bytes()]);
+        let (nonce, _) = nonce.split_first_chunk().unwrap_or((&[0; 16], &[]));
+        Ok(Plan {
+            nonce: *nonce,
+            group,
+            population: numbers.bounds,
+            alpha: numbers.alpha,
+            dropout: numbers.dropout,
+            masks,
+            roster,
+            streams,
+            ..template.clone()
+        })
+    }
+
+    fn population_mend(&self, exclusion: &Exclusion, candidate: &Candidate<'_>) -> Option<Mend> {
+        let bounds = self.asked().bounds;
+        match exclusion {
+            Exclusion::MaximumTooLow { least, .. } => {
+                Some(Mend::Population(bounds.min.min(*least), *least))
+            }
+            Exclusion::TooFew { counted, needed, .. }
+                if bounds.min == *needed
+                    && *counted >= candidate.terms.min.max(1)
+                    && *counted < *needed =>
+            {
+                Some(Mend::Population(*counted, bounds.max))
+            }
+            Exclusion::TooFew { .. } if !self.create.group_by.is_empty() => Some(Mend::NoGroups),
+            Exclusion::TooFew { .. } if self.create.filter.is_some() => Some(Mend::NoFilter),
+            _ => None,
+        }
+    }
+
+    /// Streams that take no part, by the first reason.
+    fn excluded(&self) -> Vec<Excluded> {
+        let mut counts: BTreeMap<&Exclusion, u32> = BTreeMap::new();
+        for (exclusion, _) in self.out.iter().filter_map(|objections| objections.first()) {
+            *counts.entry(exclusion).or_default() += 1;
+        }
+        counts
+            .into_iter()
+            .map(|(reason, streams)| Excluded { reason: reason.clone(), streams })
+            .collect()
+    }
+
+    /// Why nobody takes part: every reason counted, the most common first. Only
+    /// that one is mended; whether others remain shows at the next try.
+    fn nobody(&self) -> Vec<Finding> {
+        let mut counts: BTreeMap<&Exclusion, (u32, Option<&Mend>)> = BTreeMap::new();
+        for (exclusion, mend) in self.out.iter().flatten() {
+            let entry = counts.entry(exclusion).or_insert((0, mend.as_ref()));
+            entry.0 += 1;
+        }
+        let mut reasons: Vec<_> = counts.into_iter().collect();
+        reasons.sort_by_key(|(_, (streams, mend))| (mend.is_none(), std::cmp::Reverse(*streams)));
+        let of = self.fitting;
+        let finding = |(position, (exclusion, (streams, mend))): (
+            usize,
+            (&Exclusion, (u32, Option<&Mend>)),
+        )| Finding {
+            at: self.at(exclusion),
+            rule: Rule::Excluded { streams, of, exclusion: exclusion.clone() },
+            mend: mend.filter(|_| position == 0).cloned(),
+        };
+        reasons.into_iter().enumerate().map(finding).collect()
+    }
+
+    /// The word of the query that an exclusion blames.
+    fn at(&self, exclusion: &Exclusion) -> At {
+        match exclusion {
+            Exclusion::Window { .. } => self.create.places.window.0,
+            Exclusion::TooFew { .. } | Exclusion::MaximumTooLow { .. } => {
+                self.create.places.population.0
+            }
+            Exclusion::Consumer { .. } => {
+                self.create.release_to.as_ref().map_or(At::default(), |word| word.at)
+            }
+            Exclusion::Private { attribute }
+            | Exclusion::NeedsNoise { attribute, .. }
+            | Exclusion::Locked { attribute, .. }
+            | Exclusion::Finer { bucketed: attribute, .. } => self.item_naming(attribute),
+            _ => At::default(),
+        }
+    }
+
+    fn item_naming(&self, attribute: &str) -> At {
+        let position = self.schema.schema.position(attribute);
+        let naming = |item: &&crate::query::Item| {
+            position.is_some_and(|position| super::mend::names(item, position, &self.schema.schema))
+        };
+        self.create.items.iter().find(naming).map_or_else(At::default, |item| item.at.0)
+    }
+}

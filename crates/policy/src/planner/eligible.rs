@@ -1,0 +1,230 @@
+//! Which streams' policies allow a release, and on what terms.
+//!
+//! Asks the same [`comply`](crate::comply) that controllers will ask, so that
+//! nothing is planned which they would refuse.
+
+use super::population::Terms;
+use super::refusal::{Exclusion, Mend};
+use crate::comply::{Demand, Denial, Refusal};
+use crate::decimal::format_scaled;
+use crate::plan::{Fraction, Plan, PopulationBounds};
+use crate::policy::{AttributePolicy, ResolvedOption, ResolvedPolicy};
+use crate::schema::{AttributeKind, Coarse, Generalise, Schema};
+use std::collections::HashMap;
+
+/// A reason against, and what could be asked instead.
+pub(super) type Objection = (Exclusion, Option<Mend>);
+
+/// Judges policies for one release. Many streams have the same policy, so
+/// verdicts are kept.
+pub(super) struct Judge<'a> {
+    schema: &'a Schema,
+    demand: Demand<'a>,
+    attributes: &'a [u16],
+    known: HashMap<Vec<u8>, Result<Terms, Vec<Objection>>>,
+}
+
+/// The plan as it would be if population, α and dropout met any policy: what
+/// a policy still objects to, no set of streams can mend.
+pub(super) fn most_obliging(plan: &Plan, schema: &Schema) -> Plan {
+    let most = u32::try_from(schema.capacity.population).unwrap_or(u32::MAX).max(1);
+    Plan {
+        population: PopulationBounds { min: most, max: most },
+        alpha: Fraction { numerator: 1, denominator: 1 },
+        dropout: Fraction::ZERO,
+        ..plan.clone()
+    }
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(schema: &'a Schema, demand: Demand<'a>, attributes: &'a [u16]) -> Judge<'a> {
+        Judge { schema, demand, attributes, known: HashMap::new() }
+    }
+
+    /// The terms on which a policy allows the release, or all that is against it.
+    pub(super) fn judge(&mut self, policy: &ResolvedPolicy) -> Result<Terms, Vec<Objection>> {
+        // A policy holds only integers and strings, so serialisation cannot fail.
+        let key = postcard::to_allocvec(policy).unwrap_or_default();
+        if let Some(verdict) = self.known.get(&key) {
+            return verdict.clone();
+        }
+        let verdict = self.terms(policy);
+        self.known.insert(key, verdict.clone());
+        verdict
+    }
+
+    fn terms(&self, policy: &ResolvedPolicy) -> Result<Terms, Vec<Objection>> {
+        let mut objections = Vec::new();
+        let mut terms: Option<Terms> = None;
+        for attribute in self.attributes {
+            match self.easiest(*attribute, policy) {
+                Ok(option) => terms = Some(joined(terms, option)),
+                Err(refusal) => objections.extend(self.objections(&refusal, policy)),
+            }
+        }
+        match terms {
+            Some(terms) if objections.is_empty() => Ok(terms),
+            _ => Err(objections),
+        }
+    }
+
+    /// Of the chosen options that allow it the one that asks for the least.
+    fn easiest<'p>(
+        &self,
+        attribute: u16,
+        policy: &'p ResolvedPolicy,
+    ) -> Result<&'p ResolvedOption, Refusal> {
+        let only = |option: Option<&ResolvedOption>| {
+            let alternatives = option.cloned().into_iter().collect();
+            self.demand.allowed_by(&self.alone(attribute, AttributePolicy { alternatives }, policy))
+        };
+        let options = policy.attribute(attribute).map_or(&[][..], |own| &own.alternatives);
+        let allowing = options.iter().filter(|option| only(Some(option)).is_ok());
+        match allowing.min_by(|a, b| burden(a).cmp(&burden(b))) {
+            Some(option) => Ok(option),
+            None => {
+                let own = policy.attribute(attribute).cloned().unwrap_or_default();
+                Err(self
+                    .demand
+                    .allowed_by(&self.alone(attribute, own, policy))
+                    .err()
+                    .unwrap_or(Refusal::Private { attribute }))
+            }
+        }
+    }
+
+    /// A policy that allows anything of all attributes but one.
+    fn alone(
+        &self,
+        attribute: u16,
+        own: AttributePolicy,
+        policy: &ResolvedPolicy,
+    ) -> ResolvedPolicy {
+        let mut own = Some(own);
+        let attributes = (0u16..)
+            .zip(&policy.attributes)
+            .map(|(position, _)| match position == attribute {
+                true => own.take().unwrap_or_default(),
+                false => AttributePolicy { alternatives: vec![anything()] },
+            })
+            .collect();
+        ResolvedPolicy { attributes }
+    }
+
+    fn objections(&self, refusal: &Refusal, policy: &ResolvedPolicy) -> Vec<Objection> {
+        match refusal {
+            Refusal::Private { attribute } => {
+                vec![(
+                    Exclusion::Private { attribute: self.name(*attribute) },
+                    Some(Mend::Without(*attribute)),
+                )]
+            }
+            Refusal::Policy { attribute, option, denials, .. } => {
+                let own = policy.attribute(*attribute).map_or(&[][..], |own| &own.alternatives);
+                let chosen = own.iter().find(|known| known.name == *option);
+                denials
+                    .iter()
+                    .map(|denial| self.objection(*attribute, option, chosen, denial))
+                    .collect()
+            }
+            other => vec![(Exclusion::Refused { rule: other.rule().to_owned() }, None)],
+        }
+    }
+
+    fn objection(
+        &self,
+        a: u16,
+        option: &str,
+        chosen: Option<&ResolvedOption>,
+        denial: &Denial,
+    ) -> Objection {
+        let (attribute, option) = (self.name(a), option.to_owned());
+        match denial {
+            Denial::NeedsNoise => {
+                (Exclusion::NeedsNoise { attribute, option }, Some(Mend::Without(a)))
+            }
+            Denial::Window { asked, allowed } => {
+                let next = asked.0.div_ceil(allowed.0.max(1)).saturating_mul(allowed.0);
+                let mend = Mend::Window(crate::time::Span(next));
+                (Exclusion::Window { attribute, option, allowed: *allowed }, Some(mend))
+            }
+            Denial::Consumer { allowed } => {
+                let mend = allowed.first().cloned().map(Mend::Consumer);
+                (Exclusion::Consumer { attribute, option, allowed: allowed.clone() }, mend)
+            }
+            Denial::Finer { attribute: bucketed, .. }
+            | Denial::NotBucketed { attribute: bucketed, .. } => {
+                let generalise = chosen
+                    .and_then(|own| own.generalise.iter().find(|to| to.attribute == *bucketed));
+                let buckets = generalise.map_or_else(String::new, |to| self.buckets(to));
+                let mend = generalise.map(|to| Mend::Generalise(*bucketed, to.clone()));
+                (Exclusion::Finer { option, bucketed: self.name(*bucketed), buckets }, mend)
+            }
+            Denial::Population { asked, least } => {
+                (Exclusion::MaximumTooLow { least: *least, most: *asked }, None)
+            }
+            other => (Exclusion::Refused { rule: other.rule().to_owned() }, None),
+        }
+    }
+
+    fn name(&self, attribute: u16) -> String {
+        self.schema
+            .attributes
+            .get(usize::from(attribute))
+            .map_or_else(String::new, |found| found.name.clone())
+    }
+
+    fn buckets(&self, to: &Generalise) -> String {
+        let attribute = self.schema.attributes.get(usize::from(to.attribute));
+        let scale = match attribute.map(|attribute| &attribute.kind) {
+            Some(AttributeKind::Number { scale, .. }) => *scale,
+            _ => 0,
+        };
+        match &to.to {
+            Coarse::Width(width) => format!("width {}", format_scaled(*width, scale)),
+            Coarse::Edges(edges) => {
+                let edges: Vec<_> = edges.iter().map(|edge| format_scaled(*edge, scale)).collect();
+                format!("edges {}", edges.join(", "))
+            }
+        }
+    }
+}
+
+/// How much an option asks of a plan, least first.
+fn burden(option: &ResolvedOption) -> (u32, Fraction, std::cmp::Reverse<Fraction>) {
+    (option.min_population, option.alpha, std::cmp::Reverse(option.dropout))
+}
+
+fn joined(sofar: Option<Terms>, option: &ResolvedOption) -> Terms {
+    let own = Terms {
+        min: option.min_population,
+        alpha: option.alpha,
+        dropout: option.dropout,
+        trusted: option.trusted.clone(),
+    };
+    let Some(sofar) = sofar else { return own };
+    Terms {
+        min: sofar.min.max(own.min),
+        alpha: sofar.alpha.max(own.alpha),
+        dropout: sofar.dropout.min(own.dropout),
+        trusted: sofar.trusted.into_iter().filter(|host| own.trusted.contains(host)).collect(),
+    }
+}
+
+/// An option that allows everything.
+fn anything() -> ResolvedOption {
+    ResolvedOption {
+        name: String::new(),
+        kind: crate::schema::OptionKind::Public,
+        window: crate::time::Span(1),
+        min_population: 1,
+        generalise: Vec::new(),
+        budget: None,
+        to: Vec::new(),
+        alpha: Fraction::ZERO,
+        dropout: Fraction { numerator: 1, denominator: 1 },
+        missing_ticks: 0,
+        split_populations: false,
+        trusted: Vec::new(),
+    }
+}

@@ -1,0 +1,136 @@
+//! From a query to plans (Zeph §4.3): streams are filtered by metadata and
+//! grouped, each owner's policy is asked, populations are settled.
+//!
+//! ```text
+//! names ─ resolve ─ filter ─ group ─ eligible ─ settle ─ Plan (one a group)
+//!   └────────┴── a Refusal: all that is wrong, and the nearest query ──┘
+//! ```
+//!
+//! The planner decides nothing for owners: each controller checks a plan again
+//! ([`crate::comply`]) before it takes part.
+
+mod attempt;
+mod bins;
+mod eligible;
+mod filter;
+mod mend;
+mod offers;
+mod population;
+mod refusal;
+mod resolve;
+mod rows;
+
+pub(crate) use offers::{in_words, offered};
+pub(crate) use population::enough;
+pub(crate) use refusal::Share;
+pub use refusal::{Exclusion, Refusal, Rule, Violation};
+
+use crate::catalog::Catalog;
+use crate::plan::{Fraction, MaskStrategy, Plan};
+use crate::query::{Create, MaskChoice};
+use crate::time::{Span, Timestamp};
+use refusal::Finding;
+use serde::{Deserialize, Serialize};
+
+/// What a query does not say.
+#[derive(Clone, Copy)]
+pub struct PlanOptions<'a> {
+    /// The time now: windows that start before it are not released.
+    pub now: Timestamp,
+    /// Released windows start here instead, where it is given (recorded input).
+    pub from: Option<Timestamp>,
+    /// Fresh random bytes, from which each plan's nonce derives.
+    pub nonce: &'a [u8; 32],
+    /// Who asks, unless the query says `RELEASE TO`.
+    pub consumer: &'a str,
+    /// How long windows wait for late events, unless the query says.
+    pub grace: Span,
+    /// Bound on the chance that an epoch's graphs fall apart is 10^-this,
+    /// unless the query says.
+    pub mask_delta_exponent: u8,
+    /// Chooses how controllers share masks; none where nothing is safe.
+    pub masks: &'a dyn Fn(&MaskRequest<'_>) -> Option<MaskStrategy>,
+}
+
+/// What a choice of masks depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct MaskRequest<'a> {
+    /// The query's wish.
+    pub wanted: Option<MaskChoice>,
+    /// Different owners of each controller, in roster order.
+    pub owners: &'a [u32],
+    /// Share of controllers that may collude.
+    pub alpha: Fraction,
+    /// The plan's least population.
+    pub min_population: u32,
+    /// The graphs of an epoch fall apart with a chance below 10^-this.
+    pub delta_exponent: u8,
+}
+
+/// A query that can run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedQuery {
+    /// Name of the stream of results.
+    pub name: String,
+    /// The query as SQL.
+    pub sql: String,
+    /// One plan for each group, ascending by the group's values; at least one.
+    pub plans: Vec<Plan>,
+    /// Streams that fit the conditions on metadata.
+    pub fitting: u32,
+    /// Those of them that take no part, counted by reason.
+    pub excluded: Vec<Excluded>,
+}
+
+/// Streams that take no part for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Excluded {
+    /// The reason.
+    pub reason: Exclusion,
+    /// How many.
+    pub streams: u32,
+}
+
+/// How many changes to a refused query are tried one after the other.
+const MOST_CHANGES: usize = 12;
+
+/// Plans a query. The same arguments give the same plans.
+///
+/// # Errors
+/// Every rule that the query breaks, with the numbers, and the nearest query
+/// that this function accepts.
+///
+/// # Privacy
+/// Uses schemas, annotations and locks, which are public.
+pub fn plan(
+    create: &Create,
+    catalog: &Catalog,
+    options: &PlanOptions<'_>,
+) -> Result<PlannedQuery, Refusal> {
+    let first = match attempt::attempt(create, catalog, options) {
+        Ok(planned) => return Ok(planned),
+        Err(findings) => findings,
+    };
+    let mut violations = first.iter().map(Finding::violation).collect::<Vec<_>>();
+    let (mut query, mut findings) = (create.clone(), first);
+    for _ in 0..MOST_CHANGES {
+        let schema = catalog.schema(&query.from.text).map(|known| &known.schema);
+        let mends: Vec<_> = findings.iter().filter_map(|finding| finding.mend.clone()).collect();
+        let Some(next) = mend::mended(&query, &mends, schema) else { break };
+        match attempt::attempt(&next, catalog, options) {
+            Ok(_) => return Err(Refusal { violations, nearest: Some(next) }),
+            Err(more) => {
+                for violation in more.iter().map(Finding::violation) {
+                    if violations.iter().all(|known| known.rule != violation.rule) {
+                        violations.push(violation);
+                    }
+                }
+                (query, findings) = (next, more);
+            }
+        }
+    }
+    Err(Refusal { violations, nearest: None })
+}
+
+#[cfg(test)]
+mod tests;

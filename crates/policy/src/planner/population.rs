@@ -1,0 +1,221 @@
+//! The population of a plan, as its controllers will count it.
+
+use super::refusal::Exclusion;
+use crate::ids::{ControllerId, OwnerId};
+use crate::plan::{Fraction, PopulationBounds};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a stream's policy asks of the plan that it is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Terms {
+    /// Least population.
+    pub(super) min: u32,
+    /// Least share of colluders to be tolerated.
+    pub(super) alpha: Fraction,
+    /// Greatest share that may drop out.
+    pub(super) dropout: Fraction,
+    /// Controllers that its owner trusts, ascending.
+    pub(super) trusted: Vec<ControllerId>,
+}
+
+/// A stream that may take part if the population suffices.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate<'a> {
+    pub(super) stream: &'a crate::catalog::CatalogStream,
+    pub(super) terms: Terms,
+}
+
+/// The numbers of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub(super) bounds: PopulationBounds,
+    pub(super) alpha: Fraction,
+    pub(super) dropout: Fraction,
+}
+
+/// What the query asks for itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) bounds: PopulationBounds,
+    pub(super) alpha: Option<Fraction>,
+    pub(super) dropout: Option<Fraction>,
+}
+
+/// The largest set of candidates whose policies and the query agree, and the
+/// plan's numbers; who had to go and why. The strictest go first, until what
+/// the rest ask for is met by the rest: removing a stream can only lower the
+/// population and what is asked of it, so this ends.
+pub(super) fn settle<'a>(
+    mut candidates: Vec<Candidate<'a>>,
+    asked: Asked,
+) -> (Option<(Vec<Candidate<'a>>, Numbers)>, Vec<(Candidate<'a>, Exclusion)>) {
+    let mut gone = Vec::new();
+    exclude(&mut candidates, &mut gone, |candidate| {
+        let (least, most) = (candidate.terms.min, asked.bounds.max);
+        (least > most).then_some(Exclusion::MaximumTooLow { least, most })
+    });
+    keep_at_most(&mut candidates, &mut gone, asked.bounds.max);
+    loop {
+        if candidates.is_empty() {
+            return (None, gone);
+        }
+        let numbers = numbers(&candidates, asked);
+        let counted = Counted::of(&candidates, numbers.alpha);
+        if counted.counted >= numbers.bounds.min {
+            return (Some((candidates, numbers)), gone);
+        }
+        let too_few = counted.too_few(numbers);
+        // Those who ask the most go; if the query itself asks more, all do.
+        let strictest = candidates.iter().map(|candidate| candidate.terms.min).max().unwrap_or(0);
+        let all = asked.bounds.min >= strictest;
+        exclude(&mut candidates, &mut gone, |candidate| {
+            (all || candidate.terms.min == strictest).then(|| too_few.clone())
+        });
+    }
+}
+
+fn exclude<'a>(
+    candidates: &mut Vec<Candidate<'a>>,
+    gone: &mut Vec<(Candidate<'a>, Exclusion)>,
+    reason: impl Fn(&Candidate<'a>) -> Option<Exclusion>,
+) {
+    let (out, rest): (Vec<_>, Vec<_>) = std::mem::take(candidates)
+        .into_iter()
+        .map(|candidate| (reason(&candidate), candidate))
+        .partition(|(reason, _)| reason.is_some());
+    *candidates = rest.into_iter().map(|(_, candidate)| candidate).collect();
+    gone.extend(out.into_iter().filter_map(|(reason, candidate)| Some((candidate, reason?))));
+}
+
+/// Streams of the first `most` owners, in order of streams, whose ids mean
+/// nothing.
+fn keep_at_most<'a>(
+    candidates: &mut Vec<Candidate<'a>>,
+    gone: &mut Vec<(Candidate<'a>, Exclusion)>,
+    most: u32,
+) {
+    let mut owners = BTreeSet::new();
+    for candidate in candidates.iter() {
+        if owners.len() < most as usize {
+            owners.insert(candidate.stream.owner);
+        }
+    }
+    exclude(candidates, gone, |candidate| {
+        (!owners.contains(&candidate.stream.owner)).then_some(Exclusion::BeyondMaximum { most })
+    });
+}
+
+/// The least population, the largest α and the smallest dropout that anybody
+/// asks for.
+fn numbers(candidates: &[Candidate<'_>], asked: Asked) -> Numbers {
+    let terms = || candidates.iter().map(|candidate| &candidate.terms);
+    let min = terms().map(|terms| terms.min).max().unwrap_or(1).max(asked.bounds.min).max(1);
+    let alpha =
+        terms().map(|terms| terms.alpha).chain(asked.alpha).max().unwrap_or(Fraction::THIRD);
+    let dropout =
+        terms().map(|terms| terms.dropout).chain(asked.dropout).min().unwrap_or(Fraction::FIFTH);
+    Numbers { bounds: PopulationBounds { min, max: asked.bounds.max.max(min) }, alpha, dropout }
+}
+
+/// A population with everybody there, as the honest controller counts it that
+/// counts the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) controllers: u32,
+    pub(super) tolerated: u32,
+    pub(super) owners: u32,
+    pub(super) counted: u32,
+}
+
+impl Counted {
+    pub(super) fn of(candidates: &[Candidate<'_>], alpha: Fraction) -> Counted {
+        let mut hosts: BTreeMap<ControllerId, BTreeSet<OwnerId>> = BTreeMap::new();
+        for candidate in candidates {
+            hosts.entry(candidate.stream.controller).or_default().insert(candidate.stream.owner);
+        }
+        let mut sizes: Vec<usize> = hosts.values().map(BTreeSet::len).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let tolerated =
+            if mutual_trust(candidates, &hosts) { 0 } else { alpha.tolerated(sizes.len()) };
+        let owners: usize = sizes.iter().sum();
+        let counted = owners - sizes.iter().take(tolerated).sum::<usize>();
+        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Counted {
+            controllers: narrow(sizes.len()),
+            tolerated: narrow(tolerated),
+            owners: narrow(owners),
+            counted: narrow(counted),
+        }
+    }
+
+    fn too_few(self, numbers: Numbers) -> Exclusion {
+        Exclusion::TooFew {
+            needed: numbers.bounds.min,
+            present: self.owners,
+            counted: self.counted,
+            tolerated: self.tolerated,
+            controllers: self.controllers,
+            alpha: numbers.alpha,
+            enough: enough(numbers.bounds.min, numbers.alpha),
+        }
+    }
+}
+
+/// Whether there are two controllers and all owners trust both.
+fn mutual_trust(
+    candidates: &[Candidate<'_>],
+    hosts: &BTreeMap<ControllerId, BTreeSet<OwnerId>>,
+) -> bool {
+    let trusts_others = |candidate: &Candidate<'_>| {
+        hosts.keys().all(|host| {
+            *host == candidate.stream.controller || candidate.terms.trusted.contains(host)
+        })
+    };
+    hosts.len() == 2 && candidates.iter().all(trusts_others)
+}
+
+/// The least number of controllers, with one owner each, that count as `min`
+/// when everybody has data: the least N with N − t ≥ min.
+pub(crate) fn enough(min: u32, alpha: Fraction) -> u32 {
+    let counts = |controllers: u64| {
+        let controllers = usize::try_from(controllers).unwrap_or(usize::MAX);
+        controllers.saturating_sub(alpha.tolerated(controllers)) as u64
+    };
+    // N − ⌊αN⌋ never falls as N grows, and rises by at most one.
+    let (mut low, mut high) = (u64::from(min), u64::from(u32::MAX));
+    while low < high {
+        let middle = u64::midpoint(low, high);
+        if counts(middle) >= u64::from(min) { high = middle } else { low = middle + 1 }
+    }
+    u32::try_from(low).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thirty_controllers_count_as_twenty_and_ten_need_fourteen() {
+        assert_eq!(30 - Fraction::THIRD.tolerated(30), 20);
+        assert_eq!(enough(10, Fraction::THIRD), 14);
+        assert_eq!(enough(10, Fraction::ZERO), 10);
+        assert_eq!(enough(1, Fraction::THIRD), 1);
+        assert_eq!(enough(2, Fraction::THIRD), 3);
+    }
+
+    #[test]
+    fn enough_is_the_least() {
+        for min in 1..200 {
+            for alpha in
+                [Fraction::ZERO, Fraction::THIRD, Fraction { numerator: 1, denominator: 2 }]
+            {
+                let counts = |n: usize| n - alpha.tolerated(n);
+                let n = enough(min, alpha) as usize;
+                assert!(
+                    counts(n) >= min as usize && counts(n - 1) < min as usize,
+                    "{min} {alpha:?} {n}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! Why a query is refused, and the nearest one that would not be.
+
+use crate::plan::Fraction;
+use crate::query::{At, Call, Create, DidYouMean, Words, point_at};
+use crate::time::Span;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use thiserror::Error;
+
+/// A query that is not planned: everything that is wrong with it, and the
+/// nearest query that would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong, never empty; what mending the first brought to light
+    /// comes after it.
+    pub violations: Vec<Violation>,
+    /// A query that this planner accepts, if it found one.
+    pub nearest: Option<Create>,
+}
+
+impl std::error::Error for Refusal {}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, violation) in self.violations.iter().enumerate() {
+            let end = if position == 0 { "" } else { "\n" };
+            write!(f, "{end}{violation}")?;
+        }
+        self.write_nearest(f)
+    }
+}
+
+impl Refusal {
+    /// The message with the lines and words of the query it is about.
+    #[must_use]
+    pub fn render(&self, text: &str) -> String {
+        let violations = self.violations.iter().map(|violation| match violation.at.line {
+            0 => violation.to_string(),
+            _ => point_at(text, violation.at, violation),
+        });
+        let all: Vec<String> = violations.collect();
+        format!("{}{}", all.join("\n"), Nearest(self))
+    }
+
+    fn write_nearest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.nearest {
+            Some(nearest) => write!(f, "\nThe nearest query that would be allowed:\n{nearest};"),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Nearest<'a>(&'a Refusal);
+
+impl fmt::Display for Nearest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write_nearest(f)
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{rule}")]
+pub struct Violation {
+    /// The word that is to blame; line 0 where no word is.
+    pub at: At,
+    /// The rule it breaks.
+    pub rule: Rule,
+}
+
+/// A rule that a query breaks.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Rule {
+    /// `FROM` something that is no schema.
+    #[error("there is no schema `{word}`{}; SHOW SCHEMAS lists them", DidYouMean(suggestion))]
+    UnknownSchema {
+        /// As written.
+        word: String,
+        /// The nearest that exists.
+        suggestion: Option<String>,
+    },
+    /// A name that the schema lacks.
+    #[error("{schema} has no attribute `{word}`{}; it has {known}", DidYouMean(suggestion))]
+    UnknownAttribute {
+        /// As written.
+        word: String,
+        /// The schema.
+        schema: String,
+        /// The nearest that exists.
+        suggestion: Option<String>,
+        /// All that exist.
+        known: String,
+    },
+    /// An aggregate over metadata.
+    #[error("`{word}` is public metadata of a stream, not data: use it in WHERE or GROUP BY")]
+    IsMetadata {
+        /// The metadata attribute.
+        word: String,
+    },
+    /// A condition or group on what is no metadata.
+    #[error("{schema} has no metadata `{word}`{}; it has {known}", DidYouMean(suggestion))]
+    UnknownMetadata {
+        /// As written.
+        word: String,
+        /// The schema.
+        schema: String,
+        /// The nearest that exists.
+        suggestion: Option<String>,
+        /// All that exist.
+        known: String,
+    },
+    /// A value that a metadata attribute never takes.
+    #[error("`{metadata}` is never `{word}`{}; it is one of {known}", DidYouMean(suggestion))]
+    UnknownSymbol {
+        /// The metadata attribute.
+        metadata: String,
+        /// As written.
+        word: String,
+        /// The nearest that exists.
+        suggestion: Option<String>,
+        /// All that exist.
+        known: String,
+    },
+    /// A statistic that is not encoded.
+    #[error("the schema does not encode what {function} of `{attribute}` needs; it offers {}", if .offered.is_empty() { "nothing of it" } else { .offered })]
+    NotOffered {
+        /// The function.
+        function: &'static str,
+        /// The attribute.
+        attribute: String,
+        /// What could be asked instead.
+        offered: String,
+    },
+    /// `COUNT(*)` where attributes have counts of their own.
+    #[error("{schema} keeps no common count of events: write COUNT of one attribute")]
+    NoEventCount {
+        /// The schema.
+        schema: String,
+    },
+    /// No attribute, so that no policy speaks about the query.
+    #[error(
+        "COUNT(*) alone names no attribute whose policy could allow it: ask something of an attribute as well"
+    )]
+    NoAttribute,
+    /// A bin that splits a cell.
+    #[error(
+        "{edge} is no edge of the bins that the schema encodes for `{attribute}`, and bins cannot be split"
+    )]
+    NotOnGrid {
+        /// The edge, or the width.
+        edge: String,
+        /// The attribute.
+        attribute: String,
+    },
+    /// An edge with more places than values have.
+    #[error("{edge} is finer than `{attribute}`, which has {places} decimal places")]
+    TooFine {
+        /// The edge.
+        edge: String,
+        /// The attribute.
+        attribute: String,
+        /// Its decimal places.
+        places: u8,
+    },
+    /// Edges beyond 64 bits.
+    #[error("the bins of `{attribute}` reach beyond 64 bits: ask for fewer or narrower ones")]
+    TooLarge {
+        /// The attribute.
+        attribute: String,
+    },
+    /// An item that the attribute never takes.
+    #[error(
+        "`{attribute}` takes numbers or truth values: write FREQUENCY({attribute}, '5') or 'true'"
+    )]
+    NotAnItem {
+        /// The attribute.
+        attribute: String,
+    },
+    /// A window that no tick divides.
+    #[error("a window of {} is no multiple of the tick of {}, on which streams put their borders", Words(*asked), Words(*tick))]
+    OffTick {
+        /// Asked for.
+        asked: Span,
+        /// The schema's.
+        tick: Span,
+    },
+    /// A window that does not start with the day's or the epoch's.
+    #[error("differential privacy is not available yet: leave epsilon and delta out")]
+    NoiseNotYet,
+    /// A population beyond what the schema's digits were sized for.
+    #[error("a population of at least {asked} is beyond the schema's capacity of {most} streams")]
+    BeyondCapacity {
+        /// Asked for.
+        asked: u32,
+        /// The schema's.
+        most: u64,
+    },
+    /// A name that another running query has.
+    #[error("a query called `{name}` is running: choose another name, or DROP STREAM {name} first")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// Nobody fits the conditions.
+    #[error("no stream of {schema} fits the conditions on metadata")]
+    NoStreams {
+        /// The schema.
+        schema: String,
+    },
+    /// Streams that may not take part; in the end none could.
+    #[error("{streams} of {of} streams cannot take part: {exclusion}")]
+    Excluded {
+        /// How many.
+        streams: u32,
+        /// Of how many that fit the conditions.
+        of: u32,
+        /// Why.
+        exclusion: Exclusion,
+    },
+    /// Nobody can choose masks for these controllers.
+    #[error("no masks are safe among {controllers} controllers of which {tolerated} may collude")]
+    NoMasks {
+        /// N.
+        controllers: u32,
+        /// t.
+        tolerated: u32,
+    },
+}
+
+/// Why a stream takes no part.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Error)]
+#[non_exhaustive]
+pub enum Exclusion {
+    /// Annotated for another version of the schema.
+    #[error("they are of another version of the schema")]
+    OtherVersion,
+    /// No value to be grouped by.
+    #[error("they have no `{metadata}` to group by")]
+    NoValue {
+        /// The metadata attribute.
+        metadata: String,
+    },
+    /// The owner keeps it.
+    #[error("their owners keep `{attribute}` private")]
+    Private {
+        /// The attribute.
+        attribute: String,
+    },
+    /// Only with noise.
+    #[error(
+        "`{attribute}` is offered as `{option}` (dp-aggregate) only, and differential privacy is not available yet"
+    )]
+    NeedsNoise {
+        /// The attribute.
+        attribute: String,
+        /// The option chosen.
+        option: String,
+    },
+    /// Too fine in time.
+    #[error("the policy `{option}` releases `{attribute}` in windows of multiples of {}", Words(*allowed))]
+    Window {
+        /// The attribute.
+        attribute: String,
+        /// The option chosen.
+        option: String,
+        /// Windows must be multiples of this.
+        allowed: Span,
+    },
+    /// Not for this consumer.
+    #[error("the policy `{option}` releases `{attribute}` to {} only", .allowed.join(", "))]
+    Consumer {
+        /// The attribute.
+        attribute: String,
+        /// The option chosen.
+        option: String,
+        /// To whom.
+        allowed: Vec<String>,
+    },
+    /// Too fine in values.
+    #[error("the policy `{option}` shows `{bucketed}` in buckets of {buckets} only")]
+    Finer {
+        /// The option chosen.
+        option: String,
+        /// The attribute that is generalised.
+        bucketed: String,
+        /// To what.
+        buckets: String,
+    },
+    /// Already in a running plan.
+    #[error(
+        "`{attribute}` of theirs is in the running query `{query}`, and one attribute is released once"
+    )]
+    Locked {
+        /// The attribute.
+        attribute: String,
+        /// The query.
+        query: String,
+    },
+    /// Owners whose streams are at two controllers.
+    #[error(
+        "another stream of the same owner is at another controller, and owners are counted once"
+    )]
+    SplitOwner,
+    /// Too few for the policy or the query.
+    #[error("{needed} owners with data are needed, and {present} count as {counted} with {tolerated} of {controllers} controllers colluding (alpha {}); with one owner each, {enough} controllers would be enough", Share(*alpha))]
+    TooFew {
+        /// The least population.
+        needed: u32,
+        /// Owners there.
+        present: u32,
+        /// As an honest controller counts them.
+        counted: u32,
+        /// t.
+        tolerated: u32,
+        /// N.
+        controllers: u32,
+        /// α.
+        alpha: Fraction,
+        /// The least number of controllers, with one owner each, that counts as enough.
+        enough: u32,
+    },
+    /// A policy whose minimum the query's maximum rules out.
+    #[error("their policies ask for at least {least} owners, and the query takes at most {most}")]
+    MaximumTooLow {
+        /// The policies' minimum.
+        least: u32,
+        /// The query's maximum.
+        most: u32,
+    },
+    /// More than the query takes.
+    #[error("the query takes at most {most} owners")]
+    BeyondMaximum {
+        /// The query's maximum.
+        most: u32,
+    },
+    /// A rule that only the plan as a whole breaks.
+    #[error("their controllers would refuse the plan ({rule})")]
+    Refused {
+        /// The rule's name.
+        rule: String,
+    },
+}
+
+/// A fraction as queries write it.
+pub(crate) struct Share(pub(crate) Fraction);
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Fraction { numerator: 0, .. } => f.write_str("0"),
+            Fraction { numerator, denominator } => write!(f, "{numerator}/{denominator}"),
+        }
+    }
+}
+
+/// A violation and how the query could be changed not to commit it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) at: At,
+    pub(super) rule: Rule,
+    pub(super) mend: Option<Mend>,
+}
+
+impl Finding {
+    /// Mended by leaving the item at `position` out.
+    pub(super) fn drop(at: At, rule: Rule, position: usize) -> Finding {
+        Finding { at, rule, mend: Some(Mend::Drop(position)) }
+    }
+
+    /// Not to be mended by us.
+    pub(super) fn plain(at: At, rule: Rule) -> Finding {
+        Finding { at, rule, mend: None }
+    }
+
+    pub(super) fn violation(&self) -> Violation {
+        Violation { at: self.at, rule: self.rule.clone() }
+    }
+}
+
+/// A change to a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mend {
+    /// Leave an item out.
+    Drop(usize),
+    /// Ask another call in an item's place.
+    Call(usize, Call),
+    /// See an attribute in these buckets only.
+    Generalise(u16, crate::schema::Generalise),
+    /// Ask nothing of an attribute.
+    Without(u16),
+    /// Another size of window.
+    Window(Span),
+    /// Other bounds of the population.
+    Population(u32, u32),
+    /// Another consumer.
+    Consumer(String),
+    /// Another schema.
+    Schema(String),
+    /// Another name.
+    Name(String),
+    /// No noise.
+    NoNoise,
+    /// Everybody in one group.
+    NoGroups,
+    /// Every stream of the schema.
+    NoFilter,
+}
