@@ -7,7 +7,9 @@ use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
 mod attributes;
+#[cfg(feature = "avsc")]
 mod avro;
+#[cfg(feature = "avsc")]
 mod avsc;
 mod edges;
 mod option;
@@ -53,6 +55,7 @@ impl Schema {
     ///
     /// # Errors
     /// With the JSON path, what is wrong, and how to mend it.
+    #[cfg(feature = "avsc")]
     pub fn from_avsc(text: &str) -> Result<Schema, SchemaError> {
         read::schema(&avro::document(text)?)
     }
@@ -62,6 +65,7 @@ impl Schema {
     ///
     /// # Errors
     /// As [`Schema::from_yaml`].
+    #[cfg(feature = "avsc")]
     pub fn avsc_of_yaml(text: &str) -> Result<String, SchemaError> {
         let root = Node::from_yaml(text)?;
         read::schema(&root)?;

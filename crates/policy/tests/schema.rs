@@ -1,0 +1,363 @@
+//! Schemas as people write them: the paper's own, every kind of mistake with
+//! its place, and Avro beside YAML.
+
+use alpheus_policy::plan::Fraction;
+use alpheus_policy::policy::Policies;
+use alpheus_policy::schema::{
+    Aggregation, AttributeKind, Edges, OptionKind, PrivacyUnit, Schema, SchemaError,
+};
+use alpheus_policy::time::Span;
+use proptest::prelude::*;
+
+/// The left half of the paper's figure 3, as printed.
+const FIGURE_3: &str = "\
+name: MedicalSensor
+metadataAttributes:
+  - name: ageGroup
+    type: [enum, optional]
+    symbols: [young, middleaged, senior]
+  - name: region
+    type: string
+streamAttributes:
+  - name: heart-rate
+    type: integer
+    aggregations: [var]
+  - name: hrv
+    type: integer
+streamPolicyOptions:
+  - name: aggr
+    option: aggregate
+    clients: [medium, large]
+    window: [1hr]
+  - name: priv
+    option: private
+";
+
+/// The choices of its right half.
+const CHOICES_3: &str = "\
+service: app.com
+validFrom: 2020-04-20
+validTo: 2021-04-20
+default:
+  - heartrate:
+      option: aggr
+      clients: medium
+      window: 1hr
+  - hrv:
+      option: priv
+";
+
+const AVSC_3: &str = r#"{
+  "type": "record", "name": "MedicalSensor", "namespace": "health",
+  "fields": [
+    {"name": "heart_rate", "type": "int", "doc": "beats", "alpheus": {"name": "heart-rate", "aggregations": ["var"]}},
+    {"name": "hrv", "type": {"type": "long"}}
+  ],
+  "alpheus": {
+    "metadataAttributes": [
+      {"name": "ageGroup", "type": ["enum", "optional"], "symbols": ["young", "middleaged", "senior"]},
+      {"name": "region", "type": "string"}
+    ],
+    "streamPolicyOptions": [
+      {"name": "aggr", "option": "aggregate", "clients": ["medium", "large"], "window": ["1hr"]},
+      {"name": "priv", "option": "private"}
+    ]
+  }
+}"#;
+
+#[test]
+fn the_papers_figure_reads() {
+    let schema = Schema::from_yaml(FIGURE_3).unwrap();
+    assert_eq!(schema.name, "MedicalSensor");
+    assert_eq!(schema.metadata[0].symbols.len(), 3);
+    assert!(schema.metadata[0].optional && !schema.metadata[1].optional);
+    assert_eq!(schema.attributes[0].aggregations, [Aggregation::Variance]);
+    let aggr = &schema.options[0];
+    assert_eq!(aggr.kind, OptionKind::Aggregate);
+    assert_eq!(aggr.clients, [100, 1000]);
+    assert_eq!(aggr.windows, [Span::seconds(3600)]);
+    assert_eq!((aggr.alpha, aggr.dropout), (Fraction::THIRD, Fraction::FIFTH));
+    // The figure's annotation writes `heartrate` for `heart-rate`.
+    let choices = CHOICES_3.replace("heartrate", "heart_rate");
+    let policies = Policies::from_yaml(&choices, &schema).unwrap();
+    let owner = policies.of_owner("2474b75564b");
+    assert_eq!(owner.attributes[0].alternatives[0].min_population, 100);
+    assert!(owner.attributes[1].alternatives.is_empty());
+    assert_eq!(policies.service, "app.com");
+    assert_eq!(policies.valid_from.0, 1_587_340_800_000_000);
+}
+
+#[test]
+fn avro_and_yaml_that_mean_the_same_are_the_same() {
+    let yaml = Schema::from_yaml(FIGURE_3).unwrap();
+    let avro = Schema::from_avsc(AVSC_3).unwrap();
+    assert_eq!(yaml, avro);
+    assert_eq!(yaml.id(), avro.id());
+    let written = Schema::avsc_of_yaml(FIGURE_3).unwrap();
+    assert_eq!(Schema::from_avsc(&written).unwrap().id(), yaml.id());
+}
+
+/// What keys are bound to is the meaning: each of these changes it.
+#[test]
+fn any_change_of_meaning_changes_the_id_and_none_of_spelling_does() {
+    let id = |text: &str| Schema::from_yaml(text).unwrap().id();
+    let original = id(FIGURE_3);
+    let spelt = FIGURE_3.replace("[1hr]", "60 min").replace("type: integer", "type: [integer]");
+    assert_eq!(id(&format!("# a comment\n{spelt}")), original);
+    for (from, to) in [
+        ("hrv", "hrw"),
+        ("[var]", "[mean]"),
+        ("[1hr]", "[2hr]"),
+        ("medium, large", "medium"),
+        ("option: private", "option: public"),
+        ("senior", "elder"),
+        ("name: MedicalSensor", "name: MedicalSensor\nversion: 2"),
+        ("name: MedicalSensor", "name: MedicalSensor\ntick: 1s"),
+        ("name: MedicalSensor", "name: MedicalSensor\ncapacity: {population: 10, events: 10}"),
+    ] {
+        assert_ne!(id(&FIGURE_3.replacen(from, to, 1)), original, "{from} → {to}");
+    }
+}
+
+/// A schema with one attribute and one option, each with more keys.
+fn small(attribute: &str, option: &str) -> String {
+    format!(
+        "name: T\nstreamAttributes:\n  - name: x\n    {attribute}\n  - {{name: b, type: boolean}}\nstreamPolicyOptions:\n  - name: o\n    {option}\n"
+    )
+}
+
+const INTEGER: &str = "type: integer";
+const PRIVATE: &str = "option: private";
+
+fn refused(text: &str) -> (usize, String) {
+    let error: SchemaError = Schema::from_yaml(text).expect_err(text);
+    (error.at.line.map_or(0, |(line, _)| line), error.problem.to_string())
+}
+
+#[test]
+fn mistakes_are_told_with_their_line_and_remedy() {
+    let cases = [
+        ("type: integr", 4, "none of integer, decimal, boolean"),
+        ("type: decimal", 3, "`scale` is missing"),
+        ("type: integer\n    scale: 2", 5, "make it `decimal`"),
+        ("type: integer\n    min: 5\n    max: 4", 5, "greater than `max`"),
+        ("type: integer\n    min: 0.5", 5, "more than 0 decimal places"),
+        ("type: integer\n    max: 9223372036854775808", 5, "does not fit 64 bits"),
+        ("type: integer\n    colour: red", 5, "`colour` means nothing here; known are name"),
+        ("type: integer\n    aggregations: []", 5, "must not be empty"),
+        ("type: integer\n    aggregations: [summ]", 5, "none of count, sum"),
+        ("type: integer\n    aggregations: [sum, sum]", 5, "named twice"),
+        ("type: boolean\n    aggregations: [sum]", 5, "of type boolean has no `sum`"),
+        ("type: integer\n    aggregations: [any]", 5, "has no `any`"),
+        (
+            "type: integer\n    aggregations: [histogram: {lo: 0, width: 0, bins: 3}]",
+            5,
+            "between above 0",
+        ),
+        (
+            "type: integer\n    aggregations: [histogram: {lo: 0, width: 1, bins: 0}]",
+            5,
+            "between 1 and",
+        ),
+        ("type: integer\n    aggregations: [histogram: {edges: [1, 1]}]", 5, "ascend"),
+        (
+            "type: integer\n    aggregations: [histogram: {edges: [1], lo: 2}]",
+            5,
+            "does not go with",
+        ),
+        ("type: integer\n    aggregations: [regression: {x: y}]", 5, "no stream attribute `y`"),
+        ("type: integer\n    aggregations: [regression: {x: x}]", 5, "another attribute than this"),
+        ("type: integer\n    aggregations: [regression: {x: b}]", 5, "that is a number"),
+        ("type: integer\n    aggregations: [threshold: 0.5]", 5, "decimal places"),
+        (
+            "type: integer\n    max: 9000000000000000000\n    aggregations: [var]",
+            3,
+            "may not fit two words",
+        ),
+        ("type: integer\n    aggregations: [sketch: {depth: 32, width: 8000}]", 3, "at most 8192"),
+        ("type: string\n    min: 3", 5, "does not go with type `string`"),
+    ];
+    for (attribute, line, words) in cases {
+        let (found, message) = refused(&small(attribute, PRIVATE));
+        assert!(message.contains(words), "{attribute}: {message}");
+        assert_eq!(found, line, "{attribute}: {message}");
+    }
+}
+
+#[test]
+fn mistaken_options_are_told_with_their_line_and_remedy() {
+    let cases = [
+        ("option: aggregated", "none of private, public"),
+        ("option: private\n    clients: 10", "which allows nothing"),
+        ("option: public\n    window: 1hr", "use `stream-aggregate`"),
+        ("option: stream-aggregate\n    clients: 10", "releases one stream"),
+        ("option: aggregate\n    clients: huge", "not a number"),
+        ("option: aggregate\n    clients: 0", "between 1 and"),
+        ("option: aggregate\n    window: 15s", "multiple of the schema's tick"),
+        ("option: aggregate\n    window: soon", "not a length of time"),
+        ("option: aggregate\n    alpha: 1.5", "not a fraction"),
+        ("option: aggregate\n    attributes: [y]", "no stream attribute `y`"),
+        ("option: aggregate\n    generalise: {attribute: x, width: 5}", "no histogram"),
+        ("option: aggregate\n    budget: {unit: event}", "make it `dp-aggregate`"),
+        ("option: dp-aggregate", "`budget` is missing"),
+        ("option: dp-aggregate\n    budget: {perWindow: 1, total: 2}", "`unit` is missing"),
+        ("option: dp-aggregate\n    budget: {perWindow: 3, total: 2, unit: event}", "the total"),
+        ("option: dp-aggregate\n    budget: {perWindow: 0, total: 2, unit: event}", "above 0"),
+        (
+            "option: dp-aggregate\n    budget: {perWindow: 1, total: 2, unit: event, period: 1d}",
+            "does not go with",
+        ),
+        ("option: aggregate\n    trusted: [abc]", "64 hexadecimal digits"),
+    ];
+    for (option, words) in cases {
+        let (line, message) = refused(&small(INTEGER, option));
+        assert!(message.contains(words), "{option}: {message}");
+        let expected = if words.contains("is missing") { 7..=9 } else { 8..=9 };
+        assert!(expected.contains(&line), "{option}: line {line}: {message}");
+    }
+}
+
+#[test]
+fn names_that_queries_could_not_tell_apart_are_refused() {
+    for names in [("a", "A"), ("a-b", "a_b"), ("region", "Region")] {
+        let text = format!(
+            "name: T\nmetadataAttributes: [{{name: {}, type: string}}]\nstreamAttributes: [{{name: {}, type: integer}}]",
+            names.0, names.1
+        );
+        assert!(refused(&text).1.contains("named twice"), "{names:?}");
+    }
+    assert!(
+        refused("name: 1x\nstreamAttributes: [{name: a, type: integer}]").1.contains("starts with")
+    );
+}
+
+#[test]
+fn numbers_are_read_exactly() {
+    let text = small(
+        "type: decimal\n    scale: 3\n    min: -0.005\n    max: \"1e2\"\n    aggregations: [histogram: {lo: -0.005, width: 0.2, bins: 3}]",
+        PRIVATE,
+    );
+    let schema = Schema::from_yaml(&text).unwrap();
+    assert_eq!(
+        schema.attributes[0].kind,
+        AttributeKind::Number { scale: 3, min: -5, max: 100_000 }
+    );
+    let edges = Edges::Uniform { lo: -5, width: 200, bins: 3 };
+    assert_eq!(schema.attributes[0].aggregations, [Aggregation::Histogram(edges)]);
+}
+
+#[test]
+fn capacity_and_budget_are_read_exactly() {
+    let budget = "option: dp-aggregate\n    budget: {perWindow: 0.5, total: 10, delta: 1e-9, unit: person-per-period, period: 30d}";
+    let text = small(INTEGER, budget).replace(
+        "name: T\n",
+        "name: T\ncapacity: {population: 5, eventsPerSecond: 0.3, window: 10s}\n",
+    );
+    let schema = Schema::from_yaml(&text).unwrap();
+    assert_eq!((schema.capacity.population, schema.capacity.events), (5, 3));
+    let budget = schema.options[0].budget.unwrap();
+    assert_eq!((budget.window_micro_epsilon, budget.total_micro_epsilon), (500_000, 10_000_000));
+    assert_eq!(budget.atto_delta, 1_000_000_000);
+    assert_eq!(budget.unit, PrivacyUnit::PersonPerPeriod(Span::seconds(30 * 86_400)));
+}
+
+#[test]
+fn avro_mistakes_are_told_with_their_path() {
+    for (from, to, place, words) in [
+        ("\"int\"", "\"float\"", "$.fields[0].type", "int, long, boolean"),
+        ("[\"var\"]", "[\"vr\"]", "$.fields[0].alpheus.aggregations[0]", "none of count"),
+        (
+            "[\"1hr\"]",
+            "[\"1fortnight\"]",
+            "$.alpheus.streamPolicyOptions[0].window[0]",
+            "length of time",
+        ),
+        ("\"record\"", "\"rekord\"", "$", "cannot be read"),
+        ("\"aggregations\": [\"var\"]", "\"min\": 0.5", "$.fields[0].alpheus.min", "in quotes"),
+        (
+            "\"aggregations\": [\"var\"]",
+            "\"type\": \"decimal\"",
+            "$.fields[0].alpheus.type",
+            "Avro type",
+        ),
+    ] {
+        let error = Schema::from_avsc(&AVSC_3.replacen(from, to, 1)).unwrap_err();
+        assert_eq!(error.at.to_string(), place, "{error}");
+        assert!(error.problem.to_string().contains(words), "{error}");
+    }
+    let optional = AVSC_3.replacen("\"int\"", "[\"null\", \"int\"]", 1);
+    assert!(Schema::from_avsc(&optional).unwrap().attributes[0].optional);
+}
+
+#[test]
+fn choices_beyond_what_is_offered_are_refused() {
+    let schema = Schema::from_yaml(FIGURE_3).unwrap();
+    for (choices, words) in [
+        ("default: {hrx: aggr}", "no stream attribute `hrx`"),
+        ("default: {hrv: agr}", "offers no policy option `agr`"),
+        ("default: {hrv: {option: aggr, clients: small}}", "not a number"),
+        ("default: {hrv: {option: aggr, clients: 10}}", "choose one of 100, 1000"),
+        ("default: {hrv: {option: aggr, window: 1d}}", "choose one of 1h"),
+        ("default: {hrv: {option: priv, window: 1hr}}", "does not go with"),
+        ("default: {hrv: aggr, HRV: priv}", "named twice"),
+        ("schema: Other", "for schema `Other`, not for `MedicalSensor`"),
+        ("mix: [{share: 0.6, policy: {}}, {share: 1/2, policy: {}}]", "more than 1"),
+        ("validFrom: 2021-01-01\nvalidTo: 2020-01-01", "later than"),
+    ] {
+        let error = Policies::from_yaml(choices, &schema).unwrap_err();
+        assert!(error.problem.to_string().contains(words), "{choices}: {error}");
+        assert!(error.at.line.is_some());
+    }
+}
+
+#[test]
+fn a_mix_is_dealt_out_by_name_and_owners_may_differ() {
+    let schema = Schema::from_yaml(FIGURE_3).unwrap();
+    let text = "default: {'*': aggr}\nmix: [{share: 1/4, policy: {hrv: priv}}]\nowners: {p01: {heart-rate: priv}}";
+    let policies = Policies::from_yaml(text, &schema).unwrap();
+    let is_private = |owner: &str| policies.of_owner(owner).attributes[1].alternatives.is_empty();
+    let share = (0..2000).filter(|n| is_private(&format!("owner {n}"))).count();
+    assert!((400..600).contains(&share), "{share} of 2000 instead of about 500");
+    let own = policies.of_owner("p01");
+    assert!(own.attributes[0].alternatives.is_empty() && own.attributes[1].alternatives.len() == 1);
+}
+
+/// Any one of a text's lines dropped, doubled, or a character of it changed.
+fn mutated(text: &str, at: usize, with: char, kind: u8) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let line = at % lines.len();
+    match kind % 4 {
+        0 => drop(lines.remove(line)),
+        1 => {
+            let again = lines[line].clone();
+            lines.insert(line, again);
+        }
+        2 => {
+            let place = lines[line].len().min(at % 7);
+            lines[line].insert(place, with);
+        }
+        _ => lines[line].extend([' ', with]),
+    }
+    lines.join("\n")
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_without_a_panic(text: String) {
+        let _ = Schema::from_yaml(&text);
+        let _ = Schema::from_avsc(&text);
+        let _ = Policies::from_yaml(&text, &Schema::from_yaml(FIGURE_3).unwrap());
+    }
+
+    /// What is left of a schema after damage is refused with a place, or read;
+    /// what is read means the same in Avro.
+    #[test]
+    fn damaged_schemas_are_read_without_a_panic(at: usize, with: char, kind: u8) {
+        let text = mutated(FIGURE_3, at, with, kind);
+        if let Ok(schema) = Schema::from_yaml(&text) {
+            let avro = Schema::avsc_of_yaml(&text).unwrap();
+            prop_assert_eq!(Schema::from_avsc(&avro).unwrap().id(), schema.id());
+        }
+        let _ = Schema::from_avsc(&mutated(AVSC_3, at, with, kind));
+    }
+}
