@@ -4,7 +4,13 @@
 //! A check fails by panicking, as fuzzers want it.
 
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
+use alpheus_encrypted_stream::messages;
 use alpheus_policy::document::Node;
+use alpheus_policy::layout::Layout;
+use alpheus_policy::policy::Policies;
+use alpheus_policy::schema::Schema;
+use serde::{Serialize, de::DeserializeOwned};
+use std::fmt::Debug;
 
 /// An encrypted event is read, and written back to the same bytes.
 pub fn frame(data: &[u8]) {
@@ -56,4 +62,65 @@ pub fn query(data: &[u8]) {
         }
         Err(error) => assert!(!error.render(text).is_empty(), "a refusal points somewhere"),
     }
+}
+
+/// A schema is read and laid out, or refused with a place.
+pub fn schema_yaml(data: &[u8]) {
+    schema(data, Schema::from_yaml);
+}
+
+/// The same of its Avro form.
+pub fn schema_avsc(data: &[u8]) {
+    schema(data, Schema::from_avsc);
+}
+
+fn schema<E: std::error::Error>(data: &[u8], read: fn(&str) -> Result<Schema, E>) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match read(text) {
+        Ok(schema) => {
+            // Whatever can be declared, its words either exist or are refused.
+            if let Ok(layout) = Layout::of(&schema) {
+                assert_eq!(layout.check_word() + 1, layout.words, "the check word is last");
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty(), "a refusal says something"),
+    }
+}
+
+/// Owners' choices are read against a schema, or refused with a place.
+pub fn policies(data: &[u8]) {
+    const SCHEMA: &str = include_str!("../../examples/fitness/schema.yaml");
+    let (Ok(text), Ok(schema)) = (std::str::from_utf8(data), Schema::from_yaml(SCHEMA)) else {
+        return;
+    };
+    match Policies::from_yaml(text, &schema) {
+        Ok(policies) => drop(policies.of_owner("somebody").attribute(0)),
+        Err(error) => assert!(!error.to_string().is_empty(), "a refusal says something"),
+    }
+}
+
+/// What comes from a wire is some message or none, and the same one when it is
+/// written and read again. What is inside a signature is tried as well, since
+/// only honest signers make it unreachable.
+pub fn messages(data: &[u8]) {
+    decoded::<messages::ServiceMessage>(data);
+    decoded::<messages::ControllerMessage>(data);
+    decoded::<messages::Announcement>(data);
+    decoded::<messages::Acceptance>(data);
+    decoded::<messages::Refusal>(data);
+    decoded::<messages::Summons>(data);
+    decoded::<messages::Presence>(data);
+    decoded::<messages::Membership>(data);
+    decoded::<messages::Token>(data);
+    decoded::<messages::OpeningSet>(data);
+    decoded::<messages::Opening>(data);
+    decoded::<messages::Declined>(data);
+    decoded::<messages::Closing>(data);
+    decoded::<messages::Retirement>(data);
+}
+
+fn decoded<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {
+    let Ok(message) = postcard::from_bytes::<T>(data) else { return };
+    let written = postcard::to_allocvec(&message).unwrap_or_default();
+    assert_eq!(postcard::from_bytes::<T>(&written).as_ref(), Ok(&message), "written back");
 }

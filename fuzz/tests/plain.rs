@@ -1,8 +1,10 @@
 //! Every fuzz target on stable Rust: over its seeds, each prefix of them, and
 //! mutations drawn from a fixed seed.
 
+mod messages;
 mod mutate;
 
+use alpheus_policy::schema::Schema;
 use std::path::{Path, PathBuf};
 
 /// Runs `check` over everything that can be made of the seeds.
@@ -51,6 +53,16 @@ plain!(frame, mutate::frames());
 plain!(document_yaml, files("examples", ".yaml"));
 plain!(document_json, files("vectors", ".json"));
 plain!(query, files("examples", ".sql"));
+plain!(schema_yaml, files("examples", "schema.yaml"));
+plain!(schema_avsc, avsc(&files("examples", "schema.yaml")));
+plain!(policies, files("examples/fitness", "policies.yaml"));
+plain!(messages, messages::one_of_each());
+
+/// Schemas in YAML as Avro's JSON.
+fn avsc(schemas: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let texts = schemas.iter().filter_map(|schema| std::str::from_utf8(schema).ok());
+    texts.filter_map(|text| Schema::avsc_of_yaml(text).ok().map(String::into_bytes)).collect()
+}
 
 /// The harness itself must see a decoder that breaks off its seeds.
 #[test]

@@ -1,0 +1,89 @@
+//! A message of each kind, as bytes.
+
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::mac::Tag;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::mask::set::RosterSet;
+use alpheus_encrypted_stream::messages::{
+    Closed, Closing, ControllerMessage, Membership, Opening, OpeningSet, Presence, Segment,
+    SegmentBorder, ServiceMessage, SummonedStream, Summons, Token,
+};
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::time::{Timestamp, Window};
+use serde::Serialize;
+
+const PLAN: PlanId = PlanId([1; 32]);
+const WINDOW: Window = Window { start: Timestamp(10), end: Timestamp(20) };
+const DIGEST: Digest = Digest([2; 32]);
+
+/// Bare messages and, of some, their signed form.
+pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
+    let key = SigningKey::from_seed(&Secret::from_bytes([9; 32]));
+    let set = OpeningSet { plan: PLAN, window: WINDOW, membership: DIGEST, set: members() };
+    let opening =
+        Opening { plan: PLAN, window: WINDOW, controller: 1, opening_set: DIGEST, words: vec![5] };
+    let closing =
+        Closing { plan: PLAN, window: WINDOW, outcome: Closed::Opened { population: 12 } };
+    vec![
+        bytes(&summons()),
+        bytes(&presence()),
+        bytes(&membership()),
+        bytes(&Token {
+            plan: PLAN,
+            window: WINDOW,
+            controller: 1,
+            membership: DIGEST,
+            words: vec![0, u64::MAX],
+        }),
+        bytes(&set),
+        bytes(&opening),
+        bytes(&closing),
+        bytes(&ServiceMessage::OpeningSet(Signed::new(&set, &key))),
+        bytes(&ServiceMessage::Closing(Signed::new(&closing, &key))),
+        bytes(&ControllerMessage::Opening(Signed::new(&opening, &key))),
+    ]
+}
+
+fn bytes(message: &impl Serialize) -> Vec<u8> {
+    postcard::to_allocvec(message).unwrap_or_default()
+}
+
+fn members() -> RosterSet {
+    RosterSet::of(11, [0, 3, 10])
+}
+
+fn summons() -> Summons {
+    let border = SegmentBorder { at: WINDOW.end, closing: true, events: 3, tag: Tag([4; 16]) };
+    let segment = Segment {
+        session: 7,
+        from: WINDOW.start,
+        opening: Some(border.tag),
+        borders: vec![border],
+    };
+    let stream = SummonedStream { position: 2, segments: vec![segment], check_sum: 0 };
+    Summons { plan: PLAN, window: WINDOW, controller: 1, streams: vec![stream] }
+}
+
+fn presence() -> Presence {
+    Presence {
+        plan: PLAN,
+        window: WINDOW,
+        controller: 1,
+        summons: DIGEST,
+        accepted: vec![2, 4],
+        excluded: Vec::new(),
+        owners: 2,
+    }
+}
+
+fn membership() -> Membership {
+    Membership {
+        plan: PLAN,
+        window: WINDOW,
+        members: members(),
+        owners: vec![1, 2, 3],
+        root: DIGEST,
+    }
+}
