@@ -9,6 +9,8 @@ pub mod catalog;
 pub mod comply;
 pub mod decimal;
 pub mod document;
+#[cfg(feature = "query")]
+pub mod explain;
 pub mod ids;
 pub mod layout;
 pub mod locks;
@@ -20,5 +22,7 @@ pub mod policy;
 pub mod query;
 pub mod schema;
 pub mod select;
+#[cfg(feature = "query")]
+pub mod show;
 pub mod sketch;
 pub mod time;

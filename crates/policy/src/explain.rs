@@ -1,0 +1,357 @@
+//! `EXPLAIN`: what a query will reveal, to whom, of how many, and what can go
+//! wrong, before it runs.
+
+use crate::catalog::CatalogSchema;
+use crate::ids::PlanId;
+use crate::layout::{FieldStatistic, Packing};
+use crate::plan::{Fraction, MaskStrategy, Plan};
+use crate::planner::{Excluded, PlannedQuery, Share, enough, in_words};
+use crate::query::Words;
+use crate::time::Span;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A planned query in words and numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// Name of the stream of results.
+    pub name: String,
+    /// The schema.
+    pub schema: String,
+    /// What leaves the streams in each window, and nothing else does.
+    pub revealed: Vec<String>,
+    /// Who learns it.
+    pub learns: Vec<String>,
+    /// Size of the windows.
+    pub window: Span,
+    /// How long after their end windows wait for late events.
+    pub grace: Span,
+    /// Streams that fit the conditions on metadata.
+    pub fitting: u32,
+    /// Those of them that take no part, by reason.
+    pub excluded: Vec<Excluded>,
+    /// One for each group.
+    pub groups: Vec<GroupExplanation>,
+    /// What the results do not hide.
+    pub warnings: Vec<String>,
+    /// Whether only what is revealed to whom was asked for.
+    pub privacy_only: bool,
+}
+
+/// One group's plan in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupExplanation {
+    /// The plan.
+    pub plan: PlanId,
+    /// The group's values.
+    pub group: Vec<(String, String)>,
+    /// Streams in it.
+    pub streams: u32,
+    /// Different owners of them.
+    pub owners: u32,
+    /// Controllers (N).
+    pub controllers: u32,
+    /// Share of them that may collude with the service (α).
+    pub alpha: Fraction,
+    /// How many that is (t).
+    pub tolerated: u32,
+    /// Owners as an honest controller counts them when all have data: less
+    /// those of the t largest others.
+    pub counted: u32,
+    /// Least population of a window, so counted.
+    pub min_population: u32,
+    /// Greatest population.
+    pub max_population: u32,
+    /// The least number of these controllers that count as the least
+    /// population, with one owner each.
+    pub controllers_needed: u32,
+    /// The least number of controllers that a plan of its own would need to
+    /// count so.
+    pub controllers_enough: u32,
+    /// The least number of tokens that open a window when all answered.
+    pub quorum: u32,
+    /// Share of controllers that may drop out of a window (d).
+    pub dropout: Fraction,
+    /// How masks are shared.
+    pub masks: MaskStrategy,
+    /// Share of a window's controllers that is taken to fail.
+    pub failure_rate: f64,
+    /// The chance that a window is lost at that rate.
+    pub loss: f64,
+}
+
+/// Explains a planned query. `failure_rate` is the share of controllers that
+/// is expected to fail between the two messages of a window.
+#[must_use]
+pub fn explain(
+    planned: &PlannedQuery,
+    schema: &CatalogSchema,
+    failure_rate: f64,
+    privacy_only: bool,
+) -> Explanation {
+    let first = planned.plans.first();
+    Explanation {
+        name: planned.name.clone(),
+        schema: schema.schema.name.clone(),
+        revealed: first.map_or_else(Vec::new, |plan| revealed(plan, schema)),
+        learns: first.map_or_else(Vec::new, learns),
+        window: first.map_or(Span(0), |plan| plan.window),
+        grace: first.map_or(Span(0), |plan| plan.grace),
+        fitting: planned.fitting,
+        excluded: planned.excluded.clone(),
+        groups: planned.plans.iter().map(|plan| group(plan, failure_rate)).collect(),
+        warnings: planned.plans.iter().flat_map(warnings).fold(Vec::new(), |mut all, warning| {
+            if !all.contains(&warning) {
+                all.push(warning);
+            }
+            all
+        }),
+        privacy_only,
+    }
+}
+
+/// What a plan's rows reveal, field by field, in words. It is read off the
+/// release, not off the query: what is said is what leaves.
+#[must_use]
+pub fn revealed(plan: &Plan, schema: &CatalogSchema) -> Vec<String> {
+    let mut fields: Vec<(FieldStatistic, usize, usize)> = Vec::new();
+    for row in &plan.release.rows {
+        let Some(field) = row.first().and_then(|word| schema.layout.field_at(*word)) else {
+            continue;
+        };
+        // Both halves of a sum in limbs are one number.
+        let low_half = |word: &u16| (word - field.first) % 2 == 0;
+        let numbers = match field.packing {
+            Packing::Whole => 1,
+            Packing::Digits { .. } => row.iter().map(|word| field.cells_of(*word).len()).sum(),
+            Packing::Limbs => usize::from(row.first().is_some_and(low_half)),
+        };
+        let of = usize::from(field.cells);
+        match fields.iter_mut().find(|(statistic, ..)| *statistic == field.statistic) {
+            Some((_, known, _)) => *known += numbers,
+            None => fields.push((field.statistic, numbers, of)),
+        }
+    }
+    fields
+        .into_iter()
+        .map(|(statistic, numbers, of)| in_bins(in_words(&schema.schema, statistic), numbers, of))
+        .collect()
+}
+
+fn in_bins(what: String, numbers: usize, of: usize) -> String {
+    match (numbers, of) {
+        (1, 1) => what,
+        (numbers, of) if numbers == of => format!("{what}, in each of {of} bins"),
+        (numbers, of) => format!("{what}, as {numbers} sums over {of} cells"),
+    }
+}
+
+fn learns(plan: &Plan) -> Vec<String> {
+    vec![
+        format!(
+            "the service, which opens each window's result, and {}, who reads it",
+            plan.consumer
+        ),
+        "the service also sees which streams are online and how many events each sends".to_owned(),
+        "each owner sees in their log that they took part".to_owned(),
+    ]
+}
+
+fn warnings(plan: &Plan) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if plan.roster.len() == 1 {
+        warnings.push(
+            "One controller answers alone: its result is not hidden among others'.".to_owned(),
+        );
+    } else {
+        warnings.push(
+            "When membership changes by one between windows and the data changes slowly, the difference of two results tells about that one. Only noise helps."
+                .to_owned(),
+        );
+    }
+    if plan.population.min == 1 {
+        warnings.push("A window may show a single person: the least population is 1.".to_owned());
+    }
+    if plan.alpha.numerator == 0 && plan.roster.len() > 1 {
+        warnings.push("Nobody is taken to collude with the service (alpha is 0).".to_owned());
+    }
+    warnings
+}
+
+fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
+    let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let (controllers, tolerated) = (narrow(plan.roster.len()), narrow(plan.tolerated()));
+    let sizes = owners_per_controller(plan);
+    let owners: u32 = sizes.iter().sum();
+    let largest: u32 = sizes.iter().take(plan.tolerated()).sum();
+    let min = plan.population.min;
+    let quorum = quorum(controllers, tolerated, plan.dropout);
+    GroupExplanation {
+        plan: plan.id(),
+        group: plan.group.clone(),
+        streams: narrow(plan.streams.len()),
+        owners,
+        controllers,
+        alpha: plan.alpha,
+        tolerated,
+        counted: owners.saturating_sub(largest),
+        min_population: min,
+        max_population: plan.population.max,
+        controllers_needed: min.saturating_add(tolerated),
+        controllers_enough: enough(min, plan.alpha),
+        quorum,
+        dropout: plan.dropout,
+        masks: plan.masks,
+        failure_rate,
+        loss: chance_of_loss(controllers, controllers.saturating_sub(quorum), failure_rate),
+    }
+}
+
+/// Different owners at each controller, most first.
+fn owners_per_controller(plan: &Plan) -> Vec<u32> {
+    let pairs: std::collections::BTreeSet<_> =
+        plan.streams.iter().map(|stream| (stream.controller, stream.owner)).collect();
+    let mut sizes = vec![0u32; plan.roster.len()];
+    for (controller, _) in pairs {
+        sizes.get_mut(controller as usize).into_iter().for_each(|size| *size += 1);
+    }
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    sizes
+}
+
+/// The least opening when all N answered: `max(⌊(N+t)/2⌋ + 1, N − max([N ≥ 4],
+/// ⌊dN⌋))`. The protocol enforces it; here it is only told.
+fn quorum(controllers: u32, tolerated: u32, dropout: Fraction) -> u32 {
+    let spared = u32::try_from(dropout.floor_of(controllers as usize)).unwrap_or(u32::MAX);
+    let spared = spared.max(u32::from(controllers >= 4));
+    let majority =
+        (controllers / 2 + tolerated / 2 + (controllers % 2 + tolerated % 2) / 2).saturating_add(1);
+    majority.max(controllers.saturating_sub(spared)).min(controllers)
+}
+
+/// P[more than `spare` of `controllers` fail], each on its own with chance
+/// `rate` in one window: the upper tail of a binomial distribution.
+///
+/// Real failures come together (a host, a network), so this is the chance of
+/// bad luck alone. A controller that fails before the heartbeat is not in the
+/// window's membership and is not counted against `spare`.
+#[must_use]
+pub fn chance_of_loss(controllers: u32, spare: u32, rate: f64) -> f64 {
+    if spare >= controllers || rate.is_nan() || rate <= 0.0 {
+        return 0.0;
+    }
+    if rate >= 1.0 {
+        return 1.0;
+    }
+    let (mut ln_chance, ratio) =
+        (f64::from(controllers) * (-rate).ln_1p(), (rate / (1.0 - rate)).ln());
+    let (mut within, mut beyond) = (0.0, 0.0);
+    for failures in 0..=controllers {
+        if failures <= spare {
+            within += ln_chance.exp();
+        } else {
+            beyond += ln_chance.exp();
+        }
+        let (left, next) = (f64::from(controllers - failures), f64::from(failures) + 1.0);
+        ln_chance += (left / next).ln() + ratio;
+    }
+    // The smaller tail is the exact one.
+    if beyond < 0.5 { beyond } else { 1.0 - within }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} from {}", self.name, self.schema)?;
+        writeln!(f, "  revealed in each window of {}:", Words(self.window))?;
+        self.revealed.iter().try_for_each(|what| writeln!(f, "    {what}"))?;
+        writeln!(f, "  to:")?;
+        self.learns.iter().try_for_each(|who| writeln!(f, "    {who}"))?;
+        let out: u32 = self.excluded.iter().map(|excluded| excluded.streams).sum();
+        writeln!(
+            f,
+            "  streams: {} fit the conditions, {} take part",
+            self.fitting,
+            self.fitting.saturating_sub(out)
+        )?;
+        for Excluded { reason, streams } in &self.excluded {
+            writeln!(f, "    {streams} excluded: {reason}")?;
+        }
+        self.groups.iter().try_for_each(|group| group.write(f, self.privacy_only))?;
+        if !self.privacy_only {
+            writeln!(f, "  late events are waited for: {}", Words(self.grace))?;
+        }
+        self.warnings.iter().try_for_each(|warning| writeln!(f, "  warning: {warning}"))
+    }
+}
+
+impl GroupExplanation {
+    fn write(&self, f: &mut fmt::Formatter<'_>, privacy_only: bool) -> fmt::Result {
+        let values: Vec<_> =
+            self.group.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        match values.is_empty() {
+            true => writeln!(f, "  population:")?,
+            false => writeln!(f, "  population where {}:", values.join(", "))?,
+        }
+        writeln!(
+            f,
+            "    {} owners at {} controllers count as {}: {} may collude (alpha {})",
+            self.owners,
+            self.controllers,
+            self.counted,
+            self.tolerated,
+            Share(self.alpha)
+        )?;
+        writeln!(
+            f,
+            "    a window needs {} so counted ({} controllers with one owner each; {} in a plan of their own) and takes at most {}",
+            self.min_population,
+            self.controllers_needed,
+            self.controllers_enough,
+            self.max_population
+        )?;
+        if privacy_only || self.controllers == 1 {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "    {} of {} tokens open a window (dropout {}), masks {:?}",
+            self.quorum,
+            self.controllers,
+            Share(self.dropout),
+            self.masks
+        )?;
+        writeln!(
+            f,
+            "    if {:.1} % of controllers fail in a window, it is lost with a chance of {:.2e}",
+            self.failure_rate * 100.0,
+            self.loss
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quorums_are_as_the_design_sets_them() {
+        assert_eq!(quorum(30, 10, Fraction::FIFTH), 24);
+        assert_eq!(quorum(30, 10, Fraction::ZERO), 29);
+        assert_eq!(quorum(3, 0, Fraction::ZERO), 3);
+        assert_eq!(quorum(2, 1, Fraction::FIFTH), 2);
+        assert_eq!(quorum(1, 0, Fraction::FIFTH), 1);
+        assert_eq!(quorum(10, 9, Fraction::FIFTH), 10);
+    }
+
+    #[test]
+    fn the_chance_of_loss_is_a_binomial_tail() {
+        let close = |one: f64, other: f64| assert!((one - other).abs() < 1e-12, "{one} {other}");
+        close(chance_of_loss(2, 0, 0.5), 0.75);
+        close(chance_of_loss(3, 1, 0.1), 3.0 * 0.01 * 0.9 + 0.001);
+        close(chance_of_loss(4, 4, 0.9), 0.0);
+        close(chance_of_loss(10, 3, 0.0), 0.0);
+        close(chance_of_loss(10, 3, 1.0), 1.0);
+        assert!(chance_of_loss(10_000, 2_000, 0.1) < 1e-100);
+        assert!(chance_of_loss(10_000, 2_000, 0.3) > 0.999_999);
+    }
+}

@@ -1,0 +1,238 @@
+//! `SHOW` and `DESCRIBE`: what the catalog holds, as tables.
+
+use crate::catalog::{Catalog, CatalogSchema, RunningQuery};
+use crate::planner::offered;
+use crate::query::{Show, Words, nearest};
+use crate::schema::{Attribute, AttributeKind, PolicyOption};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Named columns and rows of text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// What it is about.
+    pub title: String,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// Rows, each as long as the columns.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Nothing has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no schema and no running query `{name}`{}; SHOW SCHEMAS and SHOW QUERIES list them", crate::query::DidYouMean(.suggestion))]
+pub struct Unknown {
+    /// As asked.
+    pub name: String,
+    /// The nearest that exists.
+    pub suggestion: Option<String>,
+}
+
+fn table<const N: usize>(title: &str, columns: [&str; N], rows: Vec<[String; N]>) -> Table {
+    Table {
+        title: title.to_owned(),
+        columns: columns.map(str::to_owned).to_vec(),
+        rows: rows.into_iter().map(Vec::from).collect(),
+    }
+}
+
+/// What `SHOW` answers.
+#[must_use]
+pub fn show(catalog: &Catalog, what: Show) -> Table {
+    match what {
+        Show::Schemas => schemas(catalog),
+        Show::Streams => streams(catalog),
+        Show::Queries => queries(catalog),
+    }
+}
+
+fn schemas(catalog: &Catalog) -> Table {
+    let row = |known: &CatalogSchema| {
+        let schema = &known.schema;
+        let names: Vec<_> =
+            schema.attributes.iter().map(|attribute| attribute.name.as_str()).collect();
+        [
+            schema.name.clone(),
+            schema.version.to_string(),
+            names.join(", "),
+            known.layout.words.to_string(),
+        ]
+    };
+    let mut rows: Vec<_> = catalog.schemas().map(row).collect();
+    rows.sort();
+    table("schemas", ["name", "version", "attributes", "words an event"], rows)
+}
+
+/// Streams are counted, not listed: nobody has a use for a million ids.
+fn streams(catalog: &Catalog) -> Table {
+    let mut counts: BTreeMap<
+        _,
+        (u64, std::collections::BTreeSet<_>, std::collections::BTreeSet<_>),
+    > = BTreeMap::new();
+    for stream in catalog.streams() {
+        let (streams, owners, controllers) = counts.entry(stream.schema).or_default();
+        *streams += 1;
+        owners.insert(stream.owner);
+        controllers.insert(stream.controller);
+    }
+    let name = |id| {
+        catalog
+            .schemas()
+            .find(|known| known.id == id)
+            .map_or("?", |known| known.schema.name.as_str())
+    };
+    let row = |(id, (streams, owners, controllers)): (_, (u64, _, _))| {
+        let (owners, controllers): (std::collections::BTreeSet<_>, std::collections::BTreeSet<_>) =
+            (owners, controllers);
+        [
+            name(id).to_owned(),
+            streams.to_string(),
+            owners.len().to_string(),
+            controllers.len().to_string(),
+        ]
+    };
+    table(
+        "streams",
+        ["schema", "streams", "owners", "controllers"],
+        counts.into_iter().map(row).collect(),
+    )
+}
+
+fn queries(catalog: &Catalog) -> Table {
+    let row = |query: &RunningQuery| {
+        let streams: usize = query.plans.iter().map(|plan| plan.streams.len()).sum();
+        let window =
+            query.plans.first().map_or_else(String::new, |plan| Words(plan.window).to_string());
+        [query.name.clone(), window, query.plans.len().to_string(), streams.to_string()]
+    };
+    table("queries", ["name", "window", "groups", "streams"], catalog.queries().map(row).collect())
+}
+
+/// What `DESCRIBE` answers.
+///
+/// # Errors
+/// Where nothing has the name.
+pub fn describe(catalog: &Catalog, name: &str) -> Result<Vec<Table>, Unknown> {
+    if let Some(query) = catalog.query(name) {
+        return Ok(vec![describe_query(query)]);
+    }
+    if let Some(known) = catalog.schema(name) {
+        return Ok(describe_schema(known));
+    }
+    let schemas = catalog.schemas().map(|known| known.schema.name.as_str());
+    let names = schemas.chain(catalog.queries().map(|query| query.name.as_str()));
+    Err(Unknown { name: name.to_owned(), suggestion: nearest(name, names) })
+}
+
+fn describe_query(query: &RunningQuery) -> Table {
+    let row = |plan: &crate::plan::Plan| {
+        let group: Vec<_> =
+            plan.group.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let columns: Vec<_> = plan.select.items.iter().map(|item| item.alias.as_str()).collect();
+        let population = format!("{} to {}", plan.population.min, plan.population.max);
+        [
+            group.join(", "),
+            columns.join(", "),
+            plan.streams.len().to_string(),
+            population,
+            plan.id().to_string(),
+        ]
+    };
+    let title = format!("{}\n{}", query.name, query.sql);
+    table(
+        &title,
+        ["group", "columns", "streams", "population", "plan"],
+        query.plans.iter().map(row).collect(),
+    )
+}
+
+fn describe_schema(known: &CatalogSchema) -> Vec<Table> {
+    let schema = &known.schema;
+    let metadata = schema.metadata.iter().map(|metadata| {
+        let values = if metadata.symbols.is_empty() {
+            "any text".to_owned()
+        } else {
+            metadata.symbols.join(", ")
+        };
+        [metadata.name.clone(), values, yes(metadata.optional)]
+    });
+    let attribute = |attribute: &Attribute| {
+        [
+            attribute.name.clone(),
+            kind(attribute),
+            attribute.unit.clone(),
+            yes(attribute.optional),
+            offered(schema, attribute),
+        ]
+    };
+    let option = |option: &PolicyOption| {
+        let windows: Vec<_> =
+            option.windows.iter().map(|window| Words(*window).to_string()).collect();
+        let clients: Vec<_> = option.clients.iter().map(u32::to_string).collect();
+        let to = if option.to.is_empty() { "anybody".to_owned() } else { option.to.join(", ") };
+        [
+            option.name.clone(),
+            option.kind.name().to_owned(),
+            windows.join(", "),
+            clients.join(", "),
+            to,
+        ]
+    };
+    let title = format!("{} version {}, tick {}", schema.name, schema.version, Words(schema.tick));
+    vec![
+        table(&format!("{title}: metadata"), ["name", "values", "optional"], metadata.collect()),
+        table(
+            "attributes",
+            ["name", "values", "unit", "optional", "offered"],
+            schema.attributes.iter().map(attribute).collect(),
+        ),
+        table(
+            "policies",
+            ["name", "option", "windows of", "population", "to"],
+            schema.options.iter().map(option).collect(),
+        ),
+    ]
+}
+
+fn yes(optional: bool) -> String {
+    if optional { "yes" } else { "no" }.to_owned()
+}
+
+fn kind(attribute: &Attribute) -> String {
+    match &attribute.kind {
+        AttributeKind::Number { scale, min, max } => {
+            let number = |scaled: &i64| crate::query::Decimal::from_scaled(*scaled, *scale);
+            format!(
+                "{} to {} in steps of {}",
+                number(min),
+                number(max),
+                crate::query::Decimal::from_scaled(1, *scale)
+            )
+        }
+        AttributeKind::Boolean => "true or false".to_owned(),
+        AttributeKind::Text { max_bytes } => format!("text of at most {max_bytes} bytes"),
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = || std::iter::once(&self.columns).chain(&self.rows);
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|column| {
+                lines()
+                    .filter_map(|line| line.get(column))
+                    .map(|cell| cell.chars().count())
+                    .max()
+                    .unwrap_or(0)
+            })
+            .collect();
+        writeln!(f, "{}", self.title)?;
+        for line in lines() {
+            let cells: Vec<String> =
+                line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+            writeln!(f, "  {}", cells.join("  ").trim_end())?;
+        }
+        Ok(())
+    }
+}
