@@ -9,6 +9,7 @@ pub mod annotation;
 pub mod announced;
 pub mod certificate;
 pub mod controller;
+pub mod coordinator;
 pub mod decode;
 pub mod encode;
 pub mod error;
