@@ -1,0 +1,203 @@
+//! What every long-running part has, once: configuration, health, metrics,
+//! logs, TLS, an orderly stop.
+//!
+//! A command that works for a while (`replay`, `demo`) keeps a [`Monitor`]; a
+//! server calls [`run`]. The durable store with group commit is
+//! `alpheus_transport::local`; [`Settings::open_store`] opens it and has it
+//! watched.
+
+pub mod config;
+pub mod health;
+pub mod http;
+pub mod log;
+pub mod metrics;
+pub mod progress;
+pub mod shutdown;
+pub mod tls;
+
+use crate::failure::{Category, Failure};
+use alpheus_transport::{Error as StoreError, Store, local};
+use axum::Router;
+use health::{Health, State};
+use http::{Drained, ListenError, Server};
+use log::LogFormat;
+use metrics::Metrics;
+use shutdown::{DEFAULT_DRAIN, Trigger};
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+use tls::{TlsError, TlsFiles};
+
+/// What every service can be told; see [`config`] for how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Settings {
+    /// Where to serve health, metrics and, for servers, everything else.
+    pub listen: Option<SocketAddr>,
+    /// What to log; see [`log::start`].
+    pub log: Option<String>,
+    /// How a line of the log looks.
+    pub log_format: Option<LogFormat>,
+    /// Directory of the durable store.
+    pub state: Option<PathBuf>,
+    /// How long a process that was told to stop may finish what it has begun.
+    pub drain_seconds: Option<u64>,
+    /// Serve with TLS.
+    pub tls: Option<TlsFiles>,
+}
+
+/// Why a service does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The address cannot be had.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// TLS cannot be offered.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A setting that this service needs is missing.
+    #[error("the setting {0} is missing")]
+    Missing(&'static str),
+    /// The operating system refuses threads, signals or timers.
+    #[error("cannot start the runtime")]
+    Runtime(#[from] io::Error),
+}
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        let category = match error {
+            ServiceError::Missing(_) => Category::Usage,
+            ServiceError::Tls(_) => Category::Input,
+            _ => Category::Io,
+        };
+        let help = match &error {
+            ServiceError::Store(store) => store.help(),
+            ServiceError::Listen(_) => Some("choose another address, or port 0 for any free one"),
+            _ => None,
+        };
+        let failure = Self::new(category, error);
+        match help {
+            Some(help) => failure.with_help(help),
+            None => failure,
+        }
+    }
+}
+
+impl Settings {
+    /// How long to drain.
+    #[must_use]
+    pub fn drain(&self) -> Duration {
+        self.drain_seconds.map_or(DEFAULT_DRAIN, Duration::from_secs)
+    }
+
+    /// Opens the durable store in `state` and has it watched.
+    ///
+    /// # Errors
+    /// `state` is not set, or the store cannot be opened.
+    pub fn open_store(
+        &self,
+        health: &Health,
+        metrics: &Metrics,
+    ) -> Result<Arc<dyn Store>, ServiceError> {
+        let path = self.state.as_ref().ok_or(ServiceError::Missing("state"))?;
+        let part = health.part("store");
+        let store = local::open(path, &local::Options::default())?;
+        metrics.watch_store(&store);
+        part.set(State::Ready);
+        Ok(store)
+    }
+
+    fn tls(&self) -> Result<Option<Arc<rustls::ServerConfig>>, TlsError> {
+        self.tls.as_ref().map(|files| tls::server(files, SystemTime::now())).transpose()
+    }
+}
+
+/// Serves `router`, health and metrics until the process is told to stop, then
+/// drains. `started` is called with the address as soon as it is known.
+///
+/// # Errors
+/// The service cannot start; once it runs it does not fail.
+pub fn run(
+    settings: &Settings,
+    router: Router,
+    health: &Health,
+    metrics: &Metrics,
+    started: impl FnOnce(SocketAddr),
+) -> Result<Drained, ServiceError> {
+    let address = settings.listen.ok_or(ServiceError::Missing("listen"))?;
+    let tls = settings.tls()?;
+    let router = router.merge(http::observability(health.clone(), metrics.clone()));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let server = Server::bind(address, tls).await?;
+        let trigger = Trigger::new();
+        let served = server.address()?;
+        let serving = tokio::spawn(server.serve(router, trigger.shutdown(), settings.drain()));
+        started(served);
+        tracing::info!(address = %served, "serving");
+        shutdown::signalled().await?;
+        tracing::info!("stopping");
+        health.stop();
+        trigger.stop();
+        let drained = serving.await.map_err(io::Error::other)?;
+        tracing::info!(?drained, "stopped");
+        Ok(drained)
+    })
+}
+
+/// Serves `/healthz` and `/metrics` from a thread of its own while a command
+/// works; stops when it is dropped.
+#[derive(Debug)]
+pub struct Monitor {
+    address: SocketAddr,
+    trigger: Trigger,
+    thread: Option<JoinHandle<Drained>>,
+}
+
+impl Monitor {
+    /// Starts serving at `settings.listen`; nothing if that is not set.
+    ///
+    /// # Errors
+    /// The address cannot be had, or TLS cannot be offered.
+    pub fn start(
+        settings: &Settings,
+        health: &Health,
+        metrics: &Metrics,
+    ) -> Result<Option<Self>, ServiceError> {
+        let Some(address) = settings.listen else { return Ok(None) };
+        let tls = settings.tls()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let server = runtime.block_on(Server::bind(address, tls))?;
+        let address = server.address()?;
+        let trigger = Trigger::new();
+        let shutdown = trigger.shutdown();
+        let router = http::observability(health.clone(), metrics.clone());
+        let drain = settings.drain().min(Duration::from_secs(1));
+        let thread = std::thread::Builder::new()
+            .name("monitor".into())
+            .spawn(move || runtime.block_on(server.serve(router, shutdown, drain)))?;
+        Ok(Some(Self { address, trigger, thread: Some(thread) }))
+    }
+
+    /// Where it serves.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.trigger.stop();
+        if let Some(thread) = self.thread.take() {
+            // A monitor that died has nothing to say that matters any more.
+            let _ = thread.join();
+        }
+    }
+}
