@@ -1,6 +1,13 @@
 //! Released rows to results: against vectors made by exact fractions in Python,
 //! and at the bounds of packing.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a test's way to fail, and numbers it knows"
+)]
+
 use alpheus_encrypted_stream::decode::{DecodeError, Output, Rational, decode, signed_digits};
 use alpheus_policy::select::{
     Bins, ByOutput, HistogramOutput, MomentOutput, Place, RegressionOutput, ReleasePlan,

@@ -211,6 +211,8 @@ impl Transformer {
         if self.plans.contains(&id) {
             return Err(PlanMismatch::Running);
         }
+        self.index.reserve(plan.streams.len());
+        self.streams.reserve(plan.streams.len());
         let streams: Vec<u32> = plan.streams.iter().map(|s| self.position(s.stream)).collect();
         let slot = self.plans.insert(id, checked, streams.clone());
         for (position, stream) in (0u32..).zip(streams) {

@@ -46,8 +46,9 @@ pub(super) struct Session {
     pub(super) latest: Timestamp,
     /// Ticks that end at or before this are frozen or given up.
     settled: Timestamp,
-    /// Frozen ticks after that, ascending.
-    ahead: Vec<Timestamp>,
+    /// Frozen ticks after that, ascending; boxed, since there are seldom any.
+    #[expect(clippy::box_collection, reason = "a third of the size where it is empty")]
+    ahead: Option<Box<Vec<Timestamp>>>,
     /// Ticks that are not complete, in no order.
     ticks: Vec<OpenTick>,
 }
@@ -58,7 +59,8 @@ pub(super) struct Session {
 struct OpenTick {
     end: Timestamp,
     sum: TickSum,
-    border: Option<SegmentBorder>,
+    /// Boxed, since it seldom comes before the tick is complete.
+    border: Option<Box<SegmentBorder>>,
     trouble: Option<Incomplete>,
 }
 
@@ -80,7 +82,7 @@ impl Session {
             end: End::Running,
             latest: opened,
             settled: opened,
-            ahead: Vec::new(),
+            ahead: None,
             ticks: Vec::new(),
         }
     }
@@ -117,8 +119,13 @@ impl Session {
             return Ok(None);
         }
         let tick = self.ticks.swap_remove(position);
+        if self.ticks.is_empty() {
+            // Until the next event there is nothing to keep.
+            self.ticks = Vec::new();
+        }
         self.settle_tick(end, shape);
-        let frozen = |border| FrozenTick { session: self.id, border, sum: tick.sum };
+        let frozen =
+            |border: Box<_>| FrozenTick { session: self.id, border: *border, sum: tick.sum };
         Ok(tick.border.map(frozen))
     }
 
@@ -134,10 +141,13 @@ impl Session {
             _ if event.closing && event.link.t < self.latest => return Err(Refusal::SessionEnded),
             _ => {}
         }
-        if end <= self.settled || self.ahead.binary_search(&end).is_ok() {
-            return Err(Refusal::Frozen);
-        }
-        Ok(())
+        if self.frozen(end) { Err(Refusal::Frozen) } else { Ok(()) }
+    }
+
+    /// Whether the tick is complete or given up.
+    fn frozen(&self, end: Timestamp) -> bool {
+        let ahead = self.ahead.as_ref();
+        end <= self.settled || ahead.is_some_and(|ahead| ahead.binary_search(&end).is_ok())
     }
 
     /// Starts a tick.
@@ -158,26 +168,30 @@ impl Session {
 
     /// Notes that the tick is complete.
     fn settle_tick(&mut self, end: Timestamp, shape: &Shape) {
-        let place = self.ahead.partition_point(|tick| *tick < end);
-        self.ahead.insert(place, end);
-        if self.ahead.len() > MOST_AHEAD {
+        if self.ahead.is_none() && end == self.settled.plus(shape.tick) {
+            self.settled = end;
+            return;
+        }
+        let mut ahead = self.ahead.take().unwrap_or_default();
+        let place = ahead.partition_point(|tick| *tick < end);
+        ahead.insert(place, end);
+        if ahead.len() > MOST_AHEAD {
             // Give up the gap before the oldest of them.
-            self.settled = self.ahead.remove(0);
+            self.settled = ahead.remove(0);
         }
-        let next = |settled: Timestamp| settled.plus(shape.tick);
-        let run = self.ahead.iter().scan(self.settled, |settled, tick| {
-            (*tick == next(*settled)).then(|| *settled = *tick)
-        });
-        let run = run.count();
-        if let Some(last) = self.ahead.drain(..run).next_back() {
-            self.settled = last;
+        while ahead.first() == Some(&self.settled.plus(shape.tick)) {
+            self.settled = ahead.remove(0);
         }
+        self.ahead = Some(ahead).filter(|ahead| !ahead.is_empty());
     }
 
     /// Gives up whatever is not complete up to `horizon`.
     pub(super) fn settle(&mut self, horizon: Timestamp) {
         self.ticks.retain(|tick| tick.end > horizon);
-        self.ahead.retain(|tick| *tick > horizon);
+        if let Some(ahead) = &mut self.ahead {
+            ahead.retain(|tick| *tick > horizon);
+        }
+        self.ahead = self.ahead.take().filter(|ahead| !ahead.is_empty());
         self.settled = self.settled.max(horizon);
     }
 
@@ -208,7 +222,7 @@ impl Session {
                 why => why,
             };
         }
-        if end <= self.settled || self.ahead.binary_search(&end).is_ok() {
+        if self.frozen(end) {
             return Incomplete::BeforePlan;
         }
         match self.end {
@@ -221,7 +235,7 @@ impl Session {
     pub(super) fn heap(&self) -> usize {
         let sums: usize = self.ticks.iter().map(|tick| 8 * tick.sum.words().len()).sum();
         sums + self.ticks.capacity() * size_of::<OpenTick>()
-            + self.ahead.capacity() * size_of::<Timestamp>()
+            + self.ahead.as_ref().map_or(0, |ahead| (3 + ahead.capacity()) * size_of::<u64>())
     }
 }
 
@@ -269,7 +283,8 @@ impl OpenTick {
             None => self.sum.add_data(&event.link, words)?,
             Some((events, tag)) => {
                 let at = event.link.t;
-                self.border = Some(SegmentBorder { at, closing: event.closing, events, tag });
+                let border = SegmentBorder { at, closing: event.closing, events, tag };
+                self.border = Some(Box::new(border));
                 if unwanted {
                     self.sum.count_border(&event.link);
                 } else {
@@ -282,12 +297,12 @@ impl OpenTick {
 
     /// Whether every event is there once and the border says the same number.
     fn completes(&self, session: u64, from: Timestamp) -> bool {
-        let Some(border) = self.border else { return false };
+        let Some(border) = &self.border else { return false };
         self.sum.complete(session, from, self.end) && border.events == self.sum.count()
     }
 
     fn why(&self) -> Incomplete {
-        match (self.trouble, self.border) {
+        match (self.trouble, &self.border) {
             (Some(trouble), _) => trouble,
             (None, None) => Incomplete::MissingBorder,
             (None, Some(border)) if self.sum.count() < border.events => Incomplete::Gap,

@@ -27,12 +27,12 @@ pub(super) struct Membership {
 pub(super) struct Stream {
     pub(super) id: StreamId,
     sessions: Vec<Session>,
-    memberships: Vec<Membership>,
+    memberships: Box<[Membership]>,
 }
 
 impl Stream {
     pub(super) fn new(id: StreamId) -> Stream {
-        Stream { id, sessions: Vec::new(), memberships: Vec::new() }
+        Stream { id, sessions: Vec::new(), memberships: Box::default() }
     }
 
     pub(super) fn memberships(&self) -> &[Membership] {
@@ -40,12 +40,13 @@ impl Stream {
     }
 
     pub(super) fn join(&mut self, slot: u32, position: u32) {
-        self.memberships.reserve_exact(1);
-        self.memberships.push(Membership { slot, position });
+        let joined = [Membership { slot, position }];
+        self.memberships = self.memberships.iter().copied().chain(joined).collect();
     }
 
     pub(super) fn leave(&mut self, slot: u32) {
-        self.memberships.retain(|membership| membership.slot != slot);
+        let others = self.memberships.iter().filter(|membership| membership.slot != slot);
+        self.memberships = others.copied().collect();
     }
 
     /// The partition of its running session.
@@ -154,6 +155,6 @@ impl Stream {
     pub(super) fn heap(&self) -> usize {
         self.sessions.iter().map(Session::heap).sum::<usize>()
             + self.sessions.capacity() * size_of::<Session>()
-            + self.memberships.capacity() * size_of::<Membership>()
+            + self.memberships.len() * size_of::<Membership>()
     }
 }
