@@ -23,6 +23,7 @@
 pub mod agree;
 pub mod hash;
 pub mod kdf;
+mod keystream;
 pub mod labels;
 pub mod mac;
 pub mod merkle;

@@ -152,6 +152,22 @@ impl StreamKeys {
         self.day_of(t).key_vector(session, t, out)
     }
 
+    /// Replaces the key vector of another time by `K(t)` and writes
+    /// `K(t)` − that, the encryption of zero.
+    ///
+    /// # Errors
+    /// As [`StreamKeys::key_vector`]; nothing is then written.
+    #[inline]
+    pub(crate) fn replace(
+        &mut self,
+        session: u64,
+        t: Timestamp,
+        keys: &mut [u64],
+        difference: &mut [[u8; 8]],
+    ) -> Result<(), KeyError> {
+        self.day_of(t).replace(session, t, keys, difference)
+    }
+
     /// Word `position` of `K(t)` alone.
     ///
     /// # Errors
@@ -258,10 +274,19 @@ impl DayKey {
     /// what the cipher can tell apart.
     #[inline]
     pub fn key_vector(&self, session: u64, t: Timestamp, out: &mut [u64]) -> Result<(), KeyError> {
-        if out.len() > MAX_WORDS {
-            return Err(KeyError::TooManyWords(out.len()));
-        }
-        self.prf.keystream(self.first_block(session, t)?, out);
+        self.prf.keystream(self.first_block(session, t, out.len())?, out);
+        Ok(())
+    }
+
+    #[inline]
+    fn replace(
+        &self,
+        session: u64,
+        t: Timestamp,
+        keys: &mut [u64],
+        difference: &mut [[u8; 8]],
+    ) -> Result<(), KeyError> {
+        self.prf.replace(self.first_block(session, t, keys.len())?, keys, difference);
         Ok(())
     }
 
@@ -270,18 +295,19 @@ impl DayKey {
     /// # Errors
     /// As [`DayKey::key_vector`].
     pub fn key_word(&self, session: u64, t: Timestamp, position: u16) -> Result<u64, KeyError> {
-        if usize::from(position) >= MAX_WORDS {
-            return Err(KeyError::TooManyWords(usize::from(position) + 1));
-        }
-        let block = self.first_block(session, t)? + u128::from(position / 2);
+        let words = usize::from(position) + 1;
+        let block = self.first_block(session, t, words)? + u128::from(position / 2);
         let mut pair = [0; 2];
         self.prf.keystream(block, &mut pair);
         Ok(pair[usize::from(position % 2)])
     }
 
-    /// `session:64 ‖ t:52 ‖ 0:12`.
+    /// `session:64 ‖ t:52 ‖ 0:12`, the first block of a vector of `words`.
     #[inline]
-    fn first_block(&self, session: u64, t: Timestamp) -> Result<u128, KeyError> {
+    fn first_block(&self, session: u64, t: Timestamp, words: usize) -> Result<u128, KeyError> {
+        if words > MAX_WORDS {
+            return Err(KeyError::TooManyWords(words));
+        }
         if t >= Timestamp::LIMIT {
             return Err(KeyError::TimeBeyondLimit(t));
         }

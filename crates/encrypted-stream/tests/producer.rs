@@ -169,6 +169,31 @@ fn an_encoding_that_fails_leaves_no_trace() {
     assert_eq!(decrypt(&parsed(&frames)[1]), [1, 0, 0, 0, 0]);
 }
 
+/// The key vector of the time that failed must not be subtracted from itself
+/// at the next try, nor stand in for the last event's at the next border.
+#[test]
+fn an_encoding_that_panics_leaves_no_trace() {
+    let mut frames = Vec::new();
+    let mut session = open(&mut frames, 1);
+    event(&mut session, at(3), &mut frames).unwrap();
+    for t in [at(5), at(5), at(900)] {
+        let attempt = std::panic::AssertUnwindSafe(|| {
+            let encode = |_: &mut EventVector<'_>| -> Result<(), Infallible> { panic!("at work") };
+            session.event(t, encode, &mut |_: &[u8]| ())
+        });
+        assert!(std::panic::catch_unwind(attempt).is_err());
+    }
+    event(&mut session, at(5), &mut frames).unwrap();
+    let refused = session.event(at(7), |_| Err(()), &mut |_: &[u8]| ());
+    assert_eq!(refused, Err(EventError::Encoding(())));
+    session.close(at(1000), &mut |frame: &[u8]| frames.push(frame.to_vec())).unwrap();
+    let frames = parsed(&frames);
+    assert_eq!(frames.len(), 4);
+    let plain: Vec<u64> = frames[1..].iter().map(|frame| decrypt(frame)[0]).collect();
+    assert_eq!(plain, [1, 1, 0]);
+    assert!(frames[1..].iter().all(|frame| decrypt(frame)[1..] == [0; 4]));
+}
+
 #[test]
 fn the_check_word_cannot_be_written() {
     let mut session = open(&mut Vec::new(), 1);

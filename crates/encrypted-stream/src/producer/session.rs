@@ -23,10 +23,11 @@ pub struct Session {
     border: Timestamp,
     /// Data events since then.
     count: u64,
-    /// `K(last)`.
-    current: Zeroizing<Vec<u64>>,
-    /// Where `K(t)` is made; the two change places when the event is complete.
-    next: Zeroizing<Vec<u64>>,
+    /// `K(keyed)`.
+    keys: Zeroizing<Vec<u64>>,
+    /// The time that `keys` is of: `last`, unless an event was refused while it
+    /// was being made.
+    keyed: Timestamp,
     /// The frame being made, reused.
     frame: Vec<u8>,
 }
@@ -39,25 +40,16 @@ impl Session {
         sink: &mut impl FnMut(&[u8]),
     ) -> Result<Self, Box<Refused<Producer, OpenError>>> {
         let words = producer.words;
-        let mut current = Zeroizing::new(vec![0; words]);
-        if producer.keys.key_vector(session, at, &mut current).is_err() {
+        let mut keys = Zeroizing::new(vec![0; words]);
+        if producer.keys.key_vector(session, at, &mut keys).is_err() {
             let error = OpenError::BeyondLimit { at };
             return Err(Box::new(Refused { state: producer, error }));
         }
         let claim = BorderClaim { kind: BorderKind::Opening, session, t: at, count: 0 };
         let tag = producer.keys.border_tag(&claim);
         sink(Frame::<()>::Opening { session, t: at, tag }.head().as_bytes());
-        let next = Zeroizing::new(vec![0; words]);
-        Ok(Self {
-            producer,
-            session,
-            last: at,
-            border: at,
-            count: 0,
-            current,
-            next,
-            frame: Vec::new(),
-        })
+        let (last, border, keyed) = (at, at, at);
+        Ok(Self { producer, session, last, border, count: 0, keys, keyed, frame: Vec::new() })
     }
 
     /// The stream.
@@ -245,24 +237,27 @@ impl Session {
         Ok(())
     }
 
-    /// Makes the frame of zero at `t`, a border's if a kind is given:
-    /// its head, then `K(t) − K(last)`. Returns the length of the head.
+    /// Makes the frame of zero at `t`, a border's if a kind is given: its head,
+    /// then `K(t) − K(last)`. Returns the length of the head.
     ///
-    /// Nothing of the session changes before [`Session::deliver`].
+    /// The session stays where it is until [`Session::deliver`]. Should it never
+    /// come to that, the next call finds `keys` to be of another time and makes
+    /// `K(last)` anew: subtracting what is there could send plaintext in the clear.
     #[inline]
     fn encipher(&mut self, t: Timestamp, border: Option<BorderKind>) -> Result<usize, KeyError> {
-        self.producer.keys.key_vector(self.session, t, &mut self.next)?;
         let head = self.head(t, border);
         let head = head.as_bytes();
         // After the first event of a kind this changes no length and writes no zeros.
-        self.frame.resize(head.len() + 8 * self.next.len(), 0);
-        if let Some(bytes) = self.frame.get_mut(..head.len()) {
-            bytes.copy_from_slice(head);
+        self.frame.resize(head.len() + 8 * self.keys.len(), 0);
+        let (start, words) = self.frame.split_at_mut(head.len());
+        start.copy_from_slice(head);
+        let (words, _) = words.as_chunks_mut();
+        let keys = &mut self.producer.keys;
+        if self.keyed != self.last {
+            keys.key_vector(self.session, self.last, &mut self.keys)?;
         }
-        let (words, _) = self.frame.get_mut(head.len()..).unwrap_or_default().as_chunks_mut();
-        for ((word, next), current) in words.iter_mut().zip(&*self.next).zip(&*self.current) {
-            *word = next.wrapping_sub(*current).to_le_bytes();
-        }
+        self.keyed = t;
+        keys.replace(self.session, t, &mut self.keys, words)?;
         Ok(head.len())
     }
 
@@ -284,7 +279,6 @@ impl Session {
     #[inline]
     fn deliver(&mut self, t: Timestamp, sink: &mut impl FnMut(&[u8])) {
         self.last = t;
-        std::mem::swap(&mut self.current, &mut self.next);
         sink(&self.frame);
     }
 }
