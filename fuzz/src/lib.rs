@@ -5,6 +5,7 @@
 
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::messages;
+use alpheus_policy::annotation::SignedAnnotation;
 use alpheus_policy::document::Node;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
@@ -96,6 +97,15 @@ pub fn policies(data: &[u8]) {
     match Policies::from_yaml(text, &schema) {
         Ok(policies) => drop(policies.of_owner("somebody").attribute(0)),
         Err(error) => assert!(!error.to_string().is_empty(), "a refusal says something"),
+    }
+}
+
+/// An annotation is read only in its one spelling, whatever the signature.
+pub fn annotation(data: &[u8]) {
+    let owner_key = [9; 32];
+    let signed = SignedAnnotation { bytes: data.to_vec(), signature: Vec::new(), owner_key };
+    if let Ok(annotation) = signed.verify(|_, _, _| true) {
+        assert_eq!(annotation.bytes(), data, "an annotation has one spelling");
     }
 }
 

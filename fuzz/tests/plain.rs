@@ -56,6 +56,7 @@ plain!(query, files("examples", ".sql"));
 plain!(schema_yaml, files("examples", "schema.yaml"));
 plain!(schema_avsc, avsc(&files("examples", "schema.yaml")));
 plain!(policies, files("examples/fitness", "policies.yaml"));
+plain!(annotation, mutate::annotations());
 plain!(messages, messages::one_of_each());
 
 /// Schemas in YAML as Avro's JSON.
