@@ -3,6 +3,7 @@
 use super::{DocumentError, Node, Position, Problem, Value};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fmt;
 
 /// Reads one document. Nesting is bounded by the JSON library (128).
@@ -89,10 +90,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-        let mut entries: Vec<(String, Node)> = Vec::new();
+        let (mut entries, mut seen) = (Vec::new(), HashSet::new());
         while let Some(key) = map.next_key::<String>()? {
             let at = self.at.key(&key);
-            if entries.iter().any(|(other, _)| *other == key) {
+            if !seen.insert(key.clone()) {
                 return Err(self.fail(at, Problem::DuplicateKey { key }));
             }
             let value = map.next_value_seed(self.inner(at))?;

@@ -13,6 +13,7 @@ mod yaml;
 
 pub use error::{DocumentError, Position, Problem};
 pub(crate) use fields::Fields;
+pub use scalar::parse_duration;
 
 /// Longest document in bytes.
 const MOST_BYTES: usize = 1 << 20;

@@ -138,8 +138,9 @@ impl Node {
     }
 }
 
-/// Reads `10s`, `5 min`, `1hr`, `PT1H`.
-fn parse_duration(text: &str) -> Option<Span> {
+/// Reads `10s`, `5 min`, `1hr`, `PT1H`; none if it is no such length of time.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<Span> {
     let micros = match text.strip_prefix('P') {
         Some(iso) => parse_iso(iso)?,
         None => {

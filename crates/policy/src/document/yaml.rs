@@ -2,11 +2,12 @@
 
 use super::{DocumentError, MOST_DEPTH, Node, Position, Problem, Value};
 use granit_parser::{Event, Marker, Parser, ScalarStyle};
+use std::collections::HashSet;
 
 /// A list or map that is still open.
 enum Open {
     List { at: Position, items: Vec<Node> },
-    Map { at: Position, entries: Vec<(String, Node)>, key: Option<(String, Position)> },
+    Map { at: Position, entries: Vec<(String, Node)>, seen: HashSet<String>, key: Option<String> },
 }
 
 /// Reads one document.
@@ -50,9 +51,12 @@ impl Tree {
             }
             Event::Scalar(text, style, ..) => self.scalar(&text, style, at),
             Event::SequenceStart(..) => self.begin(at, |at| Open::List { at, items: Vec::new() }),
-            Event::MappingStart(..) => {
-                self.begin(at, |at| Open::Map { at, entries: Vec::new(), key: None })
-            }
+            Event::MappingStart(..) => self.begin(at, |at| Open::Map {
+                at,
+                entries: Vec::new(),
+                seen: HashSet::new(),
+                key: None,
+            }),
             Event::SequenceEnd | Event::MappingEnd => self.end(),
             _ => Ok(()),
         }
@@ -87,14 +91,14 @@ impl Tree {
         style: ScalarStyle,
         at: Position,
     ) -> Result<(), DocumentError> {
-        if let Some(Open::Map { entries, key: key @ None, .. }) = self.open.last_mut() {
+        if let Some(Open::Map { seen, key: key @ None, .. }) = self.open.last_mut() {
             if text.is_empty() || text == "<<" {
                 return Err(fail(at, Problem::BadKey));
             }
-            if entries.iter().any(|(other, _)| other == text) {
+            if !seen.insert(text.to_owned()) {
                 return Err(fail(at, Problem::DuplicateKey { key: text.to_owned() }));
             }
-            *key = Some((text.to_owned(), at));
+            *key = Some(text.to_owned());
             return Ok(());
         }
         let plain = style == ScalarStyle::Plain;
@@ -115,7 +119,7 @@ impl Tree {
     fn place(&self, at: Position) -> Position {
         let outer = match self.open.last() {
             Some(Open::List { at, items }) => at.item(items.len()),
-            Some(Open::Map { at, key: Some((key, _)), .. }) => at.key(key),
+            Some(Open::Map { at, key: Some(key), .. }) => at.key(key),
             _ => Position::default(),
         };
         Position { line: at.line, path: outer.path }
@@ -125,7 +129,7 @@ impl Tree {
         match self.open.last_mut() {
             Some(Open::List { items, .. }) => items.push(node),
             Some(Open::Map { entries, key, .. }) => {
-                if let Some((key, _)) = key.take() {
+                if let Some(key) = key.take() {
                     entries.push((key, node));
                 }
             }

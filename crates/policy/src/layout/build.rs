@@ -3,6 +3,7 @@
 use super::bounds::{self, CellBound};
 use super::{Field, FieldStatistic, Layout, MOST_WORDS, Packing, PairMoment};
 use crate::schema::{Aggregation, Edges, Schema};
+use std::collections::HashSet;
 
 /// Why a schema has no layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,11 +52,11 @@ pub(super) fn layout(schema: &Schema) -> Result<Layout, LayoutError> {
 
 /// All statistics of a schema, each once.
 fn statistics(schema: &Schema) -> Vec<Cells> {
-    let mut all: Vec<Cells> = Vec::new();
+    let (mut all, mut seen) = (Vec::new(), HashSet::new());
     for (position, attribute) in (0u16..).zip(&schema.attributes) {
         for (aggregation, offered) in (0u16..).zip(&attribute.aggregations) {
             for cells in of_aggregation(schema, position, aggregation, offered) {
-                if !all.contains(&cells) {
+                if seen.insert(cells.0) {
                     all.push(cells);
                 }
             }
@@ -63,7 +64,7 @@ fn statistics(schema: &Schema) -> Vec<Cells> {
     }
     // The count that attributes share is no one's: it stands last.
     let shared = (FieldStatistic::EventCount, 1);
-    if all.contains(&shared) {
+    if seen.contains(&shared.0) {
         all.retain(|cells| *cells != shared);
         all.push(shared);
     }

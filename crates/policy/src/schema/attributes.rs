@@ -19,8 +19,7 @@ const DEFAULT_MAX_BYTES: u16 = 256;
 pub(super) fn read(node: &Node) -> Result<Vec<Attribute>, DocumentError> {
     let items = items(node)?;
     // Aggregations name other attributes, also later ones: types come first.
-    let mut attributes =
-        items.iter().map(|item| header(item)).collect::<Result<Vec<_>, DocumentError>>()?;
+    let mut attributes = items.iter().map(header).collect::<Result<Vec<_>, DocumentError>>()?;
     for (position, item) in items.iter().enumerate() {
         let fields = Fields::of(item, KEYS)?;
         if let (Some(list), Some(own)) = (fields.get("aggregations"), attributes.get(position)) {
@@ -139,8 +138,7 @@ impl Reader<'_> {
         let [(key, value)] = entries else {
             return Err(item.expected("one aggregation an item, as `- histogram: {…}`"));
         };
-        let names: Vec<&'static str> = MAPS.to_vec();
-        let Some(name) = names.into_iter().find(|name| name == key) else {
+        let Some(name) = MAPS.iter().copied().find(|name| name == key) else {
             return Err(value.error(Problem::UnknownKey { key: key.clone(), known: MAPS }));
         };
         let read = match name {
