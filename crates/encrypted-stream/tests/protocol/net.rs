@@ -1,0 +1,139 @@
+//! A network that delivers everything at once, in order: for honest runs.
+
+use std::collections::VecDeque;
+
+use alpheus_encrypted_stream::controller::Controller;
+use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
+use alpheus_encrypted_stream::error::PlanRefused;
+use alpheus_encrypted_stream::ledger::Step;
+use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
+use alpheus_policy::plan::Plan;
+use alpheus_policy::time::Timestamp;
+
+use crate::world::{EPOCH, Memory, Setup, World, after, announce};
+
+/// A world with everybody awake.
+pub struct Net {
+    pub world: World,
+    pub coordinator: Coordinator,
+    pub controllers: Vec<Controller>,
+    pub inbox: Inbox,
+    pub store: Memory,
+    pub outcomes: Vec<Outcome>,
+    /// Everything the service has sent, and the controllers.
+    pub sent: Vec<(u32, ServiceMessage)>,
+    pub heard: Vec<(u32, ControllerMessage)>,
+    /// Controllers that do not answer.
+    pub asleep: Vec<u32>,
+    /// One that falls asleep once it has sent a presence.
+    pub sleep_after_presence: Option<u32>,
+}
+
+impl Net {
+    /// Everybody has accepted the plan.
+    pub fn new(setup: Setup) -> Self {
+        Self::silent(setup, |_, _| true)
+    }
+
+    /// Streams send events only in windows for which `with_data` says so.
+    pub fn silent(setup: Setup, with_data: impl Fn(usize, u64) -> bool) -> Self {
+        let mut net = Self::unannounced(World::with_data(setup, with_data));
+        let step = net.coordinator.announce();
+        net.run(Timestamp(EPOCH), step);
+        net
+    }
+
+    pub fn unannounced(world: World) -> Self {
+        let mut store = Memory::default();
+        let controllers =
+            (0..world.setup.controllers).map(|p| world.controller(p, &mut store)).collect();
+        let inbox = Inbox::new(world.deployment.clone());
+        let (announced, service) = (world.announced.clone(), world.service.clone());
+        let coordinator = Coordinator::new(announced, service, Timing::default());
+        Self {
+            world,
+            coordinator,
+            controllers,
+            inbox,
+            store,
+            outcomes: vec![],
+            sent: vec![],
+            heard: vec![],
+            asleep: vec![],
+            sleep_after_presence: None,
+        }
+    }
+
+    /// The same plan with another nonce, from another time on.
+    pub fn plan_again(&self, nonce: u8, from: Timestamp) -> Plan {
+        Plan { nonce: [nonce; 16], from, ..self.world.plan.clone() }
+    }
+
+    /// Whether any controller refuses a plan because an attribute is locked.
+    pub fn refused(&mut self, plan: &Plan) -> bool {
+        let world = &self.world;
+        let announced = announce(plan, &world.seats, &world.service, &world.deployment);
+        let now = Timestamp(EPOCH);
+        let answers = self.controllers.iter_mut().map(|c| c.announced(now, &announced));
+        let answers: Vec<_> = answers.collect();
+        answers.into_iter().any(|answer| match answer {
+            Ok(step) => step.commit(&mut self.store).is_err(),
+            Err(refused) => matches!(refused, PlanRefused::Locked { .. }),
+        })
+    }
+
+    /// Runs another plan from here on.
+    pub fn take_over(&mut self, plan: Plan) {
+        self.world.take_over(plan);
+        let (announced, service) = (self.world.announced.clone(), self.world.service.clone());
+        self.coordinator = Coordinator::new(announced, service, Timing::default());
+    }
+
+    /// Closes a window and delivers until nothing moves.
+    pub fn close(&mut self, number: u64) {
+        let report = self.world.report(number);
+        let now = after(number);
+        let step = self.coordinator.window_closed(now, &report);
+        self.run(now, step);
+    }
+
+    /// Lets all deadlines of the phase pass.
+    pub fn timeout(&mut self, now: Timestamp) {
+        let step = self.coordinator.timeout(now, &self.world);
+        self.run(now, step);
+    }
+
+    pub fn run(&mut self, now: Timestamp, step: Step<Output>) {
+        let mut queue: VecDeque<(u32, ServiceMessage)> = VecDeque::new();
+        self.service(step, &mut queue);
+        while let Some((to, message)) = queue.pop_front() {
+            self.sent.push((to, message.clone()));
+            if self.asleep.contains(&to) {
+                continue;
+            }
+            let heard = self.inbox.open(&message).unwrap();
+            let step = self.controllers[to as usize].handle(now, &heard);
+            for answer in step.commit(&mut self.store).unwrap() {
+                if matches!(answer, ControllerMessage::Presence(_)) {
+                    self.asleep.extend(self.sleep_after_presence.filter(|p| *p == to));
+                }
+                self.heard.push((to, answer.clone()));
+                let step = self.coordinator.receive(now, to, &answer, &self.world).unwrap();
+                self.service(step, &mut queue);
+            }
+        }
+    }
+
+    fn service(&mut self, step: Step<Output>, queue: &mut VecDeque<(u32, ServiceMessage)>) {
+        for output in step.commit(&mut self.store).unwrap() {
+            match output {
+                Output::Send { to, message } => queue.push_back((to, message)),
+                Output::Broadcast(message) => {
+                    queue.extend((0..self.world.setup.controllers).map(|to| (to, message.clone())));
+                }
+                Output::Answered { .. } => {}
+                Output::Outcome(outcome) => self.outcomes.push(outcome),
+            }
+        }
+    }
+}
