@@ -27,7 +27,7 @@ impl TryRng for Fixed {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        unimplemented!("a session number has 64 bits")
+        panic!("a session number has 64 bits")
     }
 
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
@@ -35,7 +35,7 @@ impl TryRng for Fixed {
     }
 
     fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Infallible> {
-        unimplemented!("a session number is drawn as a word")
+        panic!("a session number is drawn as a word")
     }
 }
 
