@@ -131,6 +131,3 @@ pub fn plan(
     }
     Err(Refusal { violations, nearest: None })
 }
-
-#[cfg(test)]
-mod tests;

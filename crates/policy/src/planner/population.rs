@@ -106,14 +106,14 @@ fn keep_at_most<'a>(
 }
 
 /// The least population, the largest α and the smallest dropout that anybody
-/// asks for.
+/// asks for; a fifth may drop out if nobody says.
 fn numbers(candidates: &[Candidate<'_>], asked: Asked) -> Numbers {
     let terms = || candidates.iter().map(|candidate| &candidate.terms);
     let min = terms().map(|terms| terms.min).max().unwrap_or(1).max(asked.bounds.min).max(1);
     let alpha =
         terms().map(|terms| terms.alpha).chain(asked.alpha).max().unwrap_or(Fraction::THIRD);
-    let dropout =
-        terms().map(|terms| terms.dropout).chain(asked.dropout).min().unwrap_or(Fraction::FIFTH);
+    let own = asked.dropout.unwrap_or(Fraction::FIFTH);
+    let dropout = terms().map(|terms| terms.dropout).fold(own, Fraction::min);
     Numbers { bounds: PopulationBounds { min, max: asked.bounds.max.max(min) }, alpha, dropout }
 }
 

@@ -1,0 +1,101 @@
+//! The least population of a plan is the greatest that a member asks for, and
+//! it is met.
+
+use crate::fixture::{SCHEMA, World, plain, policy, select};
+use alpheus_policy::explain::explain;
+use proptest::prelude::*;
+
+const COUNT: &str = "SUM(hrv)";
+
+fn third(min: u32) -> String {
+    policy(&format!("{{ option: aggr, clients: {min}, window: 10s }}"))
+}
+
+#[test]
+fn thirty_controllers_count_as_twenty_and_explain_says_so() {
+    let world = World::of(SCHEMA).with(30, &third(10), &[]);
+    let planned = world.plan(&select(COUNT, "")).unwrap();
+    let known = world.catalog.schema("MedicalSensor").unwrap();
+    let explanation = explain(&planned, known, 0.01, false);
+    let [group] = explanation.groups.as_slice() else { panic!() };
+    assert_eq!((group.controllers, group.tolerated, group.counted), (30, 10, 20));
+    assert_eq!((group.controllers_needed, group.controllers_enough, group.quorum), (20, 14, 24));
+    let text = explanation.to_string();
+    assert!(
+        text.contains("30 owners at 30 controllers count as 20: 10 may collude (alpha 1/3)"),
+        "{text}"
+    );
+    assert!(text.contains("14 in a plan of their own"), "{text}");
+    assert!(text.contains("sum of hrv\n") && text.contains("number of values of hrv\n"), "{text}");
+    assert!(text.contains("membership changes by one"), "{text}");
+    let json = serde_json::to_value(&explanation).unwrap();
+    assert_eq!(json["groups"][0]["counted"], 20);
+}
+
+#[test]
+fn fourteen_are_enough_for_ten_and_thirteen_are_not() {
+    assert!(World::of(SCHEMA).with(14, &third(10), &[]).plan(&select(COUNT, "")).is_ok());
+    let (refusal, nearest) = World::of(SCHEMA).with(13, &third(10), &[]).refuse(&select(COUNT, ""));
+    let text = refusal.to_string();
+    assert!(
+        text.contains("10 owners with data are needed, and 13 count as 9 with 4 of 13"),
+        "{text}"
+    );
+    assert!(text.contains("14 controllers would be enough"), "{text}");
+    assert_eq!(nearest, None);
+}
+
+#[test]
+fn the_largest_hosts_are_those_taken_off() {
+    let mut world = World::of(SCHEMA).with(3, &third(3), &[]);
+    let policy = world.catalog.streams().next().unwrap().policy.clone();
+    for stream in 10..20 {
+        world.put(stream, stream, 99, policy.clone(), &[]);
+    }
+    // Thirteen owners, but ten of them at one host, which may collude.
+    let planned = world.plan(&select(COUNT, "")).unwrap();
+    let known = world.catalog.schema("MedicalSensor").unwrap();
+    assert_eq!(explain(&planned, known, 0.01, false).groups[0].counted, 3);
+    assert!(world.plan(&select(COUNT, "BETWEEN 4 AND 100")).is_err());
+}
+
+#[test]
+fn a_query_takes_at_most_so_many_and_no_fewer_than_policies_ask() {
+    let world = World::of(SCHEMA).with(20, &plain(10), &[]);
+    let planned = world.plan(&select(COUNT, "BETWEEN 1 AND 15")).unwrap();
+    assert_eq!(planned.plans[0].streams.len(), 15);
+    assert!(planned.excluded[0].reason.to_string().contains("at most 15"));
+    let (refusal, nearest) = world.refuse(&select(COUNT, "BETWEEN 1 AND 5"));
+    assert!(refusal.to_string().contains("at least 10 owners, and the query takes at most 5"));
+    assert!(nearest.unwrap().contains("BETWEEN 1 AND 10"));
+    let (_, nearest) = world.refuse(&select(COUNT, "BETWEEN 50 AND 100"));
+    assert!(nearest.unwrap().contains("BETWEEN 20 AND 100"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// With α = 0 the members are all that ask for at most m, with the largest
+    /// m for which they are enough.
+    #[test]
+    fn the_fixpoint_is_the_largest_population_that_agrees(choices in proptest::collection::vec(0usize..7, 1..60)) {
+        const MINIMA: [u32; 7] = [1, 2, 3, 5, 10, 50, 100];
+        let mut world = World::of(SCHEMA);
+        for choice in &choices {
+            world = world.with(1, &plain(MINIMA[*choice]), &[]);
+        }
+        let within = |m: u32| choices.iter().filter(|choice| MINIMA[**choice] <= m).count();
+        let strictest = |m: u32| choices.iter().map(|choice| MINIMA[*choice]).filter(|min| *min <= m).max();
+        let expected = MINIMA.into_iter().rev().find_map(|m| {
+            let (size, min) = (within(m), strictest(m)?);
+            (size >= min as usize).then_some((size, min))
+        });
+        let planned = world.plan(&select(COUNT, "")).ok();
+        let got = planned.as_ref().map(|planned| (planned.plans[0].streams.len(), planned.plans[0].population.min));
+        prop_assert_eq!(got, expected);
+        if let Some(planned) = planned {
+            let out: u32 = planned.excluded.iter().map(|excluded| excluded.streams).sum();
+            prop_assert_eq!(out as usize + planned.plans[0].streams.len(), choices.len());
+        }
+    }
+}
