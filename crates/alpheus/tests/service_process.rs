@@ -1,0 +1,193 @@
+//! The service skeleton as a process: real sockets, real signals.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+mod common;
+
+use alpheus::service::config::Layers;
+use alpheus::service::health::Health;
+use alpheus::service::metrics::Metrics;
+use alpheus::service::{Monitor, Settings, log, run};
+use alpheus_transport::{Batch, Space};
+use axum::Router;
+use axum::routing::{get, post};
+use common::Process;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const ROLE: &str = "PLAY_SERVICE";
+
+/// Not a test by itself: a service that counts durably and can be slow.
+#[test]
+fn service() {
+    let Ok(config) = std::env::var(ROLE) else { return };
+    let layers = Layers::default().file(Some(Path::new(&config))).environment(std::env::vars());
+    let settings: Settings = layers.load().unwrap();
+    log::start(settings.log.as_deref().unwrap_or("info"), settings.log_format.unwrap_or_default())
+        .unwrap();
+    let (health, metrics) = (Health::new(), Metrics::new());
+    let store = match settings.open_store(&health, &metrics) {
+        Ok(store) => store,
+        Err(error) => return println!("refused: {}", alpheus::failure::Failure::from(error)),
+    };
+    let space = Space::new("counts").unwrap();
+    store.ensure_space(&space).unwrap();
+    let count = move || {
+        let now = store.get(&space, b"count").unwrap().map_or(0, |value| value[0]);
+        let mut batch = Batch::new();
+        batch.put(&space, "count", vec![now + 1]).unwrap();
+        store.commit(batch).unwrap();
+        format!("{}", now + 1)
+    };
+    let slow = |milliseconds: axum::extract::Path<u64>| async move {
+        tokio::time::sleep(Duration::from_millis(milliseconds.0)).await;
+        "done"
+    };
+    let router = Router::new()
+        .route("/count", post(move || std::future::ready(count())))
+        .route("/slow/{milliseconds}", get(slow));
+    let drained =
+        run(&settings, router, &health, &metrics, |address| println!("serving {address}")).unwrap();
+    println!("drained {drained:?}");
+}
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let text = format!(
+            "listen = '127.0.0.1:0'\nstate = '{}'\nlog-format = 'json'\n",
+            dir.path().join("state").display()
+        );
+        std::fs::write(dir.path().join("service.toml"), text).unwrap();
+        Self(dir)
+    }
+
+    fn spawn(&self) -> Process {
+        let config = self.0.path().join("service.toml");
+        let mut command = common::myself("service", ROLE, config.to_str().unwrap());
+        Process::start(command.env("ALPHEUS_DRAIN_SECONDS", "1"))
+    }
+
+    fn start(&self) -> (Process, SocketAddr) {
+        let mut process = self.spawn();
+        let address = process.wait_for_prefix("serving ").parse().unwrap();
+        process.wait_healthy(address);
+        (process, address)
+    }
+}
+
+fn ask(address: SocketAddr, line: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "{line} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    stream
+}
+
+fn answer(mut stream: TcpStream) -> String {
+    let mut text = String::new();
+    // A connection that is cut may end with a reset.
+    let _ = stream.read_to_string(&mut text);
+    text.split_once("\r\n\r\n").map_or(String::new(), |(_, body)| body.to_owned())
+}
+
+#[test]
+fn it_tells_its_health_and_what_it_counts() {
+    let place = Place::new();
+    let (process, address) = place.start();
+    let (status, body) = common::get(address, "/healthz").unwrap();
+    assert_eq!((status, body.as_str()), (200, r#"{"ready":true,"parts":{"store":"ready"}}"#));
+    let (status, body) = common::get(address, "/metrics").unwrap();
+    assert_eq!(status, 200);
+    assert!(body.contains("alpheus_store_syncs_total 1\n"), "{body}");
+    assert_eq!(common::get(address, "/nothing").unwrap().0, 404);
+    let log = process.log();
+    assert!(log.lines().any(|line| line.starts_with('{') && line.contains("\"serving\"")), "{log}");
+}
+
+#[test]
+fn told_to_stop_it_finishes_what_it_has_begun_and_takes_nothing_new() {
+    let place = Place::new();
+    let (mut process, address) = place.start();
+    let begun = ask(address, "GET /slow/400");
+    std::thread::sleep(Duration::from_millis(100));
+    process.terminate();
+    process.wait_for("the end of listening", |line| line.contains("stopping").then_some(()));
+    let until = Instant::now() + common::PATIENCE;
+    while TcpStream::connect(address).is_ok() {
+        assert!(Instant::now() < until, "it still listens");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(answer(begun), "done");
+    assert!(process.wait().success());
+    assert!(process.log().contains("drained All"), "{}", process.log());
+}
+
+#[test]
+fn what_does_not_finish_in_time_is_cut_off_and_counted() {
+    let place = Place::new();
+    let (mut process, address) = place.start();
+    let begun = ask(address, "GET /slow/600000");
+    std::thread::sleep(Duration::from_millis(100));
+    let start = Instant::now();
+    process.terminate();
+    assert!(process.wait().success());
+    let took = start.elapsed();
+    assert!(took >= Duration::from_millis(900) && took < Duration::from_secs(20), "{took:?}");
+    assert_eq!(answer(begun), "");
+    assert!(process.log().contains("drained Cut(1)"), "{}", process.log());
+}
+
+#[test]
+fn kill_nine_keeps_what_was_answered() {
+    let place = Place::new();
+    let mut expected = 0;
+    for _ in 0..3 {
+        let (mut process, address) = place.start();
+        for _ in 0..3 {
+            expected += 1;
+            assert_eq!(answer(ask(address, "POST /count")), expected.to_string());
+        }
+        process.kill();
+    }
+}
+
+#[test]
+fn a_frozen_process_keeps_its_store_and_a_dead_one_does_not() {
+    let place = Place::new();
+    let (mut first, address) = place.start();
+    first.freeze();
+    let mut second = place.spawn();
+    let refusal = second.wait_for_prefix("refused: ");
+    assert!(refusal.contains("another process has this store open"), "{refusal}");
+    assert!(second.wait().success());
+    assert!(second.log().contains("help: stop the other process"), "{}", second.log());
+    first.thaw();
+    first.wait_healthy(address);
+    first.kill();
+    place.start();
+}
+
+#[test]
+fn a_command_that_works_for_a_while_can_be_watched_meanwhile() {
+    let (health, metrics) = (Health::new(), Metrics::new());
+    let part = health.part("replay");
+    let off = Monitor::start(&Settings::default(), &health, &metrics).unwrap();
+    assert!(off.is_none());
+    let listen = Some("127.0.0.1:0".parse().unwrap());
+    let settings = Settings { listen, ..Settings::default() };
+    let monitor = Monitor::start(&settings, &health, &metrics).unwrap().unwrap();
+    let address = monitor.address();
+    let (status, body) = common::get(address, "/healthz").unwrap();
+    assert_eq!((status, body.as_str()), (503, r#"{"ready":false,"parts":{"replay":"starting"}}"#));
+    part.set(alpheus::service::health::State::Ready);
+    assert_eq!(common::get(address, "/healthz").unwrap().0, 200);
+    let taken = Settings { listen: Some(address), ..Settings::default() };
+    let refused = Monitor::start(&taken, &health, &metrics).unwrap_err();
+    assert!(refused.to_string().contains(&address.to_string()), "{refused}");
+    drop(monitor);
+    assert!(common::get(address, "/healthz").is_none());
+}
