@@ -26,3 +26,8 @@ pub mod select;
 pub mod show;
 pub mod sketch;
 pub mod time;
+
+/// Runs the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
