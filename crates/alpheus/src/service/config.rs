@@ -38,12 +38,8 @@ const PREFIX: &str = "ALPHEUS_";
 
 /// Variables that mean something elsewhere: options of every command, which
 /// the command line reads itself, and what our tests are told.
-const ELSEWHERE: [&str; 4] = [
-    "ALPHEUS_CONFIG",
-    "ALPHEUS_FORMAT",
-    "ALPHEUS_REAL_DATA",
-    "ALPHEUS_SEED",
-];
+const ELSEWHERE: [&str; 4] =
+    ["ALPHEUS_CONFIG", "ALPHEUS_FORMAT", "ALPHEUS_REAL_DATA", "ALPHEUS_SEED"];
 
 /// Where a setting was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,10 +157,7 @@ impl Layers {
         for (name, value) in self.variables {
             let key = name.trim_start_matches(PREFIX).to_lowercase();
             let keys: Vec<_> = key.split("__").map(|part| part.replace('_', "-")).collect();
-            overlay(
-                &mut merged,
-                checked::<T>(&keys, &value, Origin::Variable(name))?,
-            );
+            overlay(&mut merged, checked::<T>(&keys, &value, Origin::Variable(name))?);
         }
         for (key, value) in self.flags {
             let keys: Vec<_> = key.split('.').map(str::to_owned).collect();
@@ -180,16 +173,11 @@ impl Layers {
 fn read_file<T: DeserializeOwned>(path: &Path, source: Source) -> Result<Table, ConfigError> {
     let text = match source {
         Source::Text(text) => text,
-        Source::Path => std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
-            path: path.to_owned(),
-            source,
-        })?,
+        Source::Path => std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?,
     };
     let line = |error: &toml::de::Error| {
-        let before = error
-            .span()
-            .and_then(|span| text.get(..span.start))
-            .unwrap_or_default();
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         Origin::File(path.to_owned(), before.matches('\n').count() + 1)
     };
     let table: Table = toml::from_str(&text).map_err(|error| ConfigError::Syntax {
@@ -299,40 +287,22 @@ mod tests {
         let settings: Settings = layers().load().unwrap();
         assert_eq!(settings.name.as_deref(), Some("variable"));
         assert_eq!(settings.listen, Some("127.0.0.1:1".parse().unwrap()));
-        let tls = Tls {
-            key: Some("a.pem".into()),
-            client_ca: Some("ca.pem".into()),
-        };
+        let tls = Tls { key: Some("a.pem".into()), client_ca: Some("ca.pem".into()) };
         assert_eq!(settings.tls, Some(tls));
         let settings: Settings = layers().flag("name", "flag").load().unwrap();
         assert_eq!(settings.name.as_deref(), Some("flag"));
-        assert_eq!(
-            Layers::default().load::<Settings>().unwrap(),
-            Settings::default()
-        );
+        assert_eq!(Layers::default().load::<Settings>().unwrap(), Settings::default());
     }
 
     #[test]
     fn variables_have_the_type_that_the_setting_wants() {
-        for (text, want) in [
-            ("7", "7"),
-            ("true", "true"),
-            ("1.5", "1.5"),
-            ("'q'", "'q'"),
-            ("", ""),
-        ] {
+        for (text, want) in [("7", "7"), ("true", "true"), ("1.5", "1.5"), ("'q'", "'q'"), ("", "")]
+        {
             let layers = Layers::default().environment(var("ALPHEUS_NAME", text));
-            assert_eq!(
-                layers.load::<Settings>().unwrap().name.as_deref(),
-                Some(want),
-                "{text}"
-            );
+            assert_eq!(layers.load::<Settings>().unwrap().name.as_deref(), Some(want), "{text}");
         }
         let layers = Layers::default().environment(var("ALPHEUS_HOSTS", "['a', 'b']"));
-        assert_eq!(
-            layers.load::<Settings>().unwrap().hosts,
-            Some(vec!["a".into(), "b".into()])
-        );
+        assert_eq!(layers.load::<Settings>().unwrap().hosts, Some(vec!["a".into(), "b".into()]));
     }
 
     fn error(layers: Layers) -> String {
@@ -345,32 +315,20 @@ mod tests {
     fn what_is_wrong_is_told_with_its_place_and_without_its_value() {
         let file = |text| error(Layers::default().text("a.toml", text));
         let unknown = file("name = 'x'\n\n[tls]\nkee = 'hunter2'\n");
-        assert!(
-            unknown.starts_with("a.toml:4: unknown setting; expected"),
-            "{unknown}"
-        );
+        assert!(unknown.starts_with("a.toml:4: unknown setting; expected"), "{unknown}");
         assert!(unknown.contains("client-ca"), "{unknown}");
         let wrong = file("name = 'x'\ndrain-seconds = 'hunter2'\n");
         assert_eq!(wrong, "a.toml:2: wrong value; expected u64");
         let address = file("listen = 'hunter2'\n");
-        assert!(
-            address.starts_with("a.toml:1: wrong value; invalid socket address"),
-            "{address}"
-        );
+        assert!(address.starts_with("a.toml:1: wrong value; invalid socket address"), "{address}");
         let syntax = file("name = 'x'\nname = = 'hunter2'\n");
         assert!(syntax.starts_with("a.toml:2: not TOML"), "{syntax}");
 
         let variable = |name, value| error(Layers::default().environment(var(name, value)));
         let wrong = variable("ALPHEUS_DRAIN_SECONDS", "hunter2");
-        assert_eq!(
-            wrong,
-            "variable ALPHEUS_DRAIN_SECONDS: wrong value; expected u64"
-        );
+        assert_eq!(wrong, "variable ALPHEUS_DRAIN_SECONDS: wrong value; expected u64");
         let unknown = variable("ALPHEUS_DRAIN_SECOND", "hunter2");
-        assert!(
-            unknown.starts_with("variable ALPHEUS_DRAIN_SECOND: unknown setting"),
-            "{unknown}"
-        );
+        assert!(unknown.starts_with("variable ALPHEUS_DRAIN_SECOND: unknown setting"), "{unknown}");
         let flag = error(Layers::default().flag("tls.kee", "hunter2"));
         assert!(flag.starts_with("--tls-kee: unknown setting"), "{flag}");
 

@@ -42,29 +42,21 @@ impl Health {
     /// Adds a part that is starting.
     #[must_use]
     pub fn part(&self, name: &'static str) -> Part {
-        let part = Part {
-            health: self.clone(),
-            name,
-        };
+        let part = Part { health: self.clone(), name };
         part.set(State::Starting);
         part
     }
 
     /// Every part is stopping from now on, whatever it says later.
     pub fn stop(&self) {
-        self.lock()
-            .values_mut()
-            .for_each(|state| *state = State::Stopping);
+        self.lock().values_mut().for_each(|state| *state = State::Stopping);
     }
 
     /// How everything is.
     #[must_use]
     pub fn report(&self) -> Report {
         let parts = self.lock().clone();
-        Report {
-            ready: parts.values().all(|state| *state == State::Ready),
-            parts,
-        }
+        Report { ready: parts.values().all(|state| *state == State::Ready), parts }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, State>> {

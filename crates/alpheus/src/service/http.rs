@@ -71,9 +71,7 @@ pub struct Server {
 
 impl std::fmt::Debug for Connections {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connections")
-            .field("open", &self.tasks.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Connections").field("open", &self.tasks.len()).finish_non_exhaustive()
     }
 }
 
@@ -137,10 +135,7 @@ impl Server {
         &self,
         slots: &Arc<Semaphore>,
     ) -> io::Result<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
-        let slot = Arc::clone(slots)
-            .acquire_owned()
-            .await
-            .map_err(io::Error::other)?;
+        let slot = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
         let (stream, address) = self.listener.accept().await?;
         stream.set_nodelay(true)?;
         Ok((stream, address, slot))
@@ -160,10 +155,7 @@ impl Connections {
         self.tasks.spawn(async move {
             let _slot = slot;
             let Some(tls) = tls else {
-                let peer = Peer {
-                    address,
-                    certificate: None,
-                };
+                let peer = Peer { address, certificate: None };
                 return serve_one(stream, peer, router, watcher).await;
             };
             match timeout(PATIENCE, tls.accept(stream)).await {
@@ -171,16 +163,7 @@ impl Connections {
                     let (_, session) = stream.get_ref();
                     let first = session.peer_certificates().and_then(<[_]>::first);
                     let certificate = first.map(|certificate| Arc::from(certificate.as_ref()));
-                    serve_one(
-                        stream,
-                        Peer {
-                            address,
-                            certificate,
-                        },
-                        router,
-                        watcher,
-                    )
-                    .await;
+                    serve_one(stream, Peer { address, certificate }, router, watcher).await;
                 }
                 Ok(Err(error)) => tracing::debug!(%address, %error, "TLS handshake refused"),
                 Err(_) => tracing::debug!(%address, "TLS handshake timed out"),
@@ -223,16 +206,10 @@ async fn serve_one(
 pub fn observability(health: Health, metrics: Metrics) -> Router {
     let healthz = move || async move {
         let report = health.report();
-        let status = if report.ready {
-            StatusCode::OK
-        } else {
-            StatusCode::SERVICE_UNAVAILABLE
-        };
+        let status = if report.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         let body = serde_json::to_string(&report).unwrap_or_default();
         (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
     };
     let metrics = move || async move { ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text()) };
-    Router::new()
-        .route("/healthz", get(healthz))
-        .route("/metrics", get(metrics))
+    Router::new().route("/healthz", get(healthz)).route("/metrics", get(metrics))
 }

@@ -39,9 +39,7 @@ impl Metrics {
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "Version of the program", version);
         registry.register_collector(Box::new(Uptime(Instant::now())));
-        Self {
-            registry: Arc::new(Mutex::new(registry)),
-        }
+        Self { registry: Arc::new(Mutex::new(registry)) }
     }
 
     /// Registers metrics: `metrics.with(|registry| registry.register(…))`.
@@ -91,15 +89,8 @@ impl Collector for StoreMetrics {
         let Some(store) = self.0.upgrade() else {
             return Ok(());
         };
-        let Stats {
-            batches,
-            records,
-            bytes,
-            syncs,
-            sync_time,
-            staged_bytes,
-            disk_bytes,
-        } = store.stats();
+        let Stats { batches, records, bytes, syncs, sync_time, staged_bytes, disk_bytes } =
+            store.stats();
         let mut counter = |name, help, value: u64| {
             let metric = ConstCounter::new(value);
             metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
@@ -107,11 +98,7 @@ impl Collector for StoreMetrics {
         counter("store_batches", "Batches made durable", batches)?;
         counter("store_records", "Records made durable", records)?;
         counter("store_written_bytes", "Bytes made durable", bytes)?;
-        counter(
-            "store_syncs",
-            "Flushes of the disk on behalf of commits",
-            syncs,
-        )?;
+        counter("store_syncs", "Flushes of the disk on behalf of commits", syncs)?;
         let time = ConstCounter::new(sync_time.as_secs_f64());
         let help = "Time spent in these flushes";
         let kind = time.metric_type();
@@ -120,16 +107,8 @@ impl Collector for StoreMetrics {
             let metric = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
             metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
         };
-        gauge(
-            "store_staged_bytes",
-            "Bytes accepted and not yet durable",
-            staged_bytes,
-        )?;
-        gauge(
-            "store_disk_bytes",
-            "Bytes that the store takes on disk",
-            disk_bytes,
-        )
+        gauge("store_staged_bytes", "Bytes accepted and not yet durable", staged_bytes)?;
+        gauge("store_disk_bytes", "Bytes that the store takes on disk", disk_bytes)
     }
 }
 
@@ -164,9 +143,6 @@ mod tests {
         }
         assert!(text.contains("alpheus_uptime_seconds ") && text.contains("alpheus_build_info{"));
         drop(store);
-        assert!(
-            !metrics.text().contains("store_"),
-            "a closed store is not shown"
-        );
+        assert!(!metrics.text().contains("store_"), "a closed store is not shown");
     }
 }

@@ -93,8 +93,7 @@ impl Settings {
     /// How long to drain.
     #[must_use]
     pub fn drain(&self) -> Duration {
-        self.drain_seconds
-            .map_or(DEFAULT_DRAIN, Duration::from_secs)
+        self.drain_seconds.map_or(DEFAULT_DRAIN, Duration::from_secs)
     }
 
     /// Opens the durable store in `state` and has it watched.
@@ -115,10 +114,7 @@ impl Settings {
     }
 
     fn tls(&self) -> Result<Option<Arc<rustls::ServerConfig>>, TlsError> {
-        self.tls
-            .as_ref()
-            .map(|files| tls::server(files, SystemTime::now()))
-            .transpose()
+        self.tls.as_ref().map(|files| tls::server(files, SystemTime::now())).transpose()
     }
 }
 
@@ -137,9 +133,7 @@ pub fn run(
     let address = settings.listen.ok_or(ServiceError::Missing("listen"))?;
     let tls = settings.tls()?;
     let router = router.merge(http::observability(health.clone(), metrics.clone()));
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = Server::bind(address, tls).await?;
         let trigger = Trigger::new();
@@ -180,9 +174,7 @@ impl Monitor {
             return Ok(None);
         };
         let tls = settings.tls()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let server = runtime.block_on(Server::bind(address, tls))?;
         let address = server.address()?;
         let trigger = Trigger::new();
@@ -192,11 +184,7 @@ impl Monitor {
         let thread = std::thread::Builder::new()
             .name("monitor".into())
             .spawn(move || runtime.block_on(server.serve(router, shutdown, drain)))?;
-        Ok(Some(Self {
-            address,
-            trigger,
-            thread: Some(thread),
-        }))
+        Ok(Some(Self { address, trigger, thread: Some(thread) }))
     }
 
     /// Where it serves.

@@ -28,15 +28,7 @@ impl Progress {
     pub fn new(what: &'static str, total: Option<u64>) -> Self {
         let out = std::io::stderr();
         let moves = out.is_terminal();
-        Self {
-            what,
-            total,
-            done: 0,
-            start: Instant::now(),
-            shown: None,
-            moves,
-            out,
-        }
+        Self { what, total, done: 0, start: Instant::now(), shown: None, moves, out }
     }
 }
 
@@ -99,15 +91,8 @@ mod tests {
     fn lines(moves: bool) -> String {
         let start = Instant::now();
         let out = Vec::new();
-        let mut progress = Progress {
-            what: "rows",
-            total: Some(400),
-            done: 0,
-            start,
-            shown: None,
-            moves,
-            out,
-        };
+        let mut progress =
+            Progress { what: "rows", total: Some(400), done: 0, start, shown: None, moves, out };
         for second in 0..25u64 {
             progress.done = second * 10;
             progress.show_at(start + Duration::from_secs(second));
@@ -119,15 +104,9 @@ mod tests {
 
     #[test]
     fn a_line_now_and_then_or_one_that_moves() {
-        assert_eq!(
-            lines(false),
-            "100 of 400 (25 %) rows, 10/s\n200 of 400 (50 %) rows, 10/s\n"
-        );
+        assert_eq!(lines(false), "100 of 400 (25 %) rows, 10/s\n200 of 400 (50 %) rows, 10/s\n");
         let moving = lines(true);
-        assert!(
-            moving.starts_with("\r\x1b[K10 of 400 (2 %) rows, 10/s\r"),
-            "{moving:?}"
-        );
+        assert!(moving.starts_with("\r\x1b[K10 of 400 (2 %) rows, 10/s\r"), "{moving:?}");
         assert_eq!(moving.matches('\r').count(), 24);
     }
 }

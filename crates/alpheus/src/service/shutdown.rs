@@ -21,9 +21,7 @@ impl Trigger {
     /// Not triggered.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            sender: watch::Sender::new(false),
-        }
+        Self { sender: watch::Sender::new(false) }
     }
 
     /// Tells everyone to stop.
@@ -34,9 +32,7 @@ impl Trigger {
     /// Something to wait on.
     #[must_use]
     pub fn shutdown(&self) -> Shutdown {
-        Shutdown {
-            receiver: self.sender.subscribe(),
-        }
+        Shutdown { receiver: self.sender.subscribe() }
     }
 }
 

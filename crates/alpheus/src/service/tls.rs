@@ -118,15 +118,12 @@ pub fn server(files: &TlsFiles, now: SystemTime) -> Result<Arc<ServerConfig>, Tl
         Some(path) => builder.with_client_cert_verifier(client_verifier(path, now)?),
         None => builder.with_no_client_auth(),
     };
-    let mut config = builder
-        .with_single_cert(chain, secret)
-        .map_err(|error| match error {
-            rustls::Error::InconsistentKeys(_) => TlsError::KeyMismatch {
-                key: key.clone(),
-                certificate: certificate.clone(),
-            },
-            error => unusable(&certificate)(error),
-        })?;
+    let mut config = builder.with_single_cert(chain, secret).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            TlsError::KeyMismatch { key: key.clone(), certificate: certificate.clone() }
+        }
+        error => unusable(&certificate)(error),
+    })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
@@ -134,59 +131,37 @@ pub fn server(files: &TlsFiles, now: SystemTime) -> Result<Arc<ServerConfig>, Tl
 fn client_verifier(path: &Path, now: SystemTime) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
     let mut roots = RootCertStore::empty();
     for authority in certificates(path, now)? {
-        let unusable = |source| TlsError::Unusable {
-            path: path.to_owned(),
-            source,
-        };
+        let unusable = |source| TlsError::Unusable { path: path.to_owned(), source };
         roots.add(authority).map_err(unusable)?;
     }
     let provider = Arc::new(ring::default_provider());
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-    verifier.map_err(|_| TlsError::Empty {
-        path: path.to_owned(),
-        wanted: "certificate",
-    })
+    verifier.map_err(|_| TlsError::Empty { path: path.to_owned(), wanted: "certificate" })
 }
 
 /// All certificates of a file, each valid now.
 fn certificates(path: &Path, now: SystemTime) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let failed = |error| pem_error(path, "certificate", error);
-    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
-        .map_err(failed)?
-        .collect();
+    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).map_err(failed)?.collect();
     let found: Vec<CertificateDer<'static>> = found.map_err(failed)?;
     if found.is_empty() {
-        return Err(TlsError::Empty {
-            path: path.to_owned(),
-            wanted: "certificate",
-        });
+        return Err(TlsError::Empty { path: path.to_owned(), wanted: "certificate" });
     }
-    found
-        .iter()
-        .try_for_each(|certificate| check_time(path, certificate, now))?;
+    found.iter().try_for_each(|certificate| check_time(path, certificate, now))?;
     Ok(found)
 }
 
 fn check_time(path: &Path, certificate: &[u8], now: SystemTime) -> Result<(), TlsError> {
     let path = path.to_owned();
     let Ok(certificate) = Certificate::from_der(certificate) else {
-        return Err(TlsError::Malformed {
-            path,
-            wanted: "certificate",
-        });
+        return Err(TlsError::Malformed { path, wanted: "certificate" });
     };
     let validity = certificate.tbs_certificate().validity();
     if now > validity.not_after.to_system_time() {
-        return Err(TlsError::Expired {
-            path,
-            at: validity.not_after,
-        });
+        return Err(TlsError::Expired { path, at: validity.not_after });
     }
     if now < validity.not_before.to_system_time() {
-        return Err(TlsError::NotYetValid {
-            path,
-            at: validity.not_before,
-        });
+        return Err(TlsError::NotYetValid { path, at: validity.not_before });
     }
     Ok(())
 }
