@@ -31,3 +31,7 @@ pub use receipt::{Appended, Durable, Pending, Sequence, Synced};
 pub use record::{NewRecord, Record};
 pub use std::ops::Bound;
 pub use store::{Fetched, Limits, Stats, Store};
+
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

@@ -256,4 +256,30 @@ mod tests {
             assert_eq!(Chunk::parse(bad.into()).is_some(), is_timestamp, "byte {at}");
         }
     }
+
+    /// Whatever a damaged disk hands out: refused, or read to its end.
+    #[test]
+    fn any_bytes_are_refused_or_read_whole() {
+        let good = chunk();
+        let mut seed = 1u64;
+        let mut draw = |bound: usize| {
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            usize::try_from(seed >> 33).unwrap() % bound
+        };
+        for _ in 0..20_000 {
+            let mut bytes = good.bytes.to_vec();
+            for _ in 0..=draw(3) {
+                let at = draw(bytes.len());
+                bytes[at] = u8::try_from(draw(256)).unwrap();
+            }
+            let Some(parsed) = Chunk::parse(bytes.into()) else { continue };
+            let mut at = CHUNK_HEADER;
+            for offset in 0..parsed.count() {
+                let (record, after) = parsed.record_at(at, Offset(offset)).unwrap();
+                record.headers().for_each(drop);
+                at = after;
+            }
+            assert_eq!(at, parsed.len());
+        }
+    }
 }

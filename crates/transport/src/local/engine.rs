@@ -18,6 +18,10 @@ use std::time::Duration;
 /// Values from this size on live in files of their own.
 const SEPARATE_FROM: u32 = 4 << 10;
 
+/// Journals larger than this together have the memtables flushed that hold
+/// them: bounds the disk, and the time to open after a crash.
+const JOURNALS: u64 = 192 << 20;
+
 /// Two trees of one fjall database.
 pub(super) struct Fjall {
     database: Database,
@@ -75,6 +79,7 @@ fn open_trees(data: &Path, options: &Options) -> fjall::Result<(Database, Keyspa
         .journal_compression(CompressionType::None)
         .manual_journal_persist(true)
         .worker_threads(1)
+        .max_journaling_size(JOURNALS)
         .open()?;
     let plain = || {
         KeyspaceCreateOptions::default()

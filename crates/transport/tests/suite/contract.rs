@@ -384,59 +384,79 @@ fn only_one_handle_may_be_open(world: &World) {
     world.open();
 }
 
-/// Appends, puts, deletes, positions, truncations, syncs and reopenings, drawn
-/// from seeds, against vectors and maps.
+/// A store as vectors and maps.
+#[derive(Default)]
+struct Model {
+    logs: [Vec<u64>; 3],
+    starts: [u64; 3],
+    state: std::collections::BTreeMap<String, String>,
+}
+
+impl Model {
+    /// A batch drawn from a seed, done to the model too.
+    fn batch(&mut self, seeded: &mut Seeded) -> Batch {
+        let mut batch = Batch::new();
+        for _ in 0..seeded.below(6) {
+            let index = u32::try_from(seeded.below(3)).unwrap();
+            let value = seeded.next();
+            batch.append(&topic("t").partition(index), &record(&value.to_le_bytes())).unwrap();
+            self.logs[index as usize].push(value);
+        }
+        for _ in 0..seeded.below(4) {
+            let key = format!("k{}", seeded.below(20));
+            if seeded.below(3) == 0 {
+                batch.delete(&space(), key.clone()).unwrap();
+                self.state.remove(&key);
+            } else {
+                let value = seeded.next().to_string();
+                batch.put(&space(), key.clone(), value.clone()).unwrap();
+                self.state.insert(key, value);
+            }
+        }
+        batch
+    }
+
+    fn truncate_somewhere(&mut self, store: &dyn Store, seeded: &mut Seeded) {
+        let index = u32::try_from(seeded.below(3)).unwrap();
+        let partition = topic("t").partition(index);
+        let Bounds { start, end } = store.bounds(&partition).unwrap();
+        let before = start.0 + seeded.below(end.0 - start.0 + 1);
+        store.truncate_before(&partition, Offset(before)).unwrap();
+        let known = &mut self.starts[index as usize];
+        *known = before.max(*known);
+    }
+
+    fn check(&self, store: &dyn Store) {
+        for (index, (log, &start)) in (0..).zip(self.logs.iter().zip(&self.starts)) {
+            let read = values(store, &topic("t").partition(index));
+            let read: Vec<_> = read.iter().map(|value| number(value)).collect();
+            assert_eq!(read, log[usize::try_from(start).unwrap()..]);
+        }
+        let state = self.state.iter();
+        let want: Vec<_> = state.map(|(k, v)| (k.clone().into(), v.clone().into())).collect();
+        assert_eq!(scan_all(store), want);
+    }
+}
+
+/// Appends, puts, deletes, truncations, syncs and reopenings, drawn from a seed.
 fn a_random_history_gives_what_a_plain_model_gives(world: &World) {
-    let mut seeded = Seeded(42);
-    let partitions: Vec<_> = (0..3).map(|i| topic("t").partition(i)).collect();
-    let mut logs = vec![Vec::<u64>::new(); 3];
-    let mut starts = [0u64; 3];
-    let mut state = std::collections::BTreeMap::new();
+    let (mut seeded, mut model) = (Seeded(42), Model::default());
     for _reopened in 0..4 {
         let store = world.open();
-        store.ensure_topic(&partitions[0].topic, 3).unwrap();
+        store.ensure_topic(&topic("t"), 3).unwrap();
         store.ensure_space(&space()).unwrap();
         for _ in 0..30 {
-            let mut batch = Batch::new();
-            for _ in 0..seeded.below(6) {
-                let which = usize::try_from(seeded.below(3)).unwrap();
-                let value = seeded.next();
-                batch.append(&partitions[which], &record(&value.to_le_bytes())).unwrap();
-                logs[which].push(value);
-            }
-            for _ in 0..seeded.below(4) {
-                let key = format!("k{}", seeded.below(20));
-                if seeded.below(3) == 0 {
-                    batch.delete(&space(), key.clone()).unwrap();
-                    state.remove(&key);
-                } else {
-                    let value = seeded.next().to_string();
-                    batch.put(&space(), key.clone(), value.clone()).unwrap();
-                    state.insert(key, value);
-                }
-            }
-            let pending = store.commit_buffered(batch).unwrap();
+            let pending = store.commit_buffered(model.batch(&mut seeded)).unwrap();
             match seeded.below(3) {
                 0 => drop(store.settle(pending).unwrap()),
                 1 => drop(store.sync().unwrap()),
                 _ => {}
             }
-            let which = usize::try_from(seeded.below(3)).unwrap();
-            let bounds = store.bounds(&partitions[which]).unwrap();
             if seeded.below(4) == 0 {
-                let before = bounds.start.0 + seeded.below(bounds.end.0 - bounds.start.0 + 1);
-                store.truncate_before(&partitions[which], Offset(before)).unwrap();
-                starts[which] = starts[which].max(before);
+                model.truncate_somewhere(&*store, &mut seeded);
             }
         }
         store.sync().unwrap();
-        for (which, log) in logs.iter().enumerate() {
-            let read: Vec<_> =
-                values(&*store, &partitions[which]).iter().map(|v| number(v)).collect();
-            assert_eq!(read, log[usize::try_from(starts[which]).unwrap()..]);
-        }
-        let want: Vec<_> =
-            state.iter().map(|(k, v)| (k.clone().into(), v.clone().into())).collect();
-        assert_eq!(scan_all(&*store), want);
+        model.check(&*store);
     }
 }
