@@ -4,6 +4,7 @@ use super::*;
 use crate::layout::FieldStatistic;
 use crate::plan::{Fraction, MaskStrategy, PopulationBounds, Release};
 use crate::policy::Policies;
+use crate::schema::{Coarse, Generalise};
 use crate::select::ReleasePlan;
 use crate::time::{Span, Timestamp};
 use proptest::prelude::*;
@@ -189,6 +190,27 @@ fn generalised_rows_are_unions_of_the_options_buckets() {
     for bad in [&[&[1, 2, 3][..]][..], &[&[0]], &[&[0, 1, 2, 3]], &[&[0, 1, 2], &[3, 4]]] {
         assert_eq!(under(bad), Err("generalise"), "{bad:?}");
     }
+}
+
+/// A signed policy may be coarser than anything that the schema offers now: a
+/// packed word shows each of its bins, not their sum.
+#[test]
+fn a_packed_word_is_no_bucket() {
+    let histogram = FieldStatistic::Histogram(2, 0);
+    let mut case = case(&[histogram], &[2]);
+    let field = case.layout.field(histogram).unwrap();
+    let word = field.first;
+    let width = i64::try_from(field.cells_of(word).len()).unwrap();
+    case.plan.release.rows = vec![vec![word], vec![case.layout.check_word()]];
+    let mut policy = case.policy("{steps: {option: aggr, clients: small, window: 10s}}");
+    let generalise = |width| Generalise { attribute: 2, to: Coarse::Width(width) };
+    let mut under = |width| {
+        policy.attributes[2].alternatives[0].generalise = vec![generalise(width)];
+        check(&case.plan, &case.schema, &case.layout, &policy).map_err(|refused| refused.rule())
+    };
+    assert!(width > 1, "the field is packed");
+    assert_eq!(under(1), Ok(()));
+    assert_eq!(under(width), Err("generalise"));
 }
 
 #[test]
