@@ -120,7 +120,7 @@ pub fn revealed(plan: &Plan, schema: &CatalogSchema) -> Vec<String> {
             continue;
         };
         // Both halves of a sum in limbs are one number.
-        let low_half = |word: &u16| (word - field.first) % 2 == 0;
+        let low_half = |word: &u16| (word - field.first).is_multiple_of(2);
         let numbers = match field.packing {
             Packing::Whole => 1,
             Packing::Digits { .. } => row.iter().map(|word| field.cells_of(*word).len()).sum(),

@@ -1,21 +1,19 @@
 //! One try at planning a query.
 
 use super::eligible::{Judge, Objection, most_obliging};
+use super::fill::{Group, Query};
 use super::filter::{fits, unknown_names};
-use super::population::{Asked, Candidate, Numbers, settle};
+use super::population::{Asked, Candidate, settle};
 use super::refusal::{Exclusion, Finding, Mend, Rule};
 use super::resolve::{Resolved, resolve};
-use super::{Excluded, MaskRequest, PlanOptions, PlannedQuery};
+use super::{Excluded, PlanOptions, PlannedQuery};
 use crate::catalog::{Catalog, CatalogSchema, CatalogStream};
 use crate::comply::Demand;
-use crate::ids::{ControllerId, OwnerId, labelled_hash};
-use crate::plan::{Fraction, MaskStrategy, Plan, PlannedStream, PopulationBounds};
+use crate::ids::{ControllerId, OwnerId};
+use crate::plan::{Fraction, MaskStrategy, Plan, PopulationBounds};
 use crate::query::{At, Create, nearest};
 use crate::time::Span;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// The values that a group's streams share, in the order of `GROUP BY`.
-type Group = Vec<(String, String)>;
+use std::collections::BTreeMap;
 
 /// Plans the query, or says all that is wrong and how each could be mended.
 pub(super) fn attempt(
@@ -38,7 +36,7 @@ pub(super) fn attempt(
     }
 }
 
-fn item_at(create: &Create) -> At {
+pub(super) fn item_at(create: &Create) -> At {
     create.items.first().map_or_else(At::default, |item| item.at.0)
 }
 
@@ -270,13 +268,14 @@ impl<'a> Attempt<'a> {
         group: Group,
         candidates: Vec<Candidate<'a>>,
     ) -> Result<Option<Plan>, Vec<Finding>> {
-        let (settled, gone) = settle(candidates, self.asked());
-        for (candidate, exclusion) in gone {
+        let settled = settle(candidates, self.asked());
+        for (candidate, exclusion) in settled.gone {
             let mend = self.population_mend(&exclusion, &candidate);
             self.out.push(vec![(exclusion, mend)]);
         }
-        let Some((members, numbers)) = settled else { return Ok(None) };
-        let plan = self.filled(template, index, group, &members, numbers)?;
+        let Some((members, numbers)) = settled.members else { return Ok(None) };
+        let query = Query { create: self.create, options: self.options, template };
+        let plan = query.plan(index, group, &members, numbers).map_err(|finding| vec![*finding])?;
         let demand = Demand::of(&plan, &self.schema.schema, &self.schema.layout);
         let allowed = demand.and_then(|demand| {
             members.iter().try_for_each(|member| demand.allowed_by(&member.stream.policy))
@@ -294,68 +293,6 @@ impl<'a> Attempt<'a> {
             item_at(self.create),
             Rule::Excluded { streams: self.fitting, of: self.fitting, exclusion },
         )
-    }
-
-    fn filled(
-        &self,
-        template: &Plan,
-        index: u64,
-        group: Group,
-        members: &[Candidate<'_>],
-        numbers: Numbers,
-    ) -> Result<Plan, Vec<Finding>> {
-        let roster: BTreeSet<ControllerId> =
-            members.iter().map(|member| member.stream.controller).collect();
-        let roster: Vec<ControllerId> = roster.into_iter().collect();
-        let position = |host: &ControllerId| {
-            roster.binary_search(host).ok().and_then(|at| u32::try_from(at).ok())
-        };
-        let mut owners = vec![BTreeSet::new(); roster.len()];
-        let mut streams = Vec::with_capacity(members.len());
-        for CatalogStream { stream, owner, controller, .. } in
-            members.iter().map(|member| member.stream)
-        {
-            let Some(at) = position(controller) else { continue };
-            owners.get_mut(at as usize).into_iter().for_each(|known: &mut BTreeSet<OwnerId>| {
-                known.insert(*owner);
-            });
-            streams.push(PlannedStream { stream: *stream, owner: *owner, controller: at });
-        }
-        let owners: Vec<u32> =
-            owners.iter().map(|known| u32::try_from(known.len()).unwrap_or(u32::MAX)).collect();
-        let request = MaskRequest {
-            wanted: self.create.settings.masks,
-            owners: &owners,
-            alpha: numbers.alpha,
-            min_population: numbers.bounds.min,
-            delta_exponent: template.delta_exponent,
-        };
-        let single = roster.len() == 1;
-        let masks =
-            if single { Some(MaskStrategy::Single) } else { (self.options.masks)(&request) };
-        let Some(masks) = masks else {
-            let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-            let (controllers, tolerated) =
-                (narrow(roster.len()), narrow(numbers.alpha.tolerated(roster.len())));
-            return Err(vec![Finding::plain(
-                item_at(self.create),
-                Rule::NoMasks { controllers, tolerated },
-            )]);
-        };
-        let nonce =
-            labelled_hash("alpheus/plan-nonce/v1", &[self.options.nonce, &index.to_be_bytes()]);
-        let (nonce, _) = nonce.split_first_chunk().unwrap_or((&[0; 16], &[]));
-        Ok(Plan {
-            nonce: *nonce,
-            group,
-            population: numbers.bounds,
-            alpha: numbers.alpha,
-            dropout: numbers.dropout,
-            masks,
-            roster,
-            streams,
-            ..template.clone()
-        })
     }
 
     fn population_mend(&self, exclusion: &Exclusion, candidate: &Candidate<'_>) -> Option<Mend> {

@@ -18,13 +18,13 @@ pub(super) fn unknown_names(
     }
     for word in groups {
         if let Err(finding) = metadata(word, schema) {
-            findings.push(finding);
+            findings.push(*finding);
         }
     }
     findings
 }
 
-fn metadata<'a>(word: &Word, schema: &'a Schema) -> Result<&'a MetadataAttribute, Finding> {
+fn metadata<'a>(word: &Word, schema: &'a Schema) -> Result<&'a MetadataAttribute, Box<Finding>> {
     let names = || schema.metadata.iter().map(|known| known.name.as_str());
     schema.metadata.iter().find(|known| known.name == word.text).ok_or_else(|| {
         let rule = Rule::UnknownMetadata {
@@ -33,7 +33,7 @@ fn metadata<'a>(word: &Word, schema: &'a Schema) -> Result<&'a MetadataAttribute
             suggestion: nearest(&word.text, names()),
             known: names().collect::<Vec<_>>().join(", "),
         };
-        Finding::plain(word.at, rule)
+        Box::new(Finding::plain(word.at, rule))
     })
 }
 
@@ -48,13 +48,13 @@ fn check(condition: &Condition, schema: &Schema, findings: &mut Vec<Finding>) {
                 findings.extend(unknown_symbol(known, value));
             }
             Ok(_) => {}
-            Err(finding) => findings.push(finding),
+            Err(finding) => findings.push(*finding),
         },
         Condition::In { attribute, values, .. } => match metadata(attribute, schema) {
             Ok(known) => {
                 findings.extend(values.iter().filter_map(|value| unknown_symbol(known, value)))
             }
-            Err(finding) => findings.push(finding),
+            Err(finding) => findings.push(*finding),
         },
     }
 }

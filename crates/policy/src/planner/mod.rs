@@ -12,6 +12,7 @@
 mod attempt;
 mod bins;
 mod eligible;
+mod fill;
 mod filter;
 mod mend;
 mod offers;
@@ -118,7 +119,7 @@ pub fn plan(
         let mends: Vec<_> = findings.iter().filter_map(|finding| finding.mend.clone()).collect();
         let Some(next) = mend::mended(&query, &mends, schema) else { break };
         match attempt::attempt(&next, catalog, options) {
-            Ok(_) => return Err(Refusal { violations, nearest: Some(next) }),
+            Ok(_) => return Err(Refusal { violations, nearest: Some(Box::new(next)) }),
             Err(more) => {
                 for violation in more.iter().map(Finding::violation) {
                     if violations.iter().all(|known| known.rule != violation.rule) {

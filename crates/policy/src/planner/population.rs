@@ -41,14 +41,19 @@ pub(super) struct Asked {
     pub(super) dropout: Option<Fraction>,
 }
 
+/// Who is in a plan, and who is not.
+pub(super) struct Settled<'a> {
+    /// The members and the plan's numbers; none where nobody is left.
+    pub(super) members: Option<(Vec<Candidate<'a>>, Numbers)>,
+    /// Who had to go, and why.
+    pub(super) gone: Vec<(Candidate<'a>, Exclusion)>,
+}
+
 /// The largest set of candidates whose policies and the query agree, and the
 /// plan's numbers; who had to go and why. The strictest go first, until what
 /// the rest ask for is met by the rest: removing a stream can only lower the
 /// population and what is asked of it, so this ends.
-pub(super) fn settle<'a>(
-    mut candidates: Vec<Candidate<'a>>,
-    asked: Asked,
-) -> (Option<(Vec<Candidate<'a>>, Numbers)>, Vec<(Candidate<'a>, Exclusion)>) {
+pub(super) fn settle<'a>(mut candidates: Vec<Candidate<'a>>, asked: Asked) -> Settled<'a> {
     let mut gone = Vec::new();
     exclude(&mut candidates, &mut gone, |candidate| {
         let (least, most) = (candidate.terms.min, asked.bounds.max);
@@ -57,12 +62,12 @@ pub(super) fn settle<'a>(
     keep_at_most(&mut candidates, &mut gone, asked.bounds.max);
     loop {
         if candidates.is_empty() {
-            return (None, gone);
+            return Settled { members: None, gone };
         }
         let numbers = numbers(&candidates, asked);
         let counted = Counted::of(&candidates, numbers.alpha);
         if counted.counted >= numbers.bounds.min {
-            return (Some((candidates, numbers)), gone);
+            return Settled { members: Some((candidates, numbers)), gone };
         }
         let too_few = counted.too_few(numbers);
         // Those who ask the most go; if the query itself asks more, all do.

@@ -15,7 +15,7 @@ pub struct Refusal {
     /// comes after it.
     pub violations: Vec<Violation>,
     /// A query that this planner accepts, if it found one.
-    pub nearest: Option<Create>,
+    pub nearest: Option<Box<Create>>,
 }
 
 impl std::error::Error for Refusal {}
@@ -185,7 +185,7 @@ pub enum Rule {
         /// The schema's.
         tick: Span,
     },
-    /// A window that does not start with the day's or the epoch's.
+    /// Noise is asked for.
     #[error("differential privacy is not available yet: leave epsilon and delta out")]
     NoiseNotYet,
     /// A population beyond what the schema's digits were sized for.

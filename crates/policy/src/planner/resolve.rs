@@ -324,11 +324,12 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn grids<'c>(&self, attribute: &'c Attribute) -> Vec<(u16, &'c Edges)> {
-        let grid = |(k, offered)| match offered {
-            &Aggregation::Histogram(ref edges) => Some((k, edges)),
-            _ => None,
-        };
-        self.aggregations(attribute).filter_map(grid).collect()
+        self.aggregations(attribute)
+            .filter_map(|(k, offered)| match offered {
+                Aggregation::Histogram(edges) => Some((k, edges)),
+                _ => None,
+            })
+            .collect()
     }
 
     fn sketch(&self, attribute: &Attribute, word: &Word) -> Found<(u16, u8, u16)> {

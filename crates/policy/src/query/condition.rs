@@ -4,7 +4,7 @@ use super::ast::{Comparison, Condition, Word};
 use super::error::{At, Problem, QueryError};
 use super::lexer::place;
 use super::parser::Reader;
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, ValueWithSpan};
+use sqlparser::ast::{BinaryOperator, Expr, Spanned, UnaryOperator, Value, ValueWithSpan};
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -42,7 +42,7 @@ impl Taker {
             Expr::InList { expr, .. } | Expr::Nested(expr) | Expr::UnaryOp { expr, .. } => {
                 return self.place(expr);
             }
-            _ => return self.start,
+            other => other.span(),
         };
         match place(&TokenWithSpan { token: Token::EOF, span }) {
             At { line: 0, .. } => self.start,

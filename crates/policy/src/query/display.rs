@@ -204,7 +204,7 @@ impl Display for Words {
         let length = self.0.0;
         let (unit, size) = units
             .into_iter()
-            .find(|(_, size)| length > 0 && length % size == 0)
+            .find(|(_, size)| length > 0 && length.is_multiple_of(*size))
             .unwrap_or(("MILLISECOND", 1_000));
         let number = length / size;
         write!(f, "{number} {unit}{}", if number == 1 { "" } else { "S" })

@@ -196,5 +196,5 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let wanted = plain(word);
     let distance = |candidate: &&str| strsim::osa_distance(&wanted, &plain(candidate));
     let best = known.into_iter().min_by_key(distance)?;
-    (distance(&best) <= (wanted.chars().count() / 3).max(1)).then(|| best.to_owned())
+    (distance(&best) <= (wanted.chars().count() / 2).clamp(1, 3)).then(|| best.to_owned())
 }

@@ -120,56 +120,76 @@ fn call(
     arguments: Vec<Argument>,
     at: At,
 ) -> Result<Call, QueryError> {
-    use Argument::{Edges, Name, Number, Star, Text};
-    let mut arguments = arguments.into_iter();
-    let four = (arguments.next(), arguments.next(), arguments.next(), arguments.next());
+    use Argument::{Name, Number, Star, Text};
     let wrong =
         || QueryError::new(at, Problem::Arguments { function: name, form: Function::form(name) });
-    if arguments.next().is_some() {
-        return Err(wrong());
-    }
-    match (function, four) {
-        (Function::Count, (Some(Star), None, ..)) => Ok(Call::Events),
-        (Function::Histogram, (Some(Name(x)), None, ..)) => {
-            Ok(Call::Histogram(x, BinRequest::Native))
+    let mut arguments = arguments.into_iter();
+    let three = (arguments.next(), arguments.next(), arguments.next());
+    let call = match (function, three) {
+        (Function::Histogram, (Some(Name(x)), second, third)) => {
+            let bins = bins(second, third, arguments.next(), at)?;
+            Call::Histogram(x, bins.ok_or_else(wrong)?)
         }
-        (Function::Histogram, (Some(Name(x)), Some(Edges(edges)), None, _)) => {
-            ascending(&edges, at).map(|()| Call::Histogram(x, BinRequest::Edges(edges)))
-        }
-        (
-            Function::Histogram,
-            (Some(Name(x)), Some(Number(lo)), Some(Number(width)), Some(Number(bins))),
-        ) => uniform(lo, width, bins, at).map(|bins| Call::Histogram(x, bins)),
-        (Function::Percentile, (Some(Name(x)), Some(Number(p)), None, _)) => {
+        (Function::Percentile, (Some(Name(x)), Some(Number(p)), None)) => {
             let (numerator, denominator) = proportion(p, at)?;
-            Ok(Call::Percentile(x, numerator, denominator))
+            Call::Percentile(x, numerator, denominator)
         }
-        (Function::TopK, (Some(Name(x)), Some(Number(k)), None, _)) => {
-            small(k, "the number of bins that TOPK lists", at).map(|k| Call::TopK(x, k))
+        (Function::TopK, (Some(Name(x)), Some(Number(k)), None)) => {
+            Call::TopK(x, small(k, "the number of bins that TOPK lists", at)?)
         }
-        (Function::Regression(_), (Some(Name(y)), Some(Name(x)), None, _)) => {
-            Ok(Call::Pair(function, y, x))
+        (Function::Regression(_), (Some(Name(y)), Some(Name(x)), None)) => {
+            Call::Pair(function, y, x)
         }
-        (Function::By(_), (Some(Name(x)), Some(Name(by)), None, _)) => {
-            Ok(Call::By(function, x, by, None))
+        (Function::By(_), (Some(Name(x)), Some(Name(by)), None)) => Call::By(function, x, by, None),
+        (Function::By(_), (Some(Name(x)), Some(Name(by)), Some(Number(width)))) => {
+            Call::By(function, x, by, Some(positive(width, at)?))
         }
-        (Function::By(_), (Some(Name(x)), Some(Name(by)), Some(Number(width)), None)) => {
-            positive(width, at).map(|width| Call::By(function, x, by, Some(width)))
+        (Function::Frequency, (Some(Name(x)), Some(Text(item)), None)) => Call::Frequency(x, item),
+        (Function::Count, (Some(Star), None, None)) => Call::Events,
+        (of_one, (Some(Name(x)), None, None)) if takes_one(of_one) => Call::Of(of_one, x),
+        _ => return Err(wrong()),
+    };
+    if arguments.next().is_some() { Err(wrong()) } else { Ok(call) }
+}
+
+/// Functions of one attribute and nothing else.
+fn takes_one(function: Function) -> bool {
+    match function {
+        Function::Histogram
+        | Function::Percentile
+        | Function::TopK
+        | Function::Regression(_)
+        | Function::By(_)
+        | Function::Frequency => false,
+        Function::Count
+        | Function::Sum
+        | Function::Moments(_)
+        | Function::FromHistogram(_)
+        | Function::Side { .. }
+        | Function::Any
+        | Function::All
+        | Function::Distinct => true,
+    }
+}
+
+/// What follows the attribute of `HISTOGRAM`; none where nothing can.
+fn bins(
+    second: Option<Argument>,
+    third: Option<Argument>,
+    fourth: Option<Argument>,
+    at: At,
+) -> Result<Option<BinRequest>, QueryError> {
+    use Argument::{Edges, Number};
+    match (second, third, fourth) {
+        (None, None, None) => Ok(Some(BinRequest::Native)),
+        (Some(Edges(edges)), None, None) => {
+            ascending(&edges, at)?;
+            Ok(Some(BinRequest::Edges(edges)))
         }
-        (Function::Frequency, (Some(Name(x)), Some(Text(item)), None, _)) => {
-            Ok(Call::Frequency(x, item))
+        (Some(Number(lo)), Some(Number(width)), Some(Number(bins))) => {
+            uniform(lo, width, bins, at).map(Some)
         }
-        (
-            Function::Histogram
-            | Function::Percentile
-            | Function::TopK
-            | Function::Regression(_)
-            | Function::By(_)
-            | Function::Frequency,
-            _,
-        ) => Err(wrong()),
-        (of_one, (Some(Name(x)), None, ..)) => Ok(Call::Of(of_one, x)),
-        _ => Err(wrong()),
+        _ => Ok(None),
     }
 }
 

@@ -88,83 +88,72 @@ fn other_statements() {
     assert!(matches!(parse(&explain), Ok(Statement::Explain { privacy: true, .. })));
 }
 
-/// What is wrong, line, column and length of the word, and a part of the message.
+/// A query, line, column and length of the word that is wrong in it, and a part
+/// of the message.
+const BAD: &[(&str, (u32, u32, u32), &str)] = &[
+    ("", (1, 1, 1), "expected CREATE STREAM"),
+    ("SELECT 1", (1, 1, 6), "expected CREATE STREAM"),
+    ("SHOW TABLES", (1, 6, 6), "STREAMS, SCHEMAS or QUERIES"),
+    ("SHOW STREAMS SHOW QUERIES", (1, 14, 4), "one statement"),
+    ("CREATE STREAM s AS SELECT x", (1, 27, 1), "on its own"),
+    ("CREATE STREAM s AS SELECT *", (1, 27, 1), "SELECT * is not possible"),
+    ("CREATE STREAM s AS SELECT AVERAGE(x)", (1, 27, 7), "no function `AVERAGE`"),
+    ("CREATE STREAM s AS\nSELECT SUM(x),\n  HISTOGRM(y)", (3, 3, 8), "did you mean `HISTOGRAM`?"),
+    ("CREATE STREAM s AS SELECT SUM(x, y)", (1, 27, 3), "SUM is written SUM(attribute)"),
+    ("CREATE STREAM s AS SELECT MAX(*)", (1, 27, 3), "MAX is written MAX(attribute)"),
+    ("CREATE STREAM s AS SELECT COUNT(DISTINCT x)", (1, 33, 8), "APPROX_DISTINCT"),
+    ("CREATE STREAM s AS SELECT PERCENTILE(x, 95)", (1, 27, 10), "between 0 and 1"),
+    ("CREATE STREAM s AS SELECT HISTOGRAM(x, 0, 0, 5)", (1, 27, 9), "above 0"),
+    ("CREATE STREAM s AS SELECT HISTOGRAM(x, 0, 1, 0.5)", (1, 27, 9), "from 1 to 65535"),
+    ("CREATE STREAM s AS SELECT HISTOGRAM(x, EDGES(1, 1))", (1, 27, 9), "strictly ascending"),
+    ("CREATE STREAM s AS SELECT SUM(x)", (1, 33, 1), "no WINDOW"),
+    ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR)", (1, 63, 1), "no FROM"),
+    ("CREATE STREAM s AS SELECT SUM(x) WINDOW HOPPING (SIZE 1 HOUR)", (1, 41, 7), "overlapping"),
+    ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 YEAR)", (1, 58, 4), "unit of time"),
+    ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 0 HOURS)", (1, 56, 1), "above 0"),
+    ("CREATE STREAM s AS SELECT SUM('x')", (1, 27, 3), "SUM is written"),
+    (
+        "CREATE STREAM s (a, b) AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR) FROM X",
+        (1, 18, 1),
+        "2 columns",
+    ),
+    ("CREATE STREAM s AS SELECT SUM(x) AS 'y", (1, 37, 1), "quotes"),
+];
+
+/// What follows a query that is good so far; columns count from there.
+const BAD_CLAUSES: &[(&str, u32, u32, &str)] = &[
+    ("BETWEEN 5 AND 2", 8, 1, "the first at least 1"),
+    ("BETWEEN 0 AND 2", 8, 1, "the first at least 1"),
+    ("BETWEEN 1 TO 2", 10, 2, "expected AND"),
+    ("WHERE", 5, 1, "a condition such as"),
+    ("WHERE a", 6, 1, "a condition such as"),
+    ("WHERE a = 1 AND b LIKE 'x'", 16, 10, "a condition such as"),
+    ("WHERE a = 1 WHERE b = 2", 12, 5, "a second WHERE"),
+    ("GROUP BY a, a", 12, 1, "a second column"),
+    ("GROUP a", 6, 1, "expected BY"),
+    ("HAVING a > 1", 0, 6, "filter the stream of results"),
+    ("JOIN Y", 0, 4, "REGR_SLOPE"),
+    ("WITH (alfa = 1)", 6, 4, "did you mean `alpha`?"),
+    ("WITH (alpha = 1)", 14, 1, "from 0 to below 1"),
+    ("WITH (alpha = '3/2')", 14, 5, "from 0 to below 1"),
+    ("WITH (epsilon = -1)", 16, 1, "above 0"),
+    ("WITH (masks = 'none')", 14, 6, "'clique', 'dream' or 'epoch'"),
+    ("WITH (mask_delta = 0.02)", 19, 4, "a power of ten"),
+    ("WITH (dropout = 0.1, dropout = 0.2)", 21, 7, "a second setting"),
+    ("banana", 0, 6, "the end of the query or one of"),
+];
+
 #[test]
 fn errors_point_at_the_word() {
-    let tail = "WINDOW TUMBLING (SIZE 1 HOUR) FROM X";
-    for (text, place, message) in [
-        ("", (1, 1, 1), "expected CREATE STREAM"),
-        ("SELECT 1", (1, 1, 6), "expected CREATE STREAM"),
-        ("SHOW TABLES", (1, 6, 6), "STREAMS, SCHEMAS or QUERIES"),
-        ("SHOW STREAMS SHOW QUERIES", (1, 14, 4), "one statement"),
-        ("CREATE STREAM s AS SELECT x", (1, 27, 1), "on its own"),
-        ("CREATE STREAM s AS SELECT *", (1, 27, 1), "SELECT * is not possible"),
-        ("CREATE STREAM s AS SELECT AVERAGE(x)", (1, 27, 7), "no function `AVERAGE`"),
-        (
-            "CREATE STREAM s AS\nSELECT SUM(x),\n  HISTOGRM(y)",
-            (3, 3, 8),
-            "did you mean `HISTOGRAM`?",
-        ),
-        ("CREATE STREAM s AS SELECT SUM(x, y)", (1, 27, 3), "SUM is written SUM(attribute)"),
-        ("CREATE STREAM s AS SELECT MAX(*)", (1, 27, 3), "MAX is written MAX(attribute)"),
-        ("CREATE STREAM s AS SELECT COUNT(DISTINCT x)", (1, 33, 8), "APPROX_DISTINCT"),
-        ("CREATE STREAM s AS SELECT PERCENTILE(x, 95)", (1, 27, 10), "between 0 and 1"),
-        ("CREATE STREAM s AS SELECT HISTOGRAM(x, 0, 0, 5)", (1, 27, 9), "above 0"),
-        ("CREATE STREAM s AS SELECT HISTOGRAM(x, 0, 1, 0.5)", (1, 27, 9), "from 1 to 65535"),
-        ("CREATE STREAM s AS SELECT HISTOGRAM(x, EDGES(1, 1))", (1, 27, 9), "strictly ascending"),
-        ("CREATE STREAM s AS SELECT SUM(x)", (1, 33, 1), "no WINDOW"),
-        ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR)", (1, 63, 1), "no FROM"),
-        (
-            "CREATE STREAM s AS SELECT SUM(x) WINDOW HOPPING (SIZE 1 HOUR)",
-            (1, 41, 7),
-            "overlapping",
-        ),
-        (
-            "CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 YEAR)",
-            (1, 58, 4),
-            "unit of time",
-        ),
-        ("CREATE STREAM s AS SELECT SUM(x) WINDOW TUMBLING (SIZE 0 HOURS)", (1, 56, 1), "above 0"),
-        ("CREATE STREAM s AS SELECT SUM('x')", (1, 27, 3), "SUM is written"),
-        (
-            "CREATE STREAM s (a, b) AS SELECT SUM(x) WINDOW TUMBLING (SIZE 1 HOUR) FROM X",
-            (1, 18, 1),
-            "2 columns",
-        ),
-        ("CREATE STREAM s AS SELECT SUM(x) AS 'y", (1, 37, 1), "quotes"),
-    ] {
-        check(text, place, message);
+    for (text, place, message) in BAD {
+        check(text, *place, message);
     }
-    for (text, place, message) in [
-        ("SUM(x), SUM(x)", (1, 35, 3), "a second column `sum_x`"),
-        ("SUM(x) AS population", (1, 37, 10), "every result has"),
-    ] {
-        check(&select(text), place, message);
-    }
-    for (text, column, length, message) in [
-        ("BETWEEN 5 AND 2", 8, 1, "the first at least 1"),
-        ("BETWEEN 0 AND 2", 8, 1, "the first at least 1"),
-        ("BETWEEN 1 TO 2", 10, 2, "expected AND"),
-        ("WHERE", 5, 1, "a condition such as"),
-        ("WHERE a", 6, 1, "a condition such as"),
-        ("WHERE a = 1 AND b LIKE 'x'", 16, 1, "a condition such as"),
-        ("WHERE a = 1 WHERE b = 2", 12, 5, "a second WHERE"),
-        ("GROUP BY a, a", 12, 1, "a second column"),
-        ("GROUP a", 6, 1, "expected BY"),
-        ("HAVING a > 1", 0, 6, "filter the stream of results"),
-        ("JOIN Y", 0, 4, "REGR_SLOPE"),
-        ("WITH (alfa = 1)", 6, 4, "did you mean `alpha`?"),
-        ("WITH (alpha = 1)", 14, 1, "from 0 to below 1"),
-        ("WITH (alpha = '3/2')", 14, 5, "from 0 to below 1"),
-        ("WITH (epsilon = -1)", 16, 1, "above 0"),
-        ("WITH (masks = 'none')", 14, 6, "'clique', 'dream' or 'epoch'"),
-        ("WITH (mask_delta = 0.02)", 19, 4, "a power of ten"),
-        ("WITH (dropout = 0.1, dropout = 0.2)", 21, 7, "a second setting"),
-        ("banana", 0, 6, "the end of the query or one of"),
-    ] {
-        let head = format!("CREATE STREAM s AS SELECT SUM(x) {tail} ");
+    check(&select("SUM(x), SUM(x)"), (1, 35, 3), "a second column `sum_x`");
+    check(&select("SUM(x) AS population"), (1, 37, 10), "every result has");
+    for (text, column, length, message) in BAD_CLAUSES {
+        let head = format!("{} ", select("SUM(x)"));
         let column = u32::try_from(head.len()).unwrap() + 1 + column;
-        check(&format!("{head}{text}"), (1, column, length), message);
+        check(&format!("{head}{text}"), (1, column, *length), message);
     }
 }
 

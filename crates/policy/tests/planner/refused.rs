@@ -14,68 +14,72 @@ fn check(world: &World, text: &str, message: &str, suggestion: Option<&str>) {
     }
 }
 
+/// Items, what follows the schema, a part of the refusal, a part of what is
+/// suggested.
+const WRONG: &[(&str, &str, &str, Option<&str>)] = &[
+    (
+        "SUM(hart-rate)",
+        "",
+        "has no attribute `hart-rate`: did you mean `heart-rate`?",
+        Some("SUM(heart-rate)"),
+    ),
+    ("SUM(pulse), SUM(hrv)", "", "it has heart-rate, hrv, altitude", Some("SELECT SUM(hrv)\n")),
+    ("SUM(region), SUM(hrv)", "", "public metadata", Some("SELECT SUM(hrv)\n")),
+    (
+        "VAR(hrv), AVG(hrv)",
+        "",
+        "what VAR of `hrv` needs; it offers SUM(hrv), COUNT(hrv), AVG(hrv)",
+        Some("SELECT AVG(hrv)\n"),
+    ),
+    (
+        "HISTOGRAM(heart-rate, 0, 7, 5)",
+        "",
+        "7 is no edge of the bins",
+        Some("HISTOGRAM(heart-rate, 0, 5, 5)"),
+    ),
+    (
+        "HISTOGRAM(heart-rate, 3, 10, 5)",
+        "",
+        "13 is no edge",
+        Some("HISTOGRAM(heart-rate, 5, 10, 5)"),
+    ),
+    ("HISTOGRAM(heart-rate, EDGES(0, 12, 50))", "", "12 is no edge", Some("EDGES(0, 10, 50)")),
+    (
+        "HISTOGRAM(altitude, 0, 2.55, 5)",
+        "",
+        "2.55 is finer than `altitude`, which has 1 decimal",
+        Some("HISTOGRAM(altitude, 0, 5, 5)"),
+    ),
+    ("COUNT(*)", "", "names no attribute", None),
+    ("SUM(hrv)", "WHERE regoin = 'x'", "no metadata `regoin`: did you mean `region`?", None),
+    ("SUM(hrv)", "WHERE ageGroup = 'senoir'", "did you mean `senior`?", None),
+    ("SUM(hrv)", "GROUP BY town", "no metadata `town`; it has region, ageGroup", None),
+    (
+        "SUM(hrv)",
+        "WHERE region = Texas",
+        "no stream of MedicalSensor fits",
+        Some("FROM MedicalSensor"),
+    ),
+    ("SUM(hrv)", "BETWEEN 2000 AND 3000", "capacity of 1000", Some("BETWEEN 4 AND 1000")),
+    (
+        "SUM(hrv)",
+        "WITH (epsilon = 0.5, delta = 1e-9)",
+        "differential privacy is not available yet",
+        Some("FROM MedicalSensor"),
+    ),
+    (
+        "SUM(hrv)",
+        "GROUP BY ageGroup",
+        "4 of 4 streams cannot take part: they have no `ageGroup`",
+        Some("FROM MedicalSensor"),
+    ),
+];
+
 #[test]
 fn names_and_numbers_of_the_schema() {
     let world = World::of(SCHEMA).with(4, &plain(1), &[("region", "Utah")]);
-    for (items, tail, message, suggestion) in [
-        (
-            "SUM(hart-rate)",
-            "",
-            "has no attribute `hart-rate`: did you mean `heart-rate`?",
-            Some("SUM(heart-rate)"),
-        ),
-        ("SUM(pulse), SUM(hrv)", "", "it has heart-rate, hrv, altitude", Some("SELECT SUM(hrv)\n")),
-        ("SUM(region), SUM(hrv)", "", "public metadata", Some("SELECT SUM(hrv)\n")),
-        (
-            "VAR(hrv), AVG(hrv)",
-            "",
-            "what VAR of `hrv` needs; it offers SUM(hrv), COUNT(hrv), AVG(hrv)",
-            Some("SELECT AVG(hrv)\n"),
-        ),
-        (
-            "HISTOGRAM(heart-rate, 0, 7, 5)",
-            "",
-            "7 is no edge of the bins",
-            Some("HISTOGRAM(heart-rate, 0, 5, 5)"),
-        ),
-        (
-            "HISTOGRAM(heart-rate, 3, 10, 5)",
-            "",
-            "13 is no edge",
-            Some("HISTOGRAM(heart-rate, 5, 10, 5)"),
-        ),
-        ("HISTOGRAM(heart-rate, EDGES(0, 12, 50))", "", "12 is no edge", Some("EDGES(0, 10, 50)")),
-        (
-            "HISTOGRAM(altitude, 0, 2.55, 5)",
-            "",
-            "2.55 is finer than `altitude`, which has 1 decimal",
-            Some("HISTOGRAM(altitude, 0, 5, 5)"),
-        ),
-        ("COUNT(*)", "", "names no attribute", None),
-        ("SUM(hrv)", "WHERE regoin = 'x'", "no metadata `regoin`: did you mean `region`?", None),
-        ("SUM(hrv)", "WHERE ageGroup = 'senoir'", "did you mean `senior`?", None),
-        ("SUM(hrv)", "GROUP BY town", "no metadata `town`; it has region, ageGroup", None),
-        (
-            "SUM(hrv)",
-            "WHERE region = Texas",
-            "no stream of MedicalSensor fits",
-            Some("FROM MedicalSensor"),
-        ),
-        ("SUM(hrv)", "BETWEEN 2000 AND 3000", "capacity of 1000", Some("BETWEEN 4 AND 1000")),
-        (
-            "SUM(hrv)",
-            "WITH (epsilon = 0.5, delta = 1e-9)",
-            "differential privacy is not available yet",
-            Some("FROM MedicalSensor"),
-        ),
-        (
-            "SUM(hrv)",
-            "GROUP BY ageGroup",
-            "4 of 4 streams cannot take part: they have no `ageGroup`",
-            Some("FROM MedicalSensor"),
-        ),
-    ] {
-        check(&world, &select(items, tail), message, suggestion);
+    for (items, tail, message, suggestion) in WRONG {
+        check(&world, &select(items, tail), message, *suggestion);
     }
     let text = select("SUM(hrv)", "");
     check(

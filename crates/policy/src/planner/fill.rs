@@ -1,0 +1,99 @@
+//! The plan of a group, once it is known who takes part.
+
+use super::attempt::item_at;
+use super::population::{Candidate, Numbers};
+use super::refusal::{Finding, Rule};
+use super::{MaskRequest, PlanOptions};
+use crate::ids::{ControllerId, OwnerId, labelled_hash};
+use crate::plan::{MaskStrategy, Plan, PlannedStream};
+use crate::query::Create;
+use std::collections::BTreeSet;
+
+/// The values that a group's streams share, in the order of `GROUP BY`.
+pub(super) type Group = Vec<(String, String)>;
+
+/// What all groups of a query have in common.
+pub(super) struct Query<'a> {
+    pub(super) create: &'a Create,
+    pub(super) options: &'a PlanOptions<'a>,
+    pub(super) template: &'a Plan,
+}
+
+impl Query<'_> {
+    /// The plan of the group at `index`, with its members, in order of streams,
+    /// and its numbers.
+    pub(super) fn plan(
+        &self,
+        index: u64,
+        group: Group,
+        members: &[Candidate<'_>],
+        numbers: Numbers,
+    ) -> Result<Plan, Box<Finding>> {
+        let roster: BTreeSet<ControllerId> =
+            members.iter().map(|member| member.stream.controller).collect();
+        let roster: Vec<ControllerId> = roster.into_iter().collect();
+        let streams = streams(&roster, members);
+        let masks = self.masks(&owners(roster.len(), &streams), numbers)?;
+        Ok(Plan {
+            nonce: self.nonce(index),
+            group,
+            population: numbers.bounds,
+            alpha: numbers.alpha,
+            dropout: numbers.dropout,
+            masks,
+            roster,
+            streams,
+            ..self.template.clone()
+        })
+    }
+
+    fn masks(&self, owners: &[u32], numbers: Numbers) -> Result<MaskStrategy, Box<Finding>> {
+        if owners.len() == 1 {
+            return Ok(MaskStrategy::Single);
+        }
+        let request = MaskRequest {
+            wanted: self.create.settings.masks,
+            owners,
+            alpha: numbers.alpha,
+            min_population: numbers.bounds.min,
+            delta_exponent: self.template.delta_exponent,
+        };
+        (self.options.masks)(&request).ok_or_else(|| {
+            let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+            let controllers = narrow(owners.len());
+            let tolerated = narrow(numbers.alpha.tolerated(owners.len()));
+            Box::new(Finding::plain(item_at(self.create), Rule::NoMasks { controllers, tolerated }))
+        })
+    }
+
+    fn nonce(&self, index: u64) -> [u8; 16] {
+        let parts: [&[u8]; 2] = [self.options.nonce, &index.to_be_bytes()];
+        let hash = labelled_hash("alpheus/plan-nonce/v1", &parts);
+        hash.first_chunk().copied().unwrap_or_default()
+    }
+}
+
+fn streams(roster: &[ControllerId], members: &[Candidate<'_>]) -> Vec<PlannedStream> {
+    let position = |host: &ControllerId| u32::try_from(roster.binary_search(host).ok()?).ok();
+    members
+        .iter()
+        .filter_map(|member| {
+            let known = member.stream;
+            let controller = position(&known.controller)?;
+            Some(PlannedStream { stream: known.stream, owner: known.owner, controller })
+        })
+        .collect()
+}
+
+/// Different owners of each controller, in roster order.
+fn owners(controllers: usize, streams: &[PlannedStream]) -> Vec<u32> {
+    let pairs: BTreeSet<(u32, OwnerId)> =
+        streams.iter().map(|stream| (stream.controller, stream.owner)).collect();
+    let mut owners = vec![0u32; controllers];
+    for (controller, _) in pairs {
+        if let Some(count) = owners.get_mut(controller as usize) {
+            *count += 1;
+        }
+    }
+    owners
+}
