@@ -28,7 +28,10 @@ fn read(place: Place, cell: usize, rows: &[u64]) -> Result<i128, DecodeError> {
             .map(i128::from)
             .ok_or(DecodeError::BadDigit { cell }),
         Place::Limbs { low, high } => {
-            Ok(i128::from(row(low)?) + (i128::from(row(high)?.cast_signed()) << 32))
+            // The layout keeps the sum of low halves below 2^63. Read with its
+            // sign it is also right where noise takes it below zero.
+            let [low, high] = [low, high].map(|half| row(half).map(u64::cast_signed));
+            Ok(i128::from(low?) + (i128::from(high?) << 32))
         }
     }
 }
