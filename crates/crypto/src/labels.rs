@@ -18,8 +18,10 @@ pub const MASK_PAIR: &str = "alpheus/mask/pair/v1";
 pub const MASK_GRAPH: &str = "alpheus/mask/graph/v1";
 /// A controller's masks of its own, from a secret of its own (HKDF).
 pub const MASK_OWN: &str = "alpheus/mask/own/v1";
-/// What a mask pad is bound to: purpose, plan, window, membership, opening set (hash).
-pub const MASK_PAD: &str = "alpheus/mask/pad/v1";
+/// What a window's masks are bound to: plan, window, membership (hash).
+pub const MASK: &str = "alpheus/mask/v1";
+/// What an opening is bound to: what its masks are, and the opening set (hash).
+pub const MASK_OPEN: &str = "alpheus/open/v1";
 /// What a round's graph is bound to: strategy, plan, epoch or round (hash).
 pub const MASK_ROUND: &str = "alpheus/mask/round/v1";
 /// A certificate, by the deployment's authority (signature).
@@ -71,7 +73,8 @@ const ALL: &[&str] = &[
     MASK_PAIR,
     MASK_GRAPH,
     MASK_OWN,
-    MASK_PAD,
+    MASK,
+    MASK_OPEN,
     MASK_ROUND,
     CERTIFICATE,
     ANNOUNCEMENT,

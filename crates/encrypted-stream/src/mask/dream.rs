@@ -28,12 +28,11 @@ impl Strategy for Dream {
         let input = round_input("dream", &self.plan, self.bits, window);
         let absent = u32::from(self.bits);
         into.clear();
-        // An edge stands where the first b bits are zero.
-        let drawn = pairs.others().zip(pairs.graph_keys());
-        into.extend(
-            drawn
-                .filter(|(_, key)| key.block(input).leading_zeros() >= absent)
-                .map(|(other, _)| other),
-        );
+        let mut others = pairs.others();
+        pairs.with_each_graph_key(|key| {
+            // An edge stands where the first b bits are zero.
+            let edge = key.block(input).leading_zeros() >= absent;
+            into.extend(others.next().filter(|_| edge));
+        });
     }
 }

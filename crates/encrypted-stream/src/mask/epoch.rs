@@ -67,7 +67,7 @@ impl Strategy for Epoch {
 impl Lists {
     fn draw(pairs: &PairKeys, input: u128, bits: u8, epoch: u64) -> Lists {
         let mut drawn = Zeroizing::new(Vec::with_capacity(pairs.roster() as usize));
-        drawn.extend(pairs.graph_keys().map(|key| key.block(input)));
+        pairs.with_each_graph_key(|key| drawn.push(key.block(input)));
         let mut ends = Vec::with_capacity(usize::from(params::segments(bits)) << bits);
         let members = match u16::try_from(drawn.len()) {
             #[expect(

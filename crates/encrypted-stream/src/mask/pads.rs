@@ -1,6 +1,6 @@
 //! What a controller adds to its token, and what it takes off again.
 //!
-//! `T_p = τ_p + Σ_{q∈N(p)∩M} ±pad_pq(mask, M) + b_p`,
+//! `T_p = τ_p + Σ_{q∈N(p)∩M} ±pad_pq(mask, M) + b_p`, `b_p = pad_p(mask, M)`,
 //! `o_p = b_p + Σ_{q∈N(p)∩(M∖S)} ±pad_pq(mask, M) + Σ_{q∈N(p)∩S} ±pad_pq(open, M, S)`,
 //! with + towards later positions and − towards earlier ones. Over S, masks and
 //! openings cancel in pairs, and `Σ_S (T_p − o_p) = Σ_S τ_p`.
@@ -10,11 +10,11 @@ use crate::mask::set::RosterSet;
 use crate::mask::strategy::{self, Strategy};
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
-use alpheus_crypto::prf::{PadDigest, Prf};
+use alpheus_crypto::prf::PadDigest;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::{MaskStrategy, Plan};
 use alpheus_policy::time::{Span, Window};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// Why a token is not masked, or a mask is not opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -27,6 +27,9 @@ pub enum MaskRefusal {
         /// Size of the roster that the set is over.
         found: u32,
     },
+    /// The window has another size than the plan's.
+    #[error("the window is not one of the plan's")]
+    OtherWindow,
     /// This controller is not in the membership.
     #[error("this controller is not in the membership that it should mask for")]
     NotAMember,
@@ -82,7 +85,19 @@ pub struct Masker {
     strategy: Box<dyn Strategy>,
     /// Whether the self-mask alone may hide a token.
     may_be_alone: bool,
+    /// What the last round needed, which its opening needs again.
+    last: Option<Prepared>,
+}
+
+/// What follows from a round alone.
+struct Prepared {
+    window: Window,
+    members: RosterSet,
+    membership: Digest,
+    /// N(p) ∩ M.
     neighbours: Vec<u32>,
+    /// What the masks are bound to.
+    bound: Digest,
 }
 
 /// A window of a plan, and the membership M that its pads are bound to.
@@ -115,7 +130,7 @@ impl Masker {
             own,
             strategy,
             may_be_alone,
-            neighbours: Vec::new(),
+            last: None,
         })
     }
 
@@ -130,12 +145,11 @@ impl Masker {
     /// [`MaskRefusal`], by the rule that stands against it.
     pub fn token(&mut self, round: &Round<'_>, token: Vec<u64>) -> Result<Vec<u64>, MaskRefusal> {
         let mut token = Zeroizing::new(token);
-        self.find_neighbours(round)?;
-        let digest = self.digest(round, b"mask", None);
-        self.own.0.add_pad(&self.digest(round, b"self", None), &mut token);
-        for neighbour in &self.neighbours {
-            self.add(*neighbour, &digest, &mut token);
-        }
+        let prepared = self.prepare(round)?;
+        let mask = PadDigest::new(&prepared.bound);
+        self.own.0.add_pad(&mask, &mut token);
+        self.pairs.add_pads(&prepared.neighbours, &mask, &mut token);
+        self.last = Some(prepared);
         Ok(std::mem::take(&mut token))
     }
 
@@ -153,35 +167,59 @@ impl Masker {
         outputs: usize,
     ) -> Result<Vec<u64>, MaskRefusal> {
         self.check_roster(opened)?;
-        self.find_neighbours(round)?;
+        let prepared = self.prepare(round)?;
         if !opened.is_subset_of(round.members) {
             return Err(MaskRefusal::NotASubset);
         }
         if !opened.contains(self.pairs.position()) {
             return Err(MaskRefusal::NotOpened);
         }
-        self.check_company(opened, Among::OpeningSet)?;
-        let mask = self.digest(round, b"mask", None);
-        let open = self.digest(round, b"open", Some(opening));
-        let mut words = vec![0; outputs];
-        self.own.0.add_pad(&self.digest(round, b"self", None), &mut words);
-        for neighbour in &self.neighbours {
-            let digest = if opened.contains(*neighbour) { &open } else { &mask };
-            self.add(*neighbour, digest, &mut words);
+        let (mut opening_too, mut dropped) =
+            (Vec::with_capacity(prepared.neighbours.len()), vec![]);
+        for neighbour in &prepared.neighbours {
+            let part = if opened.contains(*neighbour) { &mut opening_too } else { &mut dropped };
+            part.push(*neighbour);
         }
+        self.check_company(&opening_too, Among::OpeningSet)?;
+        let mut words = vec![0; outputs];
+        let mask = PadDigest::new(&prepared.bound);
+        self.own.0.add_pad(&mask, &mut words);
+        self.pairs.add_pads(&dropped, &mask, &mut words);
+        let open = labelled(labels::MASK_OPEN, &[prepared.bound.as_bytes(), opening.as_bytes()]);
+        self.pairs.add_pads(&opening_too, &PadDigest::new(&open), &mut words);
+        self.last = Some(prepared);
         Ok(words)
     }
 
-    /// Checks M and finds N(p) ∩ M.
-    fn find_neighbours(&mut self, round: &Round<'_>) -> Result<(), MaskRefusal> {
+    /// Checks M and finds what follows from it, or takes what was found before.
+    fn prepare(&mut self, round: &Round<'_>) -> Result<Prepared, MaskRefusal> {
+        if let Some(last) = self.last.take_if(|last| last.is_of(round)) {
+            return Ok(last);
+        }
         self.check_roster(round.members)?;
         if !round.members.contains(self.pairs.position()) {
             return Err(MaskRefusal::NotAMember);
         }
-        let number = round.window.start.0.checked_div(self.size.0).unwrap_or(0);
-        self.strategy.neighbours(&self.pairs, number, &mut self.neighbours);
-        self.neighbours.retain(|neighbour| round.members.contains(*neighbour));
-        self.check_company(round.members, Among::Membership)
+        let start = round.window.start;
+        let number = start.0.checked_div(self.size.0).ok_or(MaskRefusal::OtherWindow)?;
+        if round.window.end != start.plus(self.size) {
+            return Err(MaskRefusal::OtherWindow);
+        }
+        let mut neighbours = Vec::new();
+        self.strategy.neighbours(&self.pairs, number, &mut neighbours);
+        neighbours.retain(|neighbour| round.members.contains(*neighbour));
+        self.check_company(&neighbours, Among::Membership)?;
+        Ok(Prepared {
+            window: round.window,
+            members: round.members.clone(),
+            membership: round.membership,
+            neighbours,
+            // The plan fixes the window's end.
+            bound: labelled(
+                labels::MASK,
+                &[&self.plan.0, &start.0.to_be_bytes(), round.membership.as_bytes()],
+            ),
+        })
     }
 
     fn check_roster(&self, set: &RosterSet) -> Result<(), MaskRefusal> {
@@ -190,37 +228,16 @@ impl Masker {
     }
 
     /// An unmasked token is never sent: some neighbour must be in the set.
-    fn check_company(&self, among: &RosterSet, set: Among) -> Result<(), MaskRefusal> {
-        let alone = !self.neighbours.iter().any(|neighbour| among.contains(*neighbour));
-        if alone && !self.may_be_alone { Err(MaskRefusal::Isolated { set }) } else { Ok(()) }
-    }
-
-    /// What a pad is bound to.
-    fn digest(&self, round: &Round<'_>, purpose: &[u8], opening: Option<&Digest>) -> PadDigest {
-        let (start, end) = (round.window.start.0.to_be_bytes(), round.window.end.0.to_be_bytes());
-        let bound: [&[u8]; 6] = [
-            purpose,
-            &self.plan.0,
-            &start,
-            &end,
-            round.membership.as_bytes(),
-            opening.map_or(&[], |digest| digest.as_bytes().as_slice()),
-        ];
-        PadDigest::new(&labelled(labels::MASK_PAD, &bound))
-    }
-
-    /// Adds the pad shared with `neighbour`, with the sign that cancels.
-    #[inline]
-    fn add(&self, neighbour: u32, digest: &PadDigest, words: &mut [u64]) {
-        let later = self.pairs.position() < neighbour;
-        self.pairs.with_mask_key(neighbour, |key: &Prf| {
-            if later { key.add_pad(digest, words) } else { key.subtract_pad(digest, words) }
-        });
+    fn check_company(&self, neighbours: &[u32], set: Among) -> Result<(), MaskRefusal> {
+        let alone = neighbours.is_empty() && !self.may_be_alone;
+        if alone { Err(MaskRefusal::Isolated { set }) } else { Ok(()) }
     }
 }
 
-impl Drop for Masker {
-    fn drop(&mut self) {
-        self.neighbours.zeroize();
+impl Prepared {
+    fn is_of(&self, round: &Round<'_>) -> bool {
+        self.window == round.window
+            && self.membership == round.membership
+            && self.members == *round.members
     }
 }

@@ -3,7 +3,7 @@
 use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
-use alpheus_crypto::prf::Prf;
+use alpheus_crypto::prf::{Pad, PadDigest, Prf};
 use alpheus_crypto::secret::Secret;
 use alpheus_policy::ids::PlanId;
 use zeroize::Zeroizing;
@@ -14,7 +14,7 @@ pub enum Storage {
     /// 32 bytes a pair; each use expands its AES key anew. For a process that
     /// hosts thousands of controllers.
     Compact,
-    /// Expanded mask keys, some 200 bytes a pair; for one controller's own
+    /// Expanded mask keys, some 700 bytes a pair; for one controller's own
     /// process.
     Expanded,
 }
@@ -114,23 +114,36 @@ impl PairKeys {
         (0..self.roster()).filter(move |other| *other != position)
     }
 
-    /// The graph keys of the others, in the order of [`PairKeys::others`].
-    pub(crate) fn graph_keys(&self) -> impl Iterator<Item = Prf> + '_ {
-        self.graphs.iter().map(Prf::from_bytes)
+    /// Calls `each` with the graph key of every other controller, in the order
+    /// of [`PairKeys::others`].
+    pub(crate) fn with_each_graph_key(&self, each: impl FnMut(&Prf)) {
+        Prf::with_each_key(self.graphs.iter(), each);
     }
 
-    /// Calls `pad` with the mask key shared with `other`; nothing happens for
-    /// the own position or one beyond the roster.
-    #[inline]
-    pub(crate) fn with_mask_key(&self, other: u32, pad: impl FnOnce(&Prf)) {
-        if other == self.position {
-            return;
-        }
-        let slot = other as usize - usize::from(other > self.position);
+    /// Adds to `words` the pads shared with `others`: plus towards later
+    /// positions, minus towards earlier ones, so that both ends cancel. `others`
+    /// are positions of others in the roster, as a
+    /// [`Strategy`](crate::mask::Strategy) finds them.
+    pub(crate) fn add_pads(&self, others: &[u32], digest: &PadDigest, words: &mut [u64]) {
+        let slot = |other: u32| other as usize - usize::from(other > self.position);
+        let negative = |other: u32| other < self.position;
         match &self.masks {
-            MaskKeys::Expanded(keys) => keys.get(slot).map(pad),
-            MaskKeys::Compact(keys) => keys.get(slot).map(|key| pad(&Prf::from_bytes(key))),
-        };
+            MaskKeys::Expanded(keys) => {
+                let pad = |i: usize| Pad {
+                    key: &keys[slot(others[i])],
+                    digest,
+                    negative: negative(others[i]),
+                };
+                Prf::add_pads(others.len(), pad, words);
+            }
+            MaskKeys::Compact(keys) => {
+                let mut next = others.iter();
+                Prf::with_each_key(others.iter().map(|other| &keys[slot(*other)]), |key| {
+                    let negative = next.next().is_some_and(|other| negative(*other));
+                    Prf::add_pads(1, |_| Pad { key, digest, negative }, words);
+                });
+            }
+        }
     }
 }
 
@@ -154,10 +167,12 @@ mod tests {
         AgreementKey::from_seed(&Secret::from_bytes([seed; 32]))
     }
 
-    fn block(keys: &PairKeys, other: u32) -> Option<u128> {
-        let mut found = None;
-        keys.with_mask_key(other, |prf| found = Some(prf.block(7)));
-        found
+    /// The pad shared with `other`, as the earlier of the two adds it.
+    fn pad(keys: &PairKeys, other: u32) -> u64 {
+        let mut words = [0];
+        let digest = PadDigest::from_bytes(&[7; 30]);
+        keys.add_pads(&[other], &digest, &mut words);
+        if other < keys.position() { words[0].wrapping_neg() } else { words[0] }
     }
 
     #[test]
@@ -168,19 +183,24 @@ mod tests {
         let expanded: Vec<PairKeys> = (0..4).map(|p| of(p, Storage::Expanded)).collect();
         let compact: Vec<PairKeys> = (0..4).map(|p| of(p, Storage::Compact)).collect();
         let mut seen = Vec::new();
-        for p in 0..4 {
-            assert_eq!((expanded[p as usize].roster(), block(&expanded[p as usize], p)), (4, None));
-            assert_eq!(block(&compact[p as usize], 4), None);
+        for p in 0..4_u32 {
+            let own = [&expanded, &compact].map(|keys| &keys[p as usize]);
+            assert!(own.iter().all(|keys| keys.roster() == 4 && keys.others().count() == 3));
             for q in (0..4).filter(|q| *q > p) {
-                let there = block(&expanded[p as usize], q);
-                assert!(there.is_some());
-                assert_eq!(there, block(&compact[q as usize], p));
+                let there = pad(own[0], q);
+                assert_ne!(there, 0);
+                assert_eq!([pad(own[1], q), pad(&compact[q as usize], p)], [there; 2]);
                 seen.push(there);
             }
         }
         // Graph keys are others again.
-        seen.extend(expanded[0].graph_keys().map(|prf| Some(prf.block(7))));
-        seen.sort();
+        let digest = PadDigest::from_bytes(&[7; 30]);
+        expanded[0].with_each_graph_key(|prf| {
+            let mut words = [0];
+            prf.add_pad(&digest, &mut words);
+            seen.push(words[0]);
+        });
+        seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), 6 + 3);
     }
