@@ -5,7 +5,17 @@
 //! and randomness. A room per command or service:
 //!
 //! - [`commands`]: the command line,
-//! - [`failure`]: how a command fails, and with which exit code.
+//! - [`failure`]: how a command fails, and with which exit code,
+//! - [`generate`]: plausible data for examples,
+//! - [`query`]: what a query would reveal, before anything runs,
+//! - [`replay`]: a recorded file through the whole system,
+//! - [`runtime`]: every role in one process, over a durable log,
+//! - [`service`]: health, metrics, logs, TLS and an orderly stop, for all of them.
 
 pub mod commands;
 pub mod failure;
+pub mod generate;
+pub mod query;
+pub mod replay;
+pub mod runtime;
+pub mod service;

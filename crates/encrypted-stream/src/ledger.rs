@@ -11,10 +11,8 @@
 
 mod records;
 
-pub use records::{
-    Fence, LogEvent, LogLine, Record, Scope, Spent, Stamped, UnreadableRecord,
-};
 pub(crate) use records::window_keys;
+pub use records::{Fence, LogEvent, LogLine, Record, Scope, Spent, Stamped, UnreadableRecord};
 
 /// One change to the ledger: a key and its new value, or its removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +72,11 @@ impl<M> Step<M> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.messages.is_empty()
+    }
+
+    /// What it will send, for who must store it in the same commit.
+    pub(crate) fn messages(&self) -> &[M] {
+        &self.messages
     }
 
     /// Appends a later step, of the same or another role.

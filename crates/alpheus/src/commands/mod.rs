@@ -95,6 +95,13 @@ pub enum Format {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run a recorded file through the whole system, in event time
+    Replay(crate::replay::Args),
+    /// Make plausible data for an example
+    Generate(crate::generate::Args),
+    /// Say what a query would reveal, before anything runs
+    #[command(visible_alias = "explain")]
+    Query(crate::query::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }
@@ -117,8 +124,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {
-    let Cli { globals: _, command } = cli;
+    let Cli { globals, command } = cli;
     match command {
+        Command::Replay(args) => crate::replay::run(&args, &globals),
+        Command::Query(args) => crate::query::run(&args, &globals),
+        Command::Generate(args) => crate::generate::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
     }
 }

@@ -141,9 +141,7 @@ impl Controller {
         let words = match &mut joined.masks {
             // One controller named in the plan: its token opens by itself.
             None => tau.to_vec(),
-            Some(masks) => {
-                masks.token(&mask_round(fixed), tau.to_vec()).map_err(mask_refused)?
-            }
+            Some(masks) => masks.token(&mask_round(fixed), tau.to_vec()).map_err(mask_refused)?,
         };
         let digest = fixed.digest();
         let token = Token { plan, window, controller: position, membership: digest, words };
@@ -156,7 +154,10 @@ impl Controller {
         let mut step = self.spend_step(now, spent.clone(), Some(fixed));
         if self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single()) {
             let line = self.release_line(now, &spent, checked.population, checked.counted);
-            step.merge(Step::new(line.map(|line| self.put(now, line)).into_iter().collect(), vec![]));
+            step.merge(Step::new(
+                line.map(|line| self.put(now, line)).into_iter().collect(),
+                vec![],
+            ));
         }
         Ok(step)
     }
@@ -255,6 +256,7 @@ pub(super) fn mask_round(fixed: &Fixed) -> MaskRound<'_> {
 pub(super) fn mask_refused(refusal: MaskRefusal) -> Refused {
     match refusal {
         MaskRefusal::OtherRoster { .. } => Refused::MalformedMembership,
+        MaskRefusal::OtherWindow => Refused::WrongWindow,
         MaskRefusal::NotAMember => Refused::NotAMember,
         MaskRefusal::NotOpened => Refused::NotInOpeningSet,
         MaskRefusal::NotASubset => Refused::NotASubset,

@@ -6,6 +6,7 @@ use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::{Span, Window};
 
 use crate::error::{Exclusion, Failure, PlanRefused, Refused};
+use crate::ledger::Step;
 use crate::messages::{ServiceMessage, SummonedStream};
 
 /// How long a window waits in each step. Answers that are all there are never
@@ -74,6 +75,17 @@ pub enum Output {
     /// How a window ended: one for each window, in the same commit as the
     /// record that it has ended.
     Outcome(Outcome),
+}
+
+impl Step<Output> {
+    /// Windows that end with it: their results belong in the same commit as
+    /// its records.
+    pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
+        self.messages().iter().filter_map(|output| match output {
+            Output::Outcome(outcome) => Some(outcome),
+            _ => None,
+        })
+    }
 }
 
 /// How a window ended.

@@ -1,0 +1,125 @@
+//! The files that a replay is given, read and checked against each other.
+
+use super::Args;
+use super::rows::{Recording, read};
+use super::source::Source;
+use crate::failure::{Blame, Category, Failure};
+use crate::runtime::embedded::Member;
+use alpheus_policy::document::parse_duration;
+use alpheus_policy::policy::{Policies, ResolvedPolicy};
+use alpheus_policy::query::{Create, Statement, parse};
+use alpheus_policy::schema::Schema;
+use alpheus_policy::time::Span;
+use flate2::read::MultiGzDecoder;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// What a replay runs on.
+pub struct Inputs {
+    /// The schema, with the replay's tick.
+    pub schema: Schema,
+    /// What owners chose.
+    pub policies: Policies,
+    /// The queries, each with its file and text.
+    pub queries: Vec<QueryFile>,
+    /// The recording.
+    pub recording: Recording,
+}
+
+/// A query and where it stands.
+pub struct QueryFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: String,
+    /// The query.
+    pub create: Create,
+}
+
+impl Inputs {
+    /// Reads all files.
+    ///
+    /// # Errors
+    /// A [`Failure`] that names file, place and remedy.
+    pub fn read(args: &Args) -> Result<Inputs, Failure> {
+        let mut schema = read_schema(&args.schema)?;
+        let queries =
+            args.query.iter().map(|path| read_query(path)).collect::<Result<Vec<_>, _>>()?;
+        schema.tick = tick(args, &queries)?;
+        let policies = match &args.policies {
+            Some(path) => Policies::from_yaml(&read_text(path)?, &schema).blame_input(path)?,
+            None => Policies::for_all(ResolvedPolicy::first_offered(&schema)),
+        };
+        let source = Source::parse(&read_text(&args.source)?, &schema).blame_input(&args.source)?;
+        let file = File::open(&args.input).blame_io(&args.input)?;
+        let recording = read(unpacked(&args.input, file), &source, &schema, schema.tick)
+            .blame_input(&args.input)?;
+        Ok(Inputs { schema, policies, queries, recording })
+    }
+
+    /// Whose streams the recording holds.
+    #[must_use]
+    pub fn members(&self) -> Vec<Member> {
+        let member = |stream: &super::rows::RecordedStream| Member {
+            key: stream.key.clone(),
+            owner: stream.owner.clone(),
+            metadata: stream.metadata.clone(),
+        };
+        self.recording.streams.iter().map(member).collect()
+    }
+}
+
+/// Reads a schema, as Avro if the file ends in `.avsc`.
+///
+/// # Errors
+/// A [`Failure`] that names the place and remedy.
+pub fn read_schema(path: &Path) -> Result<Schema, Failure> {
+    let text = read_text(path)?;
+    let avro = path.extension().is_some_and(|ending| ending == "avsc");
+    if avro { Schema::from_avsc(&text) } else { Schema::from_yaml(&text) }.blame_input(path)
+}
+
+/// Reads a text file.
+///
+/// # Errors
+/// A [`Failure`] that names the file.
+pub fn read_text(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).blame_io(path)
+}
+
+fn read_query(path: &Path) -> Result<QueryFile, Failure> {
+    let text = read_text(path)?;
+    let statement = parse(&text).map_err(|error| {
+        Failure::new(Category::Input, error.render(&text)).at(path.display().to_string())
+    })?;
+    match statement {
+        Statement::Create(create) => Ok(QueryFile { path: path.into(), text, create }),
+        _ => Err(Failure::new(Category::Input, "only CREATE STREAM can be replayed")
+            .at(path.display().to_string())
+            .with_help("EXPLAIN, SHOW and DESCRIBE are answered by `alpheus query`")),
+    }
+}
+
+/// The tick asked for, or the longest that divides every window.
+fn tick(args: &Args, queries: &[QueryFile]) -> Result<Span, Failure> {
+    if let Some(text) = &args.tick {
+        return parse_duration(text).ok_or_else(|| {
+            Failure::new(Category::Usage, "not a length of time such as `10s` or `1hr`").at("--tick")
+        });
+    }
+    let divisor = queries.iter().fold(0, |divisor, query| gcd(divisor, query.create.window.0));
+    Ok(Span(divisor))
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn unpacked(path: &Path, file: File) -> Box<dyn Read> {
+    if path.extension().is_some_and(|ending| ending == "gz") {
+        Box::new(MultiGzDecoder::new(BufReader::new(file)))
+    } else {
+        Box::new(file)
+    }
+}

@@ -1,0 +1,110 @@
+//! `alpheus replay`: a recorded file through the whole system, in event time.
+
+pub mod feed;
+pub mod inputs;
+pub mod refused;
+pub mod rows;
+mod run;
+pub mod source;
+
+use crate::commands::Globals;
+use crate::failure::Failure;
+use crate::runtime::embedded::Controllers;
+use alpheus_policy::query::MaskChoice;
+use clap::ValueEnum;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus replay --schema schema.yaml --source source.yaml --input data.csv.gz \\
+      --policies policies.yaml --query stats.sql --output results.csv
+  alpheus replay … --controllers 8 --masks epoch --state state/ --output results.json
+  alpheus replay … --query stats.sql --query daily.sql --output results/
+
+Every role takes part: devices encrypt, controllers check their owners' policies
+and release tokens, the service sums ciphertexts. Only event time is simulated.
+A run with --state that was interrupted goes on where it stopped.";
+
+/// Arguments of `alpheus replay`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The schema, as YAML or .avsc
+    #[arg(long, value_name = "FILE")]
+    pub schema: PathBuf,
+    /// How the columns of the input become events
+    #[arg(long, value_name = "FILE")]
+    pub source: PathBuf,
+    /// The recording, CSV with a header; .gz is unpacked
+    #[arg(long, value_name = "FILE")]
+    pub input: PathBuf,
+    /// What owners chose; by default the first option that the schema offers
+    #[arg(long, value_name = "FILE")]
+    pub policies: Option<PathBuf>,
+    /// A query; several may run at once where they lock different attributes
+    #[arg(long, value_name = "FILE", required = true)]
+    pub query: Vec<PathBuf>,
+    /// Privacy controllers: `per-owner`, or how many
+    #[arg(long, value_name = "per-owner|N", default_value = "1")]
+    pub controllers: ControllerCount,
+    /// How controllers share masks; by default what suits their number
+    #[arg(long, value_enum)]
+    pub masks: Option<Masks>,
+    /// Distance of border events, as `10s`; by default what divides all windows
+    #[arg(long, value_name = "DURATION")]
+    pub tick: Option<String>,
+    /// Keeps logs, ledgers and keys here, to go on after an interruption
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Where results go: .csv or .json, or a directory if there are several queries
+    #[arg(long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// How controllers share masks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Masks {
+    /// Every pair, every window
+    Clique,
+    /// A sparse random graph, drawn anew each window (Ács-Castelluccia)
+    Dream,
+    /// Sparse random graphs, drawn once an epoch (Zeph)
+    Epoch,
+}
+
+impl From<Masks> for MaskChoice {
+    fn from(masks: Masks) -> MaskChoice {
+        match masks {
+            Masks::Clique => MaskChoice::Clique,
+            Masks::Dream => MaskChoice::Dream,
+            Masks::Epoch => MaskChoice::Epoch,
+        }
+    }
+}
+
+/// `--controllers`.
+#[derive(Clone, Copy, Debug)]
+pub struct ControllerCount(pub Controllers);
+
+impl FromStr for ControllerCount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "per-owner" {
+            return Ok(ControllerCount(Controllers::PerOwner));
+        }
+        match text.parse() {
+            Ok(0) | Err(_) => Err("neither `per-owner` nor a number from 1".to_owned()),
+            Ok(count) => Ok(ControllerCount(Controllers::Count(count))),
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If a file cannot be read or understood, the query is refused, or a store fails.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    run::replay(args, globals)
+}

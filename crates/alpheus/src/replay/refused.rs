@@ -1,0 +1,82 @@
+//! Rows of a recorded file that were refused: counted, with the first few places.
+
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// Why one row (or, in a wide file, one reading) was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
+pub enum RowFault {
+    /// More or fewer cells than the header.
+    #[error("the row has another number of cells than the header")]
+    CellCount,
+    /// Not UTF-8.
+    #[error("the row is not UTF-8")]
+    NotUtf8,
+    /// No stream key.
+    #[error("the stream key is empty")]
+    NoStreamKey,
+    /// Not a time.
+    #[error("the time is not a number in the unit that the source file gives")]
+    BadTime,
+    /// A time that the cipher cannot express.
+    #[error("the time lies before 1970 or after 2112; check `time.unit` in the source file")]
+    TimeOutOfRange,
+    /// Not a number.
+    #[error("not a decimal number")]
+    NotANumber,
+    /// Not a truth value.
+    #[error("not true, false, 1 or 0")]
+    NotABoolean,
+    /// Outside the schema's bounds.
+    #[error("the value lies outside the schema's bounds for this attribute")]
+    OutOfBounds,
+    /// A mandatory cell is empty.
+    #[error(
+        "a mandatory attribute is empty; mark it `optional: true` in the schema if that is normal"
+    )]
+    Missing,
+    /// So many rows at one time that no microsecond before the next tick is free.
+    #[error("too many rows at one time: no free microsecond before the next tick")]
+    TickFull,
+}
+
+/// A refused row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Line, from 1.
+    pub line: u64,
+    /// Column, where one is to blame.
+    pub column: Option<String>,
+    /// Why.
+    pub fault: RowFault,
+}
+
+/// Refused rows: all counted, the first few of each kind kept.
+#[derive(Clone, Debug, Default)]
+pub struct Refusals {
+    counts: BTreeMap<RowFault, (u64, Vec<Refused>)>,
+}
+
+impl Refusals {
+    const KEPT: usize = 5;
+
+    /// Notes one.
+    pub fn push(&mut self, refused: Refused) {
+        let (count, kept) = self.counts.entry(refused.fault).or_default();
+        *count += 1;
+        if kept.len() < Self::KEPT {
+            kept.push(refused);
+        }
+    }
+
+    /// How many in all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.values().map(|(count, _)| count).sum()
+    }
+
+    /// Each kind with its count and its first few places.
+    pub fn kinds(&self) -> impl Iterator<Item = (RowFault, u64, &[Refused])> {
+        self.counts.iter().map(|(fault, (count, kept))| (*fault, *count, kept.as_slice()))
+    }
+}

@@ -1,0 +1,499 @@
+//! Reads a recorded CSV file into one sorted run of events per stream.
+//!
+//! A bad row is refused with its line and column and never stops the good rows
+//! around it. Nothing here ever puts a cell's content into an error.
+
+use super::refused::{Refusals, Refused, RowFault};
+use super::source::{Columns, Metadata, Source, Time, Wide};
+use alpheus_encrypted_stream::encode::Value;
+use alpheus_policy::decimal::parse_scaled;
+use alpheus_policy::schema::{Attribute, AttributeKind, Schema};
+use alpheus_policy::time::{Span, Timestamp};
+use csv::StringRecord;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+use thiserror::Error;
+
+/// A file, read.
+pub struct Recording {
+    /// Streams in order of first appearance.
+    pub streams: Vec<RecordedStream>,
+    /// What was refused.
+    pub refused: Refusals,
+    /// Rows read, good and bad.
+    pub rows: u64,
+}
+
+/// One stream of a recorded file. Its key may be personal, so it is never shown.
+pub struct RecordedStream {
+    /// What tells it apart in the file.
+    pub key: String,
+    /// What tells its owner apart.
+    pub owner: String,
+    /// Its public metadata.
+    pub metadata: BTreeMap<String, String>,
+    times: Vec<Timestamp>,
+    lines: Vec<u64>,
+    cells: Vec<Cell>,
+}
+
+/// One attribute of one event.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Cell {
+    /// Empty.
+    Absent,
+    /// Scaled.
+    Number(i64),
+    /// `true`, `false`, `1`, `0`.
+    Boolean(bool),
+    /// Text.
+    Text(Box<str>),
+}
+
+impl Cell {
+    /// The cell as the encoder takes it.
+    #[must_use]
+    pub fn value(&self) -> Value<'_> {
+        match self {
+            Cell::Absent => Value::Absent,
+            Cell::Number(number) => Value::Number(*number),
+            Cell::Boolean(truth) => Value::Boolean(*truth),
+            Cell::Text(text) => Value::Text(text.as_bytes()),
+        }
+    }
+}
+
+/// One event of a recorded stream.
+pub struct RecordedEvent<'a> {
+    /// When, strictly ascending within the stream and never on a tick.
+    pub time: Timestamp,
+    /// Line of the file, from 1.
+    pub line: u64,
+    /// In order of the schema's attributes.
+    pub cells: &'a [Cell],
+}
+
+impl RecordedStream {
+    /// Its events in order.
+    pub fn events(&self) -> impl ExactSizeIterator<Item = RecordedEvent<'_>> {
+        (0..self.times.len()).map(|index| self.event(index))
+    }
+
+    /// Number of events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether every one of its rows was refused.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// The event at a position.
+    #[must_use]
+    pub fn event(&self, index: usize) -> RecordedEvent<'_> {
+        let width = self.cells.len() / self.times.len();
+        RecordedEvent {
+            time: self.times[index],
+            line: self.lines[index],
+            cells: &self.cells[index * width..(index + 1) * width],
+        }
+    }
+
+    /// Time of its first and last event.
+    #[must_use]
+    pub fn range(&self) -> Option<(Timestamp, Timestamp)> {
+        Some((*self.times.first()?, *self.times.last()?))
+    }
+}
+
+/// Why a whole file cannot be read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The header lacks a column.
+    #[error(
+        "the input has no column {name:?}, which the source file maps; its columns are: {found}"
+    )]
+    NoColumn {
+        /// The column.
+        name: String,
+        /// Those it has.
+        found: String,
+    },
+    /// The first wide column stands after the last.
+    #[error(
+        "the source file's wide columns run from {from:?} to {to:?}, but these stand the other way round in the input"
+    )]
+    ColumnOrder {
+        /// The first.
+        from: String,
+        /// The last.
+        to: String,
+    },
+    /// Nothing can be read any more.
+    #[error("cannot read the input at line {line}: {source}")]
+    Csv {
+        /// Line of the file.
+        line: u64,
+        /// What the reader said.
+        source: csv::Error,
+    },
+}
+
+/// Reads a file as its source file says, for windows that are multiples of `tick`.
+///
+/// # Errors
+/// A [`ReadError`] if the header does not fit or the file breaks off; a bad row
+/// is no error, but is counted in [`Recording::refused`].
+pub fn read(
+    input: impl Read,
+    source: &Source,
+    schema: &Schema,
+    tick: Span,
+) -> Result<Recording, ReadError> {
+    let mut csv = csv::ReaderBuilder::new().flexible(true).from_reader(input);
+    let header = csv.headers().map_err(|source| ReadError::Csv { line: 1, source })?.clone();
+    let mut reader = RowReader::new(source, schema, &header)?;
+    let mut record = StringRecord::new();
+    loop {
+        let line = csv.position().line();
+        match csv.read_record(&mut record) {
+            Ok(false) => break,
+            Ok(true) if record.len() != header.len() => {
+                reader.refuse(line, None, RowFault::CellCount)
+            }
+            Ok(true) => reader.row(line, &record),
+            Err(error) if matches!(error.kind(), csv::ErrorKind::Utf8 { .. }) => {
+                reader.refuse(line, None, RowFault::NotUtf8);
+            }
+            Err(source) => return Err(ReadError::Csv { line, source }),
+        }
+        reader.rows += 1;
+    }
+    Ok(reader.finish(tick))
+}
+
+/// Columns of the file, resolved to positions.
+struct RowReader<'a> {
+    schema: &'a Schema,
+    source: &'a Source,
+    time: usize,
+    stream: Option<usize>,
+    owner: Option<usize>,
+    metadata: Vec<(String, MetadataCell)>,
+    shape: Shape,
+    header: StringRecord,
+    streams: Vec<Growing>,
+    index: HashMap<String, usize>,
+    refused: Refusals,
+    rows: u64,
+}
+
+enum MetadataCell {
+    Column(usize),
+    Constant(String),
+    StreamKey,
+}
+
+enum Shape {
+    /// Position of the column of each attribute of the schema.
+    Long(Vec<Option<usize>>),
+    /// Each of these columns is a stream.
+    Streams { attribute: usize, columns: Vec<usize> },
+    /// Each of these columns is a moment.
+    Moments { attribute: usize, first: usize, last: usize, step: u64 },
+}
+
+struct Growing {
+    key: String,
+    owner: String,
+    metadata: BTreeMap<String, String>,
+    events: Vec<(Timestamp, u64, usize)>,
+    cells: Vec<Cell>,
+}
+
+impl<'a> RowReader<'a> {
+    fn new(
+        source: &'a Source,
+        schema: &'a Schema,
+        header: &StringRecord,
+    ) -> Result<Self, ReadError> {
+        let column = |name: &str| position(header, name);
+        let metadata = |(name, from): (&String, &Metadata)| {
+            let cell = match from {
+                Metadata::Column(name) => MetadataCell::Column(column(name)?),
+                Metadata::Constant(value) => MetadataCell::Constant(value.clone()),
+                Metadata::StreamKey => MetadataCell::StreamKey,
+            };
+            Ok((name.clone(), cell))
+        };
+        Ok(RowReader {
+            time: column(&source.time.column)?,
+            stream: source.stream.as_deref().map(column).transpose()?,
+            owner: source.owner.as_deref().map(column).transpose()?,
+            metadata: source.metadata.iter().map(metadata).collect::<Result<_, _>>()?,
+            shape: Shape::resolve(source, schema, header)?,
+            header: header.clone(),
+            streams: Vec::new(),
+            index: HashMap::new(),
+            refused: Refusals::default(),
+            rows: 0,
+            schema,
+            source,
+        })
+    }
+
+    fn refuse(&mut self, line: u64, column: Option<usize>, fault: RowFault) {
+        let column = column.and_then(|at| self.header.get(at)).map(str::to_owned);
+        self.refused.push(Refused { line, column, fault });
+    }
+
+    fn row(&mut self, line: u64, record: &StringRecord) {
+        let time = match parse_time(&record[self.time], &self.source.time) {
+            Ok(time) => time,
+            Err(fault) => return self.refuse(line, Some(self.time), fault),
+        };
+        match &self.shape {
+            Shape::Long(columns) => {
+                let columns = columns.clone();
+                self.long_row(line, time, record, &columns);
+            }
+            Shape::Streams { attribute, columns } => {
+                let (attribute, columns) = (*attribute, columns.clone());
+                for column in columns {
+                    let key = self.header[column].to_owned();
+                    self.reading(line, time, record, (attribute, column), &key);
+                }
+            }
+            Shape::Moments { attribute, first, last, step } => {
+                let (attribute, first, last, step) = (*attribute, *first, *last, *step);
+                let Some(key) = self.key(line, record) else { return };
+                for (moment, column) in (first..=last).enumerate() {
+                    let time = time.plus(Span::seconds(moment as u64 * step));
+                    self.reading(line, time, record, (attribute, column), &key);
+                }
+            }
+        }
+    }
+
+    fn key(&mut self, line: u64, record: &StringRecord) -> Option<String> {
+        let column = self.stream?;
+        if record[column].is_empty() {
+            self.refuse(line, Some(column), RowFault::NoStreamKey);
+            return None;
+        }
+        Some(record[column].to_owned())
+    }
+
+    fn long_row(
+        &mut self,
+        line: u64,
+        time: Timestamp,
+        record: &StringRecord,
+        columns: &[Option<usize>],
+    ) {
+        let Some(key) = self.key(line, record) else { return };
+        let mut cells = Vec::with_capacity(columns.len());
+        for (attribute, column) in self.schema.attributes.iter().zip(columns) {
+            let text = column.map_or("", |column| &record[column]);
+            match parse_cell(text, attribute) {
+                Ok(cell) => cells.push(cell),
+                Err(fault) => return self.refuse(line, *column, fault),
+            }
+        }
+        self.push(line, time, record, &key, cells);
+    }
+
+    fn reading(
+        &mut self,
+        line: u64,
+        time: Timestamp,
+        record: &StringRecord,
+        (attribute, column): (usize, usize),
+        key: &str,
+    ) {
+        if record[column].is_empty() {
+            return;
+        }
+        match parse_cell(&record[column], &self.schema.attributes[attribute]) {
+            Ok(cell) => {
+                let mut cells = vec![Cell::Absent; self.schema.attributes.len()];
+                cells[attribute] = cell;
+                self.push(line, time, record, key, cells);
+            }
+            Err(fault) => self.refuse(line, Some(column), fault),
+        }
+    }
+
+    fn push(
+        &mut self,
+        line: u64,
+        time: Timestamp,
+        record: &StringRecord,
+        key: &str,
+        cells: Vec<Cell>,
+    ) {
+        let index = match self.index.get(key) {
+            Some(index) => *index,
+            None => self.new_stream(record, key),
+        };
+        let stream = &mut self.streams[index];
+        stream.events.push((time, line, stream.events.len()));
+        stream.cells.extend(cells);
+    }
+
+    fn new_stream(&mut self, record: &StringRecord, key: &str) -> usize {
+        let value = |cell: &MetadataCell| match cell {
+            MetadataCell::Column(column) => record[*column].to_owned(),
+            MetadataCell::Constant(value) => value.clone(),
+            MetadataCell::StreamKey => key.to_owned(),
+        };
+        self.streams.push(Growing {
+            key: key.to_owned(),
+            owner: self.owner.map_or(key, |column| &record[column]).to_owned(),
+            metadata: self
+                .metadata
+                .iter()
+                .map(|(name, cell)| (name.clone(), value(cell)))
+                .collect(),
+            events: Vec::new(),
+            cells: Vec::new(),
+        });
+        self.index.insert(key.to_owned(), self.streams.len() - 1);
+        self.streams.len() - 1
+    }
+
+    fn finish(mut self, tick: Span) -> Recording {
+        let base = self.source.base.map(|seconds| Timestamp(seconds * 1_000_000));
+        let streams = std::mem::take(&mut self.streams);
+        let streams =
+            streams.into_iter().map(|stream| stream.settle(tick, base, &mut self.refused));
+        Recording {
+            streams: streams.filter(|stream| !stream.is_empty()).collect(),
+            refused: self.refused,
+            rows: self.rows,
+        }
+    }
+}
+
+impl Growing {
+    /// Sorts by time, shifts, and gives each event a microsecond of its own
+    /// strictly between two ticks.
+    fn settle(
+        mut self,
+        tick: Span,
+        base: Option<Timestamp>,
+        refused: &mut Refusals,
+    ) -> RecordedStream {
+        self.events.sort_by_key(|(time, ..)| *time);
+        let start = self.events.first().map_or(Timestamp(0), |(time, ..)| time.floor(tick));
+        let width = self.cells.len() / self.events.len().max(1);
+        let mut stream = RecordedStream {
+            key: self.key,
+            owner: self.owner,
+            metadata: self.metadata,
+            times: Vec::with_capacity(self.events.len()),
+            lines: Vec::with_capacity(self.events.len()),
+            cells: Vec::with_capacity(self.cells.len()),
+        };
+        for (time, line, index) in self.events {
+            let shifted = base.map_or(time, |base| Timestamp(time.0 - start.0 + base.0));
+            let after = if shifted == shifted.floor(tick) { shifted.0 + 1 } else { shifted.0 };
+            let free = stream.times.last().map_or(after, |last| after.max(last.0 + 1));
+            let end = shifted.floor(tick).plus(tick);
+            if free >= end.0 || end >= Timestamp::LIMIT {
+                let fault =
+                    if free >= end.0 { RowFault::TickFull } else { RowFault::TimeOutOfRange };
+                refused.push(Refused { line, column: None, fault });
+                continue;
+            }
+            stream.times.push(Timestamp(free));
+            stream.lines.push(line);
+            stream.cells.extend_from_slice(&self.cells[index * width..(index + 1) * width]);
+        }
+        stream
+    }
+}
+
+impl Shape {
+    fn resolve(
+        source: &Source,
+        schema: &Schema,
+        header: &StringRecord,
+    ) -> Result<Shape, ReadError> {
+        let attribute =
+            |name: &str| schema.attributes.iter().position(|a| a.name == name).unwrap_or(0);
+        let Some(Wide { attribute: name, columns }) = &source.wide else {
+            let column = |a: &Attribute| {
+                source.attributes.get(&a.name).map(|name| position(header, name)).transpose()
+            };
+            return Ok(Shape::Long(
+                schema.attributes.iter().map(column).collect::<Result<_, _>>()?,
+            ));
+        };
+        let attribute = attribute(name);
+        match columns {
+            Columns::Streams => {
+                let time = position(header, &source.time.column)?;
+                let columns = (0..header.len()).filter(|column| *column != time).collect();
+                Ok(Shape::Streams { attribute, columns })
+            }
+            Columns::Moments { from, to, step } => {
+                let (first, last) = (position(header, from)?, position(header, to)?);
+                if first > last {
+                    return Err(ReadError::ColumnOrder { from: from.clone(), to: to.clone() });
+                }
+                Ok(Shape::Moments { attribute, first, last, step: *step })
+            }
+        }
+    }
+}
+
+fn position(header: &StringRecord, name: &str) -> Result<usize, ReadError> {
+    header.iter().position(|column| column == name).ok_or_else(|| ReadError::NoColumn {
+        name: name.to_owned(),
+        found: header.iter().take(20).collect::<Vec<_>>().join(", "),
+    })
+}
+
+fn parse_time(text: &str, time: &Time) -> Result<Timestamp, RowFault> {
+    let number = text.strip_prefix(time.prefix.as_str()).ok_or(RowFault::BadTime)?;
+    let micros = match time.steps {
+        None => parse_scaled(number, time.unit.places()).map_err(|_| RowFault::BadTime)?,
+        Some(steps) => {
+            let number: i128 = number.parse::<u64>().map_err(|_| RowFault::BadTime)?.into();
+            let seconds = (number - i128::from(steps.first)) * i128::from(steps.length);
+            let micros = (seconds + i128::from(steps.origin)).checked_mul(1_000_000);
+            micros.and_then(|t| i64::try_from(t).ok()).ok_or(RowFault::TimeOutOfRange)?
+        }
+    };
+    let micros = u64::try_from(micros).map_err(|_| RowFault::TimeOutOfRange)?;
+    if micros < Timestamp::LIMIT.0 { Ok(Timestamp(micros)) } else { Err(RowFault::TimeOutOfRange) }
+}
+
+fn parse_cell(text: &str, attribute: &Attribute) -> Result<Cell, RowFault> {
+    if text.is_empty() {
+        return if attribute.optional { Ok(Cell::Absent) } else { Err(RowFault::Missing) };
+    }
+    match attribute.kind {
+        AttributeKind::Number { scale, min, max } => {
+            let value = parse_scaled(text, scale).map_err(|_| RowFault::NotANumber)?;
+            if (min..=max).contains(&value) {
+                Ok(Cell::Number(value))
+            } else {
+                Err(RowFault::OutOfBounds)
+            }
+        }
+        AttributeKind::Boolean => match text {
+            "true" | "1" => Ok(Cell::Boolean(true)),
+            "false" | "0" => Ok(Cell::Boolean(false)),
+            _ => Err(RowFault::NotABoolean),
+        },
+        AttributeKind::Text { max_bytes } if text.len() > usize::from(max_bytes) => {
+            Err(RowFault::OutOfBounds)
+        }
+        AttributeKind::Text { .. } => Ok(Cell::Text(text.into())),
+    }
+}

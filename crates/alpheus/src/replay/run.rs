@@ -1,0 +1,296 @@
+//! One replay from start to end.
+
+use super::Args;
+use super::feed::Feed;
+use super::inputs::{Inputs, QueryFile};
+use super::refused::Refusals;
+use crate::commands::Globals;
+use crate::failure::{Blame, Category, Failure};
+use crate::runtime::embedded::{Embedded, RuntimeError};
+use crate::runtime::planning;
+use crate::runtime::results::{self, OK, Row};
+use alpheus_encrypted_stream::coordinator::Timing;
+use alpheus_policy::catalog::RunningQuery;
+use alpheus_policy::plan::Plan;
+use alpheus_policy::time::{Span, Timestamp};
+use alpheus_transport::Batch;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+const FED: &[u8] = b"fed-up-to";
+const RUN: &[u8] = b"run";
+/// Ticks are committed together up to about this many bytes.
+const CHUNK_BYTES: usize = 2 << 20;
+/// And up to this many.
+const CHUNK_TICKS: usize = 64;
+
+/// Replays a recording and writes its results.
+///
+/// # Errors
+/// A [`Failure`] that says whose fault it is and how to mend it.
+pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    check_output(args)?;
+    let inputs = Inputs::read(args)?;
+    let temporary = tempfile::tempdir().blame(Category::Io)?;
+    let folder = args.state.clone().unwrap_or_else(|| temporary.path().to_owned());
+    std::fs::create_dir_all(&folder).blame_io(&folder)?;
+    let mut rng = os_seeded()?;
+    let members = inputs.members();
+    let mut embedded = Embedded::open(
+        &folder,
+        &inputs.schema,
+        &members,
+        &inputs.policies,
+        args.controllers.0,
+        Timing::default(),
+        &mut rng,
+    )
+    .map_err(store_failure)?;
+    let resume = begin(&mut embedded, &inputs, args, &mut rng)?;
+    let refused = feed(&mut embedded, &inputs, resume, &mut rng)?;
+    let rows = embedded.service.results().map_err(|error| store_failure(error.into()))?;
+    write_outputs(args, &inputs, &embedded, rows)?;
+    report(&inputs, &embedded, &refused, globals);
+    Ok(())
+}
+
+/// Plans the queries, or finds that an earlier run did; says how far that came.
+fn begin(
+    embedded: &mut Embedded,
+    inputs: &Inputs,
+    args: &Args,
+    rng: &mut ChaCha20Rng,
+) -> Result<Option<Timestamp>, Failure> {
+    let fingerprint = fingerprint(args)?;
+    let stored = get(embedded, RUN)?;
+    match stored.as_deref() {
+        Some(known) if known != fingerprint => {
+            return Err(Failure::new(
+                Category::Usage,
+                "the state belongs to a replay of other files or flags",
+            )
+            .at("--state")
+            .with_help("name another folder, or give the files and flags it was started with"));
+        }
+        Some(_) => {}
+        None => {
+            let mut plans = Vec::new();
+            for query in &inputs.queries {
+                plans.extend(plan(embedded, query, args, rng)?);
+            }
+            embedded.start(&plans).map_err(store_failure)?;
+            put(embedded, RUN, &fingerprint)?;
+        }
+    }
+    for running in embedded.running() {
+        if let Some((controller, refused)) = embedded.service.refusals(&running).first() {
+            return Err(Failure::new(
+                Category::Refused,
+                format!("controller {controller} refuses the plan: {refused}"),
+            ));
+        }
+    }
+    let fed = get(embedded, FED)?;
+    Ok(fed.and_then(|bytes| {
+        bytes.as_slice().try_into().ok().map(|bytes| Timestamp(u64::from_be_bytes(bytes)))
+    }))
+}
+
+fn plan(
+    embedded: &mut Embedded,
+    query: &QueryFile,
+    args: &Args,
+    rng: &mut ChaCha20Rng,
+) -> Result<Vec<Plan>, Failure> {
+    let mut create = query.create.clone();
+    if let Some(masks) = args.masks {
+        create.settings.masks = Some(masks.into());
+    }
+    let refused = |error: String| {
+        Failure::new(Category::Refused, error).at(query.path.display().to_string())
+    };
+    let planned = planning::plan_query(&create, &embedded.catalog, Timestamp(0), rng)
+        .map_err(|refusal| refused(refusal.render(&query.text)))?;
+    let plans = planned.plans.clone();
+    let running = RunningQuery { name: planned.name, sql: planned.sql, plans: planned.plans };
+    embedded.catalog.start(running).map_err(|error| refused(error.to_string()))?;
+    Ok(plans)
+}
+
+/// Feeds the recording in chunks of ticks: a chunk's events are durable as a
+/// whole before any window over them closes.
+fn feed(
+    embedded: &mut Embedded,
+    inputs: &Inputs,
+    resume: Option<Timestamp>,
+    rng: &mut ChaCha20Rng,
+) -> Result<Refusals, Failure> {
+    let mut feed = Feed::new(&inputs.recording, inputs.schema.tick, resume);
+    let mut refused = Refusals::default();
+    // What an interrupted run had stored but not got through.
+    if let Some(clock) = resume {
+        embedded.pump(clock).map_err(store_failure)?;
+    }
+    while feed.next_tick().is_some() {
+        let mut batch = Batch::new();
+        for _ in 0..CHUNK_TICKS {
+            if batch.bytes() >= CHUNK_BYTES || feed.next_tick().is_none() {
+                break;
+            }
+            feed.step(&mut embedded.devices, &embedded.encoder, rng, &mut batch, &mut refused)
+                .map_err(|error| Failure::new(Category::Check, error))?;
+        }
+        let reached = feed.next_tick().unwrap_or(feed.end());
+        batch
+            .put(&embedded.topics.progress, FED, reached.0.to_be_bytes().to_vec())
+            .and_then(|()| embedded.store.commit(batch).map(|_| ()))
+            .map_err(|error| store_failure(error.into()))?;
+        let clock = clock(embedded, inputs, &feed);
+        embedded.pump(clock).map_err(store_failure)?;
+    }
+    embedded.service.seal();
+    let end = feed.end().plus(longest_grace(inputs));
+    embedded.pump(end).map_err(store_failure)?;
+    Ok(refused)
+}
+
+/// The controllers' clock: the watermark, or the end of the recording.
+fn clock(embedded: &mut Embedded, inputs: &Inputs, feed: &Feed<'_>) -> Timestamp {
+    let reached = feed.next_tick().unwrap_or(feed.end().plus(longest_grace(inputs)));
+    embedded.service.watermark().max(reached)
+}
+
+fn longest_grace(inputs: &Inputs) -> Span {
+    inputs.queries.iter().filter_map(|query| query.create.grace).max().unwrap_or(Span(0))
+}
+
+/// What a state folder must be taken up with again.
+fn fingerprint(args: &Args) -> Result<Vec<u8>, Failure> {
+    let mut hash = Sha256::new();
+    let files = [&args.schema, &args.source, &args.input].into_iter();
+    for path in files.chain(&args.policies).chain(&args.query) {
+        let bytes = std::fs::read(path).blame_io(path)?;
+        hash.update((bytes.len() as u64).to_be_bytes());
+        hash.update(bytes);
+    }
+    hash.update(format!("{:?} {:?} {:?}", args.controllers, args.masks, args.tick));
+    Ok(hash.finalize().to_vec())
+}
+
+fn get(embedded: &Embedded, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    let value = embedded.store.get(&embedded.topics.progress, key);
+    Ok(value.map_err(|error| store_failure(error.into()))?.map(|bytes| bytes.to_vec()))
+}
+
+fn put(embedded: &Embedded, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+    let mut batch = Batch::new();
+    batch
+        .put(&embedded.topics.progress, key.to_vec(), value.to_vec())
+        .and_then(|()| embedded.store.commit(batch).map(|_| ()))
+        .map_err(|error| store_failure(error.into()))
+}
+
+fn store_failure(error: RuntimeError) -> Failure {
+    Failure::new(Category::Io, error)
+}
+
+fn os_seeded() -> Result<ChaCha20Rng, Failure> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| Failure::new(Category::Io, error.to_string()))?;
+    Ok(ChaCha20Rng::from_seed(seed))
+}
+
+fn check_output(args: &Args) -> Result<(), Failure> {
+    if args.query.len() > 1 {
+        return Ok(());
+    }
+    match args.output.extension().and_then(|ending| ending.to_str()) {
+        Some("csv" | "json") => Ok(()),
+        _ => {
+            Err(Failure::new(Category::Usage, "the output must end in .csv or .json")
+                .at("--output"))
+        }
+    }
+}
+
+fn write_outputs(
+    args: &Args,
+    inputs: &Inputs,
+    embedded: &Embedded,
+    rows: Vec<Row>,
+) -> Result<(), Failure> {
+    let mut by_query: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+    for row in rows {
+        by_query.entry(row.query.clone()).or_default().push(row);
+    }
+    let _ = embedded;
+    for query in &inputs.queries {
+        let mut rows = by_query.remove(&query.create.name.text).unwrap_or_default();
+        results::sort(&mut rows);
+        let path = if inputs.queries.len() == 1 {
+            args.output.clone()
+        } else {
+            file_in(&args.output, &query.path)
+        };
+        write_rows(&path, &rows).blame_io(&path)?;
+    }
+    Ok(())
+}
+
+fn file_in(folder: &Path, query: &Path) -> PathBuf {
+    folder.join(query.file_stem().unwrap_or_default()).with_extension("json")
+}
+
+fn write_rows(path: &Path, rows: &[Row]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let output = BufWriter::new(File::create(path)?);
+    let csv = path.extension().is_some_and(|ending| ending == "csv");
+    if csv { results::write_csv(rows, output) } else { results::write_json(rows, output) }
+}
+
+/// Says on standard error what was read, refused and released.
+fn report(inputs: &Inputs, embedded: &Embedded, refused: &Refusals, _globals: &Globals) {
+    let mut out = std::io::stderr().lock();
+    // Nobody is left to tell if standard error is gone.
+    let _ = write_report(&mut out, inputs, embedded, refused);
+}
+
+fn write_report(
+    out: &mut impl Write,
+    inputs: &Inputs,
+    embedded: &Embedded,
+    refused: &Refusals,
+) -> std::io::Result<()> {
+    let counters = &embedded.service.counters;
+    let events: usize = inputs.recording.streams.iter().map(super::rows::RecordedStream::len).sum();
+    writeln!(
+        out,
+        "{} rows read, {events} events of {} streams, {} frames ({} bytes) encrypted",
+        inputs.recording.rows,
+        inputs.recording.streams.len(),
+        counters.frames,
+        counters.bytes
+    )?;
+    for refusals in [&inputs.recording.refused, refused] {
+        for (fault, count, first) in refusals.kinds() {
+            writeln!(out, "refused {count}: {fault}")?;
+            for place in first {
+                let column = place.column.as_deref().map(|name| format!(", column {name}"));
+                writeln!(out, "    line {}{}", place.line, column.unwrap_or_default())?;
+            }
+        }
+    }
+    for (reason, count) in counters.refused_frames.iter().chain(&counters.refused_messages) {
+        writeln!(out, "dead letters {count}: {reason}")?;
+    }
+    writeln!(out, "{} windows opened, {} did not", counters.opened, counters.failed)?;
+    let _ = OK;
+    Ok(())
+}

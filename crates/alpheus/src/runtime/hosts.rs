@@ -1,0 +1,160 @@
+//! A host of privacy controllers: many identities in one process, one ledger
+//! store, one disk flush a round.
+
+use super::fence::{FenceError, FenceFile};
+use super::storage::StoreLedger;
+use alpheus_encrypted_stream::certificate::Deployment;
+use alpheus_encrypted_stream::controller::Controller;
+use alpheus_encrypted_stream::ledger::{LedgerError, Step};
+use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
+use alpheus_policy::ids::{ControllerId, PlanId};
+use alpheus_policy::time::Timestamp;
+use rayon::prelude::*;
+use std::collections::{HashMap, HashSet};
+use thiserror::Error;
+
+/// A host of controllers.
+pub struct ControllerHost {
+    shards: Vec<Shard>,
+    place: HashMap<ControllerId, usize>,
+    down: HashSet<ControllerId>,
+    ledger: StoreLedger,
+    fence: FenceFile,
+}
+
+/// Controllers that one thread serves.
+struct Shard {
+    inbox: Inbox,
+    controllers: HashMap<ControllerId, Controller>,
+}
+
+/// A message to a controller, about a plan.
+pub type ToController = (ControllerId, PlanId, ServiceMessage);
+
+/// A message from a controller, about a plan: what the envelope says, which the
+/// coordinator checks against what is signed.
+pub type FromController = (ControllerId, PlanId, ControllerMessage);
+
+/// Why a host stops. Nothing was released by the call that said so.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// The ledger was not written.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The fence was not written.
+    #[error(transparent)]
+    Fence(#[from] FenceError),
+}
+
+impl ControllerHost {
+    /// A host without controllers.
+    #[must_use]
+    pub fn new(deployment: &Deployment, ledger: StoreLedger, fence: FenceFile) -> ControllerHost {
+        let shard = || Shard { inbox: Inbox::new(deployment.clone()), controllers: HashMap::new() };
+        let shards = (0..rayon::current_num_threads()).map(|_| shard()).collect();
+        ControllerHost { shards, place: HashMap::new(), down: HashSet::new(), ledger, fence }
+    }
+
+    /// What the fence says of a controller.
+    #[must_use]
+    pub fn fence_of(
+        &self,
+        controller: &ControllerId,
+    ) -> Option<alpheus_encrypted_stream::ledger::Fence> {
+        self.fence.get(controller)
+    }
+
+    /// Takes controllers in, with the step that made or restored each.
+    ///
+    /// # Errors
+    /// [`HostError`] if their records could not be written.
+    pub fn take(
+        &mut self,
+        controllers: Vec<(Controller, Step<ControllerMessage>)>,
+    ) -> Result<(), HostError> {
+        let mut merged = Step::default();
+        for (controller, step) in controllers {
+            merged.merge(step);
+            let place = self.place.len() % self.shards.len();
+            self.place.insert(controller.id(), place);
+            self.shards[place].controllers.insert(controller.id(), controller);
+        }
+        self.commit(merged.map(|message| (ControllerId([0; 32]), PlanId([0; 32]), message))).map(|_| ())
+    }
+
+    /// Lets one controller do something of its own, say annotate a stream.
+    ///
+    /// # Errors
+    /// [`HostError`] if its records could not be written.
+    pub fn with<E>(
+        &mut self,
+        controller: &ControllerId,
+        act: impl FnOnce(&mut Controller) -> Result<Step<ControllerMessage>, E>,
+    ) -> Option<Result<Result<(), HostError>, E>> {
+        let shard = self.shards.get_mut(*self.place.get(controller)?)?;
+        let step = match act(shard.controllers.get_mut(controller)?) {
+            Ok(step) => step,
+            Err(error) => return Some(Err(error)),
+        };
+        let step = step.map(|message| (*controller, PlanId([0; 32]), message));
+        Some(Ok(self.commit(step).map(|_| ())))
+    }
+
+    /// Stops a controller, as a crash of its machine would: it answers nothing.
+    pub fn kill(&mut self, controller: ControllerId) {
+        self.down.insert(controller);
+    }
+
+    /// Hands messages to their controllers and returns their answers, after all
+    /// that must be durable is. A message of a bad signature is dropped.
+    ///
+    /// # Errors
+    /// [`HostError`] if that could not be written; nothing was answered then.
+    pub fn handle(
+        &mut self,
+        now: Timestamp,
+        messages: Vec<ToController>,
+    ) -> Result<Vec<FromController>, HostError> {
+        let mut sorted: Vec<Vec<ToController>> = self.shards.iter().map(|_| Vec::new()).collect();
+        for (controller, plan, message) in messages {
+            if let Some(place) =
+                self.place.get(&controller).filter(|_| !self.down.contains(&controller))
+            {
+                sorted[*place].push((controller, plan, message));
+            }
+        }
+        let steps: Vec<Step<FromController>> = self
+            .shards
+            .par_iter_mut()
+            .zip(sorted)
+            .map(|(shard, messages)| shard.handle(now, messages))
+            .collect();
+        let mut merged = Step::default();
+        steps.into_iter().for_each(|step| merged.merge(step));
+        self.commit(merged)
+    }
+
+    /// Ledger, then fence, then messages.
+    fn commit(&mut self, step: Step<FromController>) -> Result<Vec<FromController>, HostError> {
+        let messages = step.commit(&mut self.ledger)?;
+        let fences = self.shards.iter().flat_map(|shard| shard.controllers.values());
+        self.fence.advance(fences.map(|controller| (controller.id(), controller.fence())))?;
+        Ok(messages)
+    }
+}
+
+impl Shard {
+    fn handle(&mut self, now: Timestamp, messages: Vec<ToController>) -> Step<FromController> {
+        let mut merged = Step::default();
+        for (id, plan, message) in messages {
+            let Some(controller) = self.controllers.get_mut(&id) else { continue };
+            match self.inbox.open(&message) {
+                Ok(heard) => {
+                    merged.merge(controller.handle(now, &heard).map(|answer| (id, plan, answer)))
+                }
+                Err(rejected) => tracing::warn!(%rejected, "a message of the service was dropped"),
+            }
+        }
+        merged
+    }
+}

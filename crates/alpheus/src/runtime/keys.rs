@@ -1,0 +1,98 @@
+//! The keys of an embedded deployment: all derived from one root secret, which
+//! stands in the private store and nowhere else.
+//!
+//! In life each owner's device, each controller and the service draw their own.
+//! Here they share one process, and one secret to back up.
+
+use alpheus_crypto::kdf::derive;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_encrypted_stream::controller::IdentitySecrets;
+use alpheus_encrypted_stream::keys::MasterSecret;
+use alpheus_policy::ids::StreamId;
+use alpheus_transport::{Batch, Error, Space, Store};
+use rand_core::CryptoRng;
+use thiserror::Error;
+
+const ROOT: &[u8] = b"root/v1";
+
+/// The root secret.
+pub struct RootSecret(Secret<32>);
+
+/// Why there is no root secret.
+#[derive(Debug, Error)]
+pub enum RootError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// The store holds something that is none.
+    #[error(
+        "the private store holds a damaged root secret; restore the store from a backup, or start with a fresh --state"
+    )]
+    Damaged,
+}
+
+impl RootSecret {
+    /// The root secret of a store, drawn if the store is new. True if drawn.
+    ///
+    /// # Errors
+    /// [`RootError`] if the store fails or is damaged.
+    pub fn load(
+        store: &dyn Store,
+        space: &Space,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(RootSecret, bool), RootError> {
+        if let Some(bytes) = store.get(space, ROOT)? {
+            let bytes: [u8; 32] = bytes.as_ref().try_into().map_err(|_| RootError::Damaged)?;
+            return Ok((RootSecret(Secret::from_bytes(bytes)), false));
+        }
+        let root = Secret::random(rng);
+        let mut batch = Batch::new();
+        batch.put(space, ROOT, root.expose().to_vec())?;
+        store.commit(batch)?;
+        Ok((RootSecret(root), true))
+    }
+
+    fn derive(&self, role: &str, name: &[u8]) -> Secret<32> {
+        derive(self.0.expose(), "alpheus/embedded-deployment/v1", &[role.as_bytes(), name])
+    }
+
+    /// Signs certificates.
+    #[must_use]
+    pub fn authority(&self) -> SigningKey {
+        SigningKey::from_seed(&self.derive("authority", b""))
+    }
+
+    /// Seed of the service's keys.
+    #[must_use]
+    pub fn service(&self) -> Secret<32> {
+        self.derive("service", b"")
+    }
+
+    /// A controller's keys.
+    #[must_use]
+    pub fn controller(&self, name: &str) -> IdentitySecrets {
+        IdentitySecrets::from_seed(&self.derive("controller", name.as_bytes()))
+    }
+
+    /// An owner's signing key.
+    #[must_use]
+    pub fn owner(&self, owner: &str) -> SigningKey {
+        SigningKey::from_seed(&self.derive("owner", owner.as_bytes()))
+    }
+
+    /// A stream's id, which tells nothing of its key in the file.
+    #[must_use]
+    pub fn stream(&self, key: &str) -> StreamId {
+        let derived = self.derive("stream", key.as_bytes());
+        let mut id = [0; 16];
+        id.copy_from_slice(&derived.expose()[..16]);
+        StreamId(id)
+    }
+
+    /// A stream's master secret.
+    #[must_use]
+    pub fn master(&self, key: &str) -> MasterSecret {
+        MasterSecret::new(self.derive("master", key.as_bytes()))
+    }
+}

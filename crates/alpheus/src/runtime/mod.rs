@@ -1,0 +1,12 @@
+//! The embedded runtime: every role of an encrypted-stream deployment as a part
+//! of one process, over a durable log.
+
+pub mod devices;
+pub mod embedded;
+pub mod fence;
+pub mod hosts;
+pub mod keys;
+pub mod planning;
+pub mod results;
+pub mod service;
+pub mod storage;

@@ -1,0 +1,48 @@
+//! From a query to plans: the planner, with masks that suit the roster.
+
+use alpheus_encrypted_stream::mask::params::{Wanted, choose};
+use alpheus_encrypted_stream::mask::quorum::Roster;
+use alpheus_policy::catalog::Catalog;
+use alpheus_policy::plan::MaskStrategy;
+use alpheus_policy::planner::{MaskRequest, PlanOptions, PlannedQuery, Refusal, plan};
+use alpheus_policy::query::{Create, MaskChoice};
+use alpheus_policy::time::{Span, Timestamp};
+use rand_core::CryptoRng;
+
+/// A graph of masks falls apart with a chance below 10^-9 in an epoch.
+const MASK_DELTA_EXPONENT: u8 = 9;
+
+/// Plans a query over the catalogue's streams, for windows from `from` on.
+///
+/// # Errors
+/// [`Refusal`] with every rule that is broken and the nearest query that would
+/// be allowed.
+pub fn plan_query(
+    create: &Create,
+    catalog: &Catalog,
+    from: Timestamp,
+    rng: &mut impl CryptoRng,
+) -> Result<PlannedQuery, Refusal> {
+    let mut nonce = [0; 32];
+    rng.fill_bytes(&mut nonce);
+    let options = PlanOptions {
+        now: from,
+        from: Some(from),
+        nonce: &nonce,
+        consumer: "service",
+        grace: Span(0),
+        mask_delta_exponent: MASK_DELTA_EXPONENT,
+        masks: &masks,
+    };
+    plan(create, catalog, &options)
+}
+
+fn masks(request: &MaskRequest<'_>) -> Option<MaskStrategy> {
+    let wanted = request.wanted.map(|choice| match choice {
+        MaskChoice::Clique => Wanted::Clique,
+        MaskChoice::Dream => Wanted::Dream,
+        MaskChoice::Epoch => Wanted::Epoch,
+    });
+    let roster = Roster::new(request.owners, request.alpha, request.min_population);
+    choose(wanted, &roster, request.delta_exponent).ok()
+}

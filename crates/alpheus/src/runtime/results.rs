@@ -1,0 +1,124 @@
+//! Result rows: one for each window and group, opened or not.
+
+use alpheus_policy::plan::Plan;
+use alpheus_policy::time::Window;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::io::Write;
+
+/// One window of one group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The query that asked.
+    pub query: String,
+    /// Start, Unix milliseconds.
+    pub window_start: u64,
+    /// End, exclusive, Unix milliseconds.
+    pub window_end: u64,
+    /// The group's columns.
+    pub group: Vec<(String, String)>,
+    /// The query's columns; null where the window did not open or nobody had data.
+    pub outputs: Vec<(String, Value)>,
+    /// Owners with data whose streams were complete.
+    pub population: u32,
+    /// Streams that were complete without data.
+    pub silent: u32,
+    /// Streams that were online and not complete, or that their controller excluded.
+    pub excluded: u32,
+    /// `ok`, or the rule that kept the window closed.
+    pub status: String,
+}
+
+/// Status of a window that opened.
+pub const OK: &str = "ok";
+
+impl Row {
+    /// A row without outputs.
+    #[must_use]
+    pub fn closed(plan: &Plan, window: Window, status: String) -> Row {
+        Row {
+            query: plan.name.clone(),
+            window_start: window.start.0 / 1000,
+            window_end: window.end.0 / 1000,
+            group: plan.group.clone(),
+            outputs: plan
+                .select
+                .items
+                .iter()
+                .map(|item| (item.alias.clone(), Value::Null))
+                .collect(),
+            population: 0,
+            silent: 0,
+            excluded: 0,
+            status,
+        }
+    }
+
+    fn columns(&self) -> impl Iterator<Item = (&str, Value)> {
+        let times =
+            [("window_start", self.window_start.into()), ("window_end", self.window_end.into())];
+        let group =
+            self.group.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
+        let outputs = self.outputs.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let counts: [(&str, Value); 4] = [
+            ("population", self.population.into()),
+            ("silent", self.silent.into()),
+            ("excluded", self.excluded.into()),
+            ("status", self.status.as_str().into()),
+        ];
+        times.into_iter().chain(group).chain(outputs).chain(counts)
+    }
+
+    /// The row as one flat JSON object, in the order of its columns.
+    #[must_use]
+    pub fn to_json(&self) -> Map<String, Value> {
+        self.columns().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// Sorts rows as results are read: by window, then group.
+pub fn sort(rows: &mut [Row]) {
+    rows.sort_by(|a, b| {
+        (a.window_start, a.window_end, &a.group).cmp(&(b.window_start, b.window_end, &b.group))
+    });
+}
+
+/// Writes rows as a JSON array, one row a line.
+///
+/// # Errors
+/// What the writer says.
+pub fn write_json(rows: &[Row], mut output: impl Write) -> std::io::Result<()> {
+    output.write_all(b"[")?;
+    for (index, row) in rows.iter().enumerate() {
+        output.write_all(if index == 0 { b"\n" } else { b",\n" })?;
+        serde_json::to_writer(&mut output, &row.to_json())?;
+    }
+    output.write_all(b"\n]\n")?;
+    output.flush()
+}
+
+/// Writes rows as CSV with a header. Null is an empty cell, arrays and objects
+/// are JSON text.
+///
+/// # Errors
+/// What the writer says.
+pub fn write_csv(rows: &[Row], output: impl Write) -> std::io::Result<()> {
+    let mut csv = csv::Writer::from_writer(output);
+    if let Some(first) = rows.first() {
+        csv.write_record(first.columns().map(|(name, _)| name))?;
+    }
+    for row in rows {
+        csv.write_record(row.columns().map(|(_, value)| cell(value)))?;
+    }
+    csv.flush()
+}
+
+/// A value as text in a cell.
+#[must_use]
+pub fn cell(value: Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,464 @@
+//! The service: policy manager and transformer. It never holds a key to data.
+
+use super::results::{OK, Row};
+use super::storage::{StoreLedger, Topics};
+use alpheus_crypto::sign::SigningKey;
+use alpheus_encrypted_stream::announced::Announced;
+use alpheus_encrypted_stream::coordinator::{self, Coordinator, Outcome, Output, Sums, Timing};
+use alpheus_encrypted_stream::decode::decode;
+use alpheus_encrypted_stream::error::{Exclusion, PlanRefused};
+use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError, Scope, Step};
+use alpheus_encrypted_stream::transformer::{Incomplete, PlanMismatch, Shape, Transformer};
+use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
+use alpheus_policy::plan::Plan;
+use alpheus_policy::time::{Timestamp, Window};
+use alpheus_transport::{Batch, Error, Limits, NewRecord, Offset, Store};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use thiserror::Error;
+
+const SNAPSHOT: &[u8] = b"transformer/v1";
+const POSITION: &[u8] = b"position/";
+
+/// The service of an embedded deployment.
+pub struct Service {
+    store: Arc<dyn Store>,
+    topics: Topics,
+    ledger: StoreLedger,
+    key: Arc<SigningKey>,
+    sums: TransformerSums,
+    queries: BTreeMap<PlanId, Query>,
+    positions: Vec<Offset>,
+    /// What restored coordinators ask again, once their windows' sums are back.
+    pending: Vec<(PlanId, Step<Output>)>,
+    timing: Timing,
+    /// What was counted since the start.
+    pub counters: Counters,
+}
+
+/// A running plan.
+struct Query {
+    coordinator: Coordinator,
+    place: HashMap<ControllerId, u32>,
+    refusals: Vec<(ControllerId, PlanRefused)>,
+}
+
+/// The transformer, as the coordinators ask it.
+struct TransformerSums(Transformer);
+
+impl Sums for TransformerSums {
+    fn sum(&self, plan: &PlanId, window: Window, streams: &[u32]) -> Option<Vec<u64>> {
+        self.0.sum(plan, window, streams).ok()
+    }
+}
+
+/// What the service has done, for metrics and summaries.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// Frames read from the log.
+    pub frames: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Frames refused, by reason.
+    pub refused_frames: BTreeMap<String, u64>,
+    /// Messages of controllers that were not taken, by reason.
+    pub refused_messages: BTreeMap<String, u64>,
+    /// Windows that opened.
+    pub opened: u64,
+    /// Windows that did not.
+    pub failed: u64,
+}
+
+/// Why the service stops.
+#[derive(Debug, Error)]
+pub enum ServiceError {
+    /// The log or the state store.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// What must not be forgotten could not be written.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A plan of another schema, or with windows that are no multiples of the tick.
+    #[error(transparent)]
+    Mismatch(#[from] PlanMismatch),
+    /// The stored state cannot be read.
+    #[error(
+        "the service's stored {what} cannot be read; restore the state folder from a backup, or start with a fresh --state"
+    )]
+    Damaged {
+        /// What.
+        what: &'static str,
+    },
+    /// A row cannot be written as JSON.
+    #[error(transparent)]
+    Row(#[from] serde_json::Error),
+}
+
+/// What the service gives out in one round.
+#[derive(Default)]
+pub struct Round {
+    /// Messages to controllers.
+    pub messages: Vec<super::hosts::ToController>,
+    /// Windows that ended, durably.
+    pub rows: Vec<Row>,
+}
+
+impl Service {
+    /// Opens the service on its store, as it was left.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the store fails or its content cannot be read.
+    pub fn open(
+        store: Arc<dyn Store>,
+        topics: &Topics,
+        key: Arc<SigningKey>,
+        shape: Shape,
+        timing: Timing,
+    ) -> Result<Service, ServiceError> {
+        store.ensure_topic(&topics.events, topics.partitions)?;
+        store.ensure_topic(&topics.results, 1)?;
+        store.ensure_topic(&topics.refused, 1)?;
+        store.ensure_space(&topics.service)?;
+        let transformer = match store.get(&topics.service, SNAPSHOT)? {
+            Some(bytes) => Transformer::restore(&bytes)
+                .map_err(|_| ServiceError::Damaged { what: "transformer" })?,
+            None => Transformer::new(shape, topics.partitions),
+        };
+        let mut positions = Vec::new();
+        for partition in 0..topics.partitions {
+            positions.push(stored_position(store.as_ref(), topics, partition)?);
+        }
+        Ok(Service {
+            ledger: StoreLedger::new(store.clone(), topics.service.clone()),
+            store,
+            topics: topics.clone(),
+            key,
+            sums: TransformerSums(transformer),
+            queries: BTreeMap::new(),
+            positions,
+            pending: Vec::new(),
+            timing,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Starts a plan whose participants were checked, or takes it up again.
+    /// The next [`Service::close_windows`] announces it.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if its records cannot be read.
+    pub fn start(&mut self, now: Timestamp, announced: Arc<Announced>) -> Result<(), ServiceError> {
+        let (id, plan) = (announced.id(), announced.plan());
+        match self.sums.0.register(plan) {
+            // A restored transformer runs it already.
+            Ok(_) | Err(PlanMismatch::Running) => {}
+            Err(mismatch) => return Err(mismatch.into()),
+        }
+        let place = (0..).zip(&plan.roster).map(|(place, id)| (*id, place)).collect();
+        let prefix = Scope::Service(id).prefix();
+        let records = super::storage::scan_all(self.store.as_ref(), &self.topics.service, &prefix)?;
+        let values = records.iter().map(|(_, value)| value.as_ref());
+        let (coordinator, asked) =
+            Coordinator::restore(announced, self.key.clone(), self.timing, values, now)
+                .map_err(|_| ServiceError::Damaged { what: "window records" })?;
+        self.pending.extend([(id, coordinator.announce()), (id, asked)]);
+        self.queries.insert(id, Query { coordinator, place, refusals: Vec::new() });
+        Ok(())
+    }
+
+    /// Plans that run.
+    #[must_use]
+    pub fn running(&self) -> Vec<PlanId> {
+        self.queries.keys().copied().collect()
+    }
+
+    /// Controllers that refused a plan, and why.
+    #[must_use]
+    pub fn refusals(&self, plan: &PlanId) -> &[(ControllerId, PlanRefused)] {
+        self.queries.get(plan).map_or(&[], |query| &query.refusals)
+    }
+
+    /// Reads everything new from the log.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the log cannot be read.
+    pub fn ingest(&mut self, now: Timestamp) -> Result<(), ServiceError> {
+        let mut dead = Batch::new();
+        for partition in 0..self.topics.partitions {
+            self.ingest_partition(now, partition, &mut dead)?;
+        }
+        if !dead.is_empty() {
+            self.store.commit(dead)?;
+        }
+        Ok(())
+    }
+
+    fn ingest_partition(
+        &mut self,
+        now: Timestamp,
+        partition: u32,
+        dead: &mut Batch,
+    ) -> Result<(), ServiceError> {
+        let topic = self.topics.events.partition(partition);
+        loop {
+            let position = &mut self.positions[partition as usize];
+            let fetched = self.store.read(&topic, *position, Limits::default())?;
+            let next = fetched.next_offset();
+            if next == *position {
+                self.sums.0.watermarks().caught_up(partition);
+                return Ok(());
+            }
+            for record in fetched {
+                self.counters.frames += 1;
+                self.counters.bytes += record.value.len() as u64;
+                let stream =
+                    record.key.as_ref().try_into().map(StreamId).unwrap_or(StreamId([0; 16]));
+                if let Err(refusal) = self.sums.0.ingest(now, partition, stream, &record.value) {
+                    let reason = refusal.to_string();
+                    let dead_letter = NewRecord {
+                        key: &record.key,
+                        value: &record.value,
+                        timestamp: record.timestamp,
+                        headers: &[("reason", reason.as_bytes())],
+                    };
+                    dead.append(&self.topics.refused.partition(0), &dead_letter)?;
+                    *self.counters.refused_frames.entry(reason).or_default() += 1;
+                }
+            }
+            self.positions[partition as usize] = next;
+        }
+    }
+
+    /// No more input comes: every window that holds any has passed.
+    pub fn seal(&mut self) {
+        self.sums.0.watermarks().seal();
+    }
+
+    /// Event time as far as all partitions have come.
+    #[must_use]
+    pub fn watermark(&self) -> Timestamp {
+        self.sums.0.watermark()
+    }
+
+    /// Closes windows that have passed.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if what must be durable cannot be written.
+    pub fn close_windows(&mut self, now: Timestamp) -> Result<Round, ServiceError> {
+        let mut steps = Vec::new();
+        for (id, query) in &mut self.queries {
+            while let Some(window) = self.sums.0.due(id) {
+                // The report comes once: `due` named the next window of a plan that runs.
+                let Ok(report) = self.sums.0.close(id, window, 0) else { break };
+                if query.coordinator.has_ended(window.start) {
+                    self.sums.0.finish(id, window);
+                    continue;
+                }
+                let complete = report.complete().cloned().collect();
+                let excluded = report.excluded().map(|(at, why)| (at, exclusion(why))).collect();
+                let report = coordinator::WindowReport { window, complete, excluded };
+                steps.push((*id, query.coordinator.window_closed(now, &report)));
+            }
+        }
+        steps.append(&mut self.pending);
+        self.finish_round(steps)
+    }
+
+    /// Takes messages of controllers.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if what must be durable cannot be written.
+    pub fn receive(
+        &mut self,
+        now: Timestamp,
+        messages: Vec<super::hosts::FromController>,
+    ) -> Result<Round, ServiceError> {
+        let mut steps = Vec::new();
+        for (from, plan, message) in messages {
+            let Some(query) = self.queries.get_mut(&plan) else { continue };
+            let Some(place) = query.place.get(&from).copied() else { continue };
+            match query.coordinator.receive(now, place, &message, &self.sums) {
+                Ok(step) => steps.push((plan, step)),
+                Err(reason) => {
+                    *self.counters.refused_messages.entry(reason.to_string()).or_default() += 1;
+                }
+            }
+        }
+        self.finish_round(steps)
+    }
+
+    /// Goes on where a deadline has passed.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if what must be durable cannot be written.
+    pub fn timeout(&mut self, now: Timestamp) -> Result<Round, ServiceError> {
+        let sums = &self.sums;
+        let step = |(id, query): (&PlanId, &mut Query)| (*id, query.coordinator.timeout(now, sums));
+        let steps = self.queries.iter_mut().map(step).collect();
+        self.finish_round(steps)
+    }
+
+    /// When [`Service::timeout`] is next due.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.queries.values().filter_map(|query| query.coordinator.deadline()).min()
+    }
+
+    /// Windows under way.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.queries.values().map(|query| query.coordinator.under_way()).sum()
+    }
+
+    /// Makes durable how far the log was read and what was summed of it.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if it cannot be written.
+    pub fn checkpoint(&mut self) -> Result<(), ServiceError> {
+        let mut batch = Batch::new();
+        let snapshot = self.sums.0.snapshot();
+        let snapshot = snapshot.map_err(|_| ServiceError::Damaged { what: "transformer" })?;
+        batch.put(&self.topics.service, SNAPSHOT, snapshot)?;
+        for (partition, position) in (0u32..).zip(&self.positions) {
+            let key = [POSITION, &partition.to_be_bytes()].concat();
+            batch.put(&self.topics.service, key, position.0.to_be_bytes().to_vec())?;
+        }
+        self.store.commit(batch)?;
+        Ok(())
+    }
+
+    /// Records and result rows in one commit, then messages.
+    fn finish_round(&mut self, steps: Vec<(PlanId, Step<Output>)>) -> Result<Round, ServiceError> {
+        let (mut rows, mut merged) = (Vec::new(), Step::default());
+        for (id, step) in steps {
+            let Some(query) = self.queries.get(&id) else { continue };
+            let plan = query.coordinator.plan();
+            for outcome in step.outcomes() {
+                rows.push(row(plan, outcome));
+                self.sums.0.finish(&id, outcome.window);
+            }
+            merged.merge(step.map(|output| (id, output)));
+        }
+        let mut batch = Batch::new();
+        for row in &rows {
+            let value = serde_json::to_vec(row)?;
+            let record =
+                NewRecord { value: &value, timestamp: row.window_end, ..Default::default() };
+            batch.append(&self.topics.results.partition(0), &record)?;
+            let counter = if row.status == OK {
+                &mut self.counters.opened
+            } else {
+                &mut self.counters.failed
+            };
+            *counter += 1;
+        }
+        let outputs =
+            merged.commit(&mut WithRows { ledger: &self.ledger, store: &*self.store, batch })?;
+        Ok(Round { messages: self.address(outputs), rows })
+    }
+
+    /// Names the receivers of what coordinators give out.
+    fn address(&mut self, outputs: Vec<(PlanId, Output)>) -> Vec<super::hosts::ToController> {
+        let mut messages = Vec::new();
+        for (id, output) in outputs {
+            let Some(query) = self.queries.get_mut(&id) else { continue };
+            let roster = &query.coordinator.plan().roster;
+            match output {
+                Output::Send { to, message } => {
+                    messages
+                        .extend(roster.get(to as usize).map(|controller| (*controller, id, message)));
+                }
+                Output::Broadcast(message) => {
+                    messages.extend(roster.iter().map(|controller| (*controller, id, message.clone())));
+                }
+                Output::Answered { controller, answer: Err(refused) } => {
+                    query.refusals.extend(roster.get(controller as usize).map(|id| (*id, refused)));
+                }
+                Output::Answered { .. } | Output::Outcome(_) => {}
+            }
+        }
+        messages
+    }
+
+    /// All result rows of the store, in the order in which windows ended.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the log cannot be read.
+    pub fn results(&self) -> Result<Vec<Row>, ServiceError> {
+        let (topic, mut position, mut rows) =
+            (self.topics.results.partition(0), Offset(0), Vec::new());
+        loop {
+            let fetched = self.store.read(&topic, position, Limits::default())?;
+            let next = fetched.next_offset();
+            if next == position {
+                return Ok(rows);
+            }
+            for record in fetched {
+                rows.push(serde_json::from_slice(&record.value)?);
+            }
+            position = next;
+        }
+    }
+}
+
+/// A ledger whose commits also hold result rows.
+struct WithRows<'a> {
+    ledger: &'a StoreLedger,
+    store: &'a dyn Store,
+    batch: Batch,
+}
+
+impl Ledger for WithRows<'_> {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        let mut batch = std::mem::take(&mut self.batch);
+        let staged = self.ledger.stage(changes, &mut batch);
+        staged.and_then(|()| self.store.commit(batch)).map(|_| ()).map_err(|error| {
+            tracing::error!(%error, "the service's records could not be written");
+            LedgerError
+        })
+    }
+}
+
+fn stored_position(
+    store: &dyn Store,
+    topics: &Topics,
+    partition: u32,
+) -> Result<Offset, ServiceError> {
+    let key = [POSITION, &partition.to_be_bytes()].concat();
+    let Some(bytes) = store.get(&topics.service, &key)? else { return Ok(Offset(0)) };
+    let bytes =
+        bytes.as_ref().try_into().map_err(|_| ServiceError::Damaged { what: "position" })?;
+    Ok(Offset(u64::from_be_bytes(bytes)))
+}
+
+fn exclusion(why: Incomplete) -> Exclusion {
+    match why {
+        Incomplete::OverCapacity => Exclusion::TooManyEvents,
+        _ => Exclusion::Incomplete,
+    }
+}
+
+/// The row of a window that ended.
+fn row(plan: &Plan, outcome: &Outcome) -> Row {
+    let status = match &outcome.result {
+        Ok(_) => OK.to_owned(),
+        Err(failure) => failure.to_string(),
+    };
+    let mut row = Row::closed(plan, outcome.window, status);
+    row.excluded = outcome.excluded.values().sum();
+    let Ok(opened) = &outcome.result else { return row };
+    row.population = opened.population;
+    row.silent = opened.silent;
+    if opened.population == 0 {
+        return row;
+    }
+    match decode(&plan.select, &opened.outputs) {
+        Ok(outputs) => {
+            for ((_, cell), output) in row.outputs.iter_mut().zip(outputs) {
+                *cell = serde_json::to_value(output).unwrap_or_default();
+            }
+        }
+        Err(error) => row.status = error.to_string(),
+    }
+    row
+}

@@ -1,0 +1,116 @@
+//! Names in the stores, and the durable ledgers of controllers and service.
+
+use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError};
+use alpheus_transport::{Batch, Error, Partition, Space, Store, Topic, partition_for_key};
+use bytes::Bytes;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// Topics and spaces of a deployment.
+#[derive(Clone, Debug)]
+pub struct Topics {
+    /// Encrypted events, keyed by stream.
+    pub events: Topic,
+    /// Result rows.
+    pub results: Topic,
+    /// Events that were refused, with the reason.
+    pub refused: Topic,
+    /// What the service must not forget.
+    pub service: Space,
+    /// What controllers must not forget.
+    pub ledger: Space,
+    /// Keys of owners, devices and controllers.
+    pub keys: Space,
+    /// How far a replay has come.
+    pub progress: Space,
+    /// Partitions of the events topic.
+    pub partitions: u32,
+}
+
+impl Topics {
+    /// The names.
+    ///
+    /// # Errors
+    /// None in practice: the names are valid.
+    pub fn new(partitions: u32) -> Result<Topics, Error> {
+        Ok(Topics {
+            events: Topic::new("events")?,
+            results: Topic::new("results")?,
+            refused: Topic::new("refused-events")?,
+            service: Space::new("service")?,
+            ledger: Space::new("ledger")?,
+            keys: Space::new("keys")?,
+            progress: Space::new("progress")?,
+            partitions,
+        })
+    }
+}
+
+/// The partition that a stream's frames go to.
+#[must_use]
+pub fn device_partition(topics: &Topics, key: &[u8]) -> Partition {
+    topics.events.partition(partition_for_key(key, topics.partitions))
+}
+
+/// A ledger in a space of a store.
+pub struct StoreLedger {
+    store: Arc<dyn Store>,
+    space: Space,
+}
+
+impl StoreLedger {
+    /// The ledger in `space`.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, space: Space) -> StoreLedger {
+        StoreLedger { store, space }
+    }
+
+    /// Adds changes to a batch that holds more than the ledger's.
+    ///
+    /// # Errors
+    /// If a key is too long.
+    pub fn stage(&self, changes: &[Change], batch: &mut Batch) -> Result<(), Error> {
+        for change in changes {
+            match &change.value {
+                Some(value) => batch.put(&self.space, change.key.clone(), value.clone())?,
+                None => batch.delete(&self.space, change.key.clone())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ledger for StoreLedger {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        let mut batch = Batch::new();
+        self.stage(changes, &mut batch).and_then(|()| self.store.commit(batch).map(|_| ())).map_err(
+            |error| {
+                tracing::error!(%error, "the ledger could not be written");
+                LedgerError
+            },
+        )
+    }
+}
+
+/// Every key of a space that starts with `prefix`, with its value.
+///
+/// # Errors
+/// What the store says.
+pub fn scan_all(
+    store: &dyn Store,
+    space: &Space,
+    prefix: &[u8],
+) -> Result<Vec<(Bytes, Bytes)>, Error> {
+    const PAGE: usize = 1000;
+    let mut all: Vec<(Bytes, Bytes)> = Vec::new();
+    loop {
+        let last = all.last().map(|(key, _)| key.clone());
+        let from = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let page = store.scan(space, prefix, from, PAGE)?;
+        let full = page.len() == PAGE;
+        all.extend(page);
+        if !full {
+            return Ok(all);
+        }
+    }
+}
