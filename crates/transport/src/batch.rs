@@ -139,7 +139,8 @@ impl Chunks {
         }
         let mut added = length;
         if self.count == 0 {
-            self.open = Chunk::start(0);
+            // Where one chunk was filled another is likely to be.
+            self.open = Chunk::start(if self.full.is_empty() { 0 } else { CHUNK_BYTES });
             added += CHUNK_HEADER;
         }
         record::encode(record, &mut self.open)?;
