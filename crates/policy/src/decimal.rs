@@ -56,7 +56,8 @@ pub fn parse_exact(text: &str, scale: u8) -> Result<i64, DecimalError> {
 
 /// Writes a scaled integer with exactly `scale` decimal places.
 #[must_use]
-pub fn format_scaled(scaled: i64, scale: u8) -> String {
+pub fn format_scaled(scaled: impl Into<i128>, scale: u8) -> String {
+    let scaled = scaled.into();
     let places = usize::from(scale);
     let digits = format!("{:0>width$}", scaled.unsigned_abs(), width = places + 1);
     let (whole, behind) = digits.split_at(digits.len() - places);

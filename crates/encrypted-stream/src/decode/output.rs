@@ -1,5 +1,6 @@
 //! Values of output columns, and how they are written.
 
+use alpheus_policy::decimal::format_scaled;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use std::fmt;
 
@@ -44,12 +45,7 @@ impl Output {
 
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let places = usize::from(self.scale);
-        let digits = format!("{:0>width$}", self.scaled.unsigned_abs(), width = places + 1);
-        let (whole, behind) = digits.split_at(digits.len() - places);
-        let point = if places == 0 { "" } else { "." };
-        let sign = if self.scaled < 0 { "-" } else { "" };
-        write!(f, "{sign}{whole}{point}{behind}")
+        f.write_str(&format_scaled(self.scaled, self.scale))
     }
 }
 
