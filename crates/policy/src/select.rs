@@ -210,9 +210,10 @@ pub enum HistogramOutput {
         /// Below the line; never 0.
         denominator: u32,
     },
-    /// Lower edge of the lowest bin that is not empty.
+    /// The least value that the lowest bin that is not empty can hold.
     Min,
-    /// Upper edge of the highest bin that is not empty.
+    /// The greatest value that the highest bin that is not empty can hold: one
+    /// unit of the scale below the next edge, or the attribute's maximum.
     Max,
     /// Max − min.
     Range,
