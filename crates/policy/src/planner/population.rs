@@ -59,7 +59,6 @@ pub(super) fn settle<'a>(mut candidates: Vec<Candidate<'a>>, asked: Asked) -> Se
         let (least, most) = (candidate.terms.min, asked.bounds.max);
         (least > most).then_some(Exclusion::MaximumTooLow { least, most })
     });
-    keep_at_most(&mut candidates, &mut gone, asked.bounds.max);
     loop {
         if candidates.is_empty() {
             return Settled { members: None, gone };
@@ -67,6 +66,10 @@ pub(super) fn settle<'a>(mut candidates: Vec<Candidate<'a>>, asked: Asked) -> Se
         let numbers = numbers(&candidates, asked);
         let counted = Counted::of(&candidates, numbers.alpha);
         if counted.counted >= numbers.bounds.min {
+            if counted.owners > asked.bounds.max {
+                keep_at_most(&mut candidates, &mut gone, asked.bounds.max);
+                continue;
+            }
             return Settled { members: Some((candidates, numbers)), gone };
         }
         let too_few = counted.too_few(numbers);
@@ -92,17 +95,20 @@ fn exclude<'a>(
     gone.extend(out.into_iter().filter_map(|(reason, candidate)| Some((candidate, reason?))));
 }
 
-/// Streams of the first `most` owners, in order of streams, whose ids mean
-/// nothing.
+/// Streams of the first `most` owners: those who ask for the least population
+/// first, then in order of streams, whose ids mean nothing.
 fn keep_at_most<'a>(
     candidates: &mut Vec<Candidate<'a>>,
     gone: &mut Vec<(Candidate<'a>, Exclusion)>,
     most: u32,
 ) {
+    let mut order: Vec<_> =
+        candidates.iter().map(|one| (one.terms.min, one.stream.stream, one.stream.owner)).collect();
+    order.sort_unstable();
     let mut owners = BTreeSet::new();
-    for candidate in candidates.iter() {
+    for (.., owner) in order {
         if owners.len() < most as usize {
-            owners.insert(candidate.stream.owner);
+            owners.insert(owner);
         }
     }
     exclude(candidates, gone, |candidate| {

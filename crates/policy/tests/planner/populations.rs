@@ -72,6 +72,19 @@ fn a_query_takes_at_most_so_many_and_no_fewer_than_policies_ask() {
     assert!(nearest.unwrap().contains("BETWEEN 20 AND 100"));
 }
 
+#[test]
+fn those_who_leave_make_room_for_those_beyond_the_maximum() {
+    // The first ten ask for fifty, whom there are not; the others make up ten.
+    let world = World::of(SCHEMA).with(10, &plain(50), &[]).with(12, &plain(5), &[]);
+    let planned = world.plan(&select(COUNT, "BETWEEN 1 AND 60")).unwrap();
+    assert_eq!((planned.plans[0].streams.len(), planned.plans[0].population.min), (12, 5));
+    let planned = world.plan(&select(COUNT, "BETWEEN 1 AND 10")).unwrap();
+    assert_eq!((planned.plans[0].streams.len(), planned.plans[0].population.max), (10, 10));
+    let world = World::of(SCHEMA).with(10, &third(10), &[]).with(12, &third(5), &[]);
+    let planned = world.plan(&select(COUNT, "BETWEEN 1 AND 12")).unwrap();
+    assert_eq!((planned.plans[0].streams.len(), planned.plans[0].population.min), (12, 5));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
