@@ -94,6 +94,17 @@ fn row() -> impl Strategy<Value = Row> {
     )
 }
 
+fn product(moment: PairMoment, y: i128, x: i128) -> i128 {
+    match moment {
+        PairMoment::Count => 1,
+        PairMoment::X => x,
+        PairMoment::Y => y,
+        PairMoment::Xx => x * x,
+        PairMoment::Xy => x * y,
+        PairMoment::Yy => y * y,
+    }
+}
+
 /// What a cell must sum to; for any and all, how many random words it sums.
 fn expected(schema: &Schema, of: Of, cell: u16, rows: &[Row]) -> i128 {
     let value = |row: &Row, attribute: u16| match attribute {
@@ -126,14 +137,7 @@ fn expected(schema: &Schema, of: Of, cell: u16, rows: &[Row]) -> i128 {
             }
             Of::Pair { y, x, moment } => {
                 let both = value(row, y).zip(value(row, x));
-                both.map_or(0, |(y, x)| match moment {
-                    PairMoment::Count => 1,
-                    PairMoment::X => power(x, 1),
-                    PairMoment::Y => power(y, 1),
-                    PairMoment::Xx => power(x, 2),
-                    PairMoment::Xy => i128::from(x) * i128::from(y),
-                    PairMoment::Yy => power(y, 2),
-                })
+                both.map_or(0, |(y, x)| product(moment, y.into(), x.into()))
             }
             Of::Any(_) => (row.3 == Some(true)).into(),
             Of::All(_) => (row.3 == Some(false)).into(),
@@ -324,4 +328,31 @@ fn a_wrong_key_is_no_result() {
     let mut other = StreamKeys::new(&master(9), StreamId([0; 16]), schema.id());
     add(&mut rows, &other.key_sum(&plan.release, 7, from, to).unwrap());
     assert_eq!(cells(&plan.select, &rows), Err(DecodeError::CheckWordNotZero));
+}
+
+/// The layout and the encoder are written apart: they must agree on every
+/// schema that ships, most of all on what fits a digit.
+#[test]
+fn every_example_has_an_encoder() {
+    macro_rules! example {
+        ($name:literal) => {
+            ($name, include_str!(concat!("../../../examples/", $name, "/schema.yaml")))
+        };
+    }
+    let examples = [
+        example!("fitness"),
+        example!("web-analytics"),
+        example!("car-maintenance"),
+        example!("real/fitness"),
+        example!("real/cars"),
+        example!("real/smartmeter"),
+        example!("real/traffic_speed"),
+        example!("real/weblog_apache"),
+    ];
+    for (name, text) in examples {
+        let schema = Schema::from_yaml(text).unwrap();
+        let layout = Layout::of(&schema).unwrap();
+        let encoder = Encoder::new(&schema, &layout).map_err(|error| format!("{name}: {error}"));
+        assert_eq!(encoder.unwrap().words(), layout.words, "{name}");
+    }
 }
