@@ -75,7 +75,7 @@ fn cell(
     let AttributeKind::Number { scale, min, max } = *kind else { return String::new() };
     let scaled = (value * 10f64.powi(scale.into())).round() as i64;
     *state = if matches!(behaviour, Behaviour::Walk { .. }) { value } else { *state };
-    format_scaled(scaled.clamp(min, max).into(), scale)
+    format_scaled(scaled.clamp(min, max), scale)
 }
 
 fn below(rng: &mut impl Rng, limit: u64) -> u64 {

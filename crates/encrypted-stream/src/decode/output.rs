@@ -43,6 +43,18 @@ impl Output {
     }
 }
 
+impl Decimal {
+    /// The same number without places that only hold zeros: as edges are written.
+    #[must_use]
+    pub fn trimmed(self) -> Decimal {
+        let (mut scaled, mut scale) = (self.scaled, self.scale);
+        while scale > 0 && scaled % 10 == 0 {
+            (scaled, scale) = (scaled / 10, scale - 1);
+        }
+        Decimal { scaled, scale }
+    }
+}
+
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&format_scaled(self.scaled, self.scale))
@@ -73,14 +85,14 @@ impl Serialize for Output {
             Output::Buckets(buckets) => {
                 let mut map = serializer.serialize_map(Some(buckets.len()))?;
                 for (edge, value) in buckets {
-                    map.serialize_entry(edge, value)?;
+                    map.serialize_entry(&edge.trimmed(), value)?;
                 }
                 map.end()
             }
             Output::Top(bins) => {
                 let mut sequence = serializer.serialize_seq(Some(bins.len()))?;
                 for (edge, count) in bins {
-                    sequence.serialize_element(&(edge, Output::Integer(*count)))?;
+                    sequence.serialize_element(&(edge.trimmed(), Output::Integer(*count)))?;
                 }
                 sequence.end()
             }
