@@ -6,6 +6,9 @@
 pub mod completions;
 
 use crate::failure::{Category, Failure};
+use crate::service::health::Health;
+use crate::service::metrics::Metrics;
+use crate::service::{self, Said};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -50,16 +53,15 @@ pub struct Globals {
         help_heading = "Common options"
     )]
     pub format: Option<Format>,
-    /// What to log on standard error: off, error, warn, info, debug, or per module as in `warn,alpheus=info`
+    /// What to log on standard error: off, error, warn, info, debug, or per module as in `warn,alpheus=info` [default: warn]
     #[arg(
         long,
         global = true,
         env = "ALPHEUS_LOG",
-        default_value = "warn",
         value_name = "FILTER",
         help_heading = "Common options"
     )]
-    pub log: String,
+    pub log: Option<String>,
     /// Configuration file; flags and ALPHEUS_* variables win over it
     #[arg(
         long,
@@ -78,6 +80,12 @@ pub struct Globals {
         help_heading = "Common options"
     )]
     pub listen: Option<SocketAddr>,
+    /// What `/healthz` tells
+    #[arg(skip)]
+    pub health: Health,
+    /// What `/metrics` tells
+    #[arg(skip)]
+    pub metrics: Metrics,
 }
 
 /// How results are printed.
@@ -125,6 +133,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     let Cli { globals, command } = cli;
+    let Globals { config, log, listen, health, metrics, .. } = &globals;
+    let said = Said { config: config.as_deref(), log: log.as_deref(), listen: *listen };
+    let _monitor = service::watch(said, health, metrics)?;
     match command {
         Command::Replay(args) => crate::replay::run(&args, &globals),
         Command::Query(args) => crate::query::run(&args, &globals),

@@ -38,8 +38,8 @@ const PREFIX: &str = "ALPHEUS_";
 
 /// Variables that mean something elsewhere: options of every command, which
 /// the command line reads itself, and what our tests are told.
-const ELSEWHERE: [&str; 4] =
-    ["ALPHEUS_CONFIG", "ALPHEUS_FORMAT", "ALPHEUS_REAL_DATA", "ALPHEUS_SEED"];
+const ELSEWHERE: [&str; 5] =
+    ["ALPHEUS_CONFIG", "ALPHEUS_FORMAT", "ALPHEUS_KILLS", "ALPHEUS_REAL_DATA", "ALPHEUS_SEED"];
 
 /// Where a setting was said.
 #[derive(Clone, Debug, PartialEq, Eq)]

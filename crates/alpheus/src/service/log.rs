@@ -6,9 +6,12 @@
 //! ours are made so that they cannot either.
 
 use std::str::FromStr;
-use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+
+/// What is logged if nobody says otherwise.
+pub const DEFAULT_FILTER: &str = "warn";
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -28,7 +31,7 @@ pub enum LogError {
     #[error(
         "a log filter is a level (off, error, warn, info, debug, trace), or such per module as in `warn,alpheus=info`"
     )]
-    Filter(#[source] ParseError),
+    Filter,
     /// Somebody else in the process did it first.
     #[error("logging was started already")]
     Started(#[source] TryInitError),
@@ -39,7 +42,7 @@ pub enum LogError {
 /// # Errors
 /// The filter cannot be understood, or logging was started before.
 pub fn start(filter: &str, format: LogFormat) -> Result<(), LogError> {
-    let targets = Targets::from_str(filter).map_err(LogError::Filter)?;
+    let targets = parse(filter).ok_or(LogError::Filter)?;
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let registry = tracing_subscriber::registry().with(targets);
     match format {
@@ -47,4 +50,27 @@ pub fn start(filter: &str, format: LogFormat) -> Result<(), LogError> {
         LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
     }
     .map_err(LogError::Started)
+}
+
+/// `Targets` takes a bare word for a module, so that a level with a typing
+/// error would switch everything off.
+fn parse(filter: &str) -> Option<Targets> {
+    let is_level = |part: &str| !part.is_empty() && LevelFilter::from_str(part).is_ok();
+    let is_said = |part: &str| part.contains('=') || is_level(part);
+    filter.split(',').all(is_said).then(|| Targets::from_str(filter).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_with_a_typing_error_is_refused() {
+        for good in ["off", "warn", "INFO", "warn,alpheus=debug", "alpheus::service=trace"] {
+            assert!(parse(good).is_some(), "{good}");
+        }
+        for bad in ["", "warm", "warn,", "alpheus", "alpheus=loud"] {
+            assert!(parse(bad).is_none(), "{bad}");
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! What every long-running part has, once: configuration, health, metrics,
 //! logs, TLS, an orderly stop.
 //!
-//! A command that works for a while (`replay`, `demo`) keeps a [`Monitor`]; a
-//! server calls [`run`]. The durable store with group commit is
+//! A command that works for a while (`replay`, `demo`) keeps what [`watch`]
+//! gives; a server calls [`run`]. The durable store with group commit is
 //! `alpheus_transport::local`; [`Settings::open_store`] opens it and has it
 //! watched.
 
@@ -18,14 +18,16 @@ pub mod tls;
 use crate::failure::{Category, Failure};
 use alpheus_transport::{Error as StoreError, Store, local};
 use axum::Router;
+use config::{ConfigError, Layers};
 use health::{Health, State};
 use http::{Drained, ListenError, Server};
-use log::LogFormat;
+use log::{LogError, LogFormat};
 use metrics::Metrics;
 use shutdown::{DEFAULT_DRAIN, Trigger};
+use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
@@ -61,6 +63,12 @@ pub enum ServiceError {
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A setting is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Logging cannot start.
+    #[error(transparent)]
+    Log(#[from] LogError),
     /// A setting that this service needs is missing.
     #[error("the setting {0} is missing")]
     Missing(&'static str),
@@ -72,8 +80,8 @@ pub enum ServiceError {
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
         let category = match error {
-            ServiceError::Missing(_) => Category::Usage,
-            ServiceError::Tls(_) => Category::Input,
+            ServiceError::Missing(_) | ServiceError::Log(_) => Category::Usage,
+            ServiceError::Tls(_) | ServiceError::Config(_) => Category::Input,
             _ => Category::Io,
         };
         let help = match &error {
@@ -149,6 +157,60 @@ pub fn run(
         tracing::info!(?drained, "stopped");
         Ok(drained)
     })
+}
+
+/// What the command line said of the settings; the rest comes from the
+/// environment and the file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Said<'a> {
+    /// The configuration file.
+    pub config: Option<&'a Path>,
+    /// [`Settings::log`].
+    pub log: Option<&'a str>,
+    /// [`Settings::listen`].
+    pub listen: Option<SocketAddr>,
+}
+
+impl Said<'_> {
+    /// The settings, all layers together.
+    ///
+    /// # Errors
+    /// The first setting that is wrong.
+    pub fn settings(self) -> Result<Settings, ConfigError> {
+        // Names of ours are plain text; what others keep in the environment need not be.
+        let text = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let variables = std::env::vars_os().filter_map(text);
+        let mut layers = Layers::default().file(self.config).environment(variables);
+        if let Some(log) = self.log {
+            layers = layers.flag("log", log);
+        }
+        if let Some(listen) = self.listen {
+            layers = layers.flag("listen", listen.to_string());
+        }
+        layers.load()
+    }
+}
+
+/// Starts the logs of a command and, if it is to listen, serves its health and
+/// metrics until the monitor is dropped.
+///
+/// # Errors
+/// A setting is wrong, or the address cannot be had.
+pub fn watch(
+    said: Said<'_>,
+    health: &Health,
+    metrics: &Metrics,
+) -> Result<Option<Monitor>, ServiceError> {
+    let settings = said.settings()?;
+    let filter = settings.log.as_deref().unwrap_or(log::DEFAULT_FILTER);
+    match log::start(filter, settings.log_format.unwrap_or_default()) {
+        // Two commands in one process, as tests run them, share the first one's logs.
+        Ok(()) | Err(LogError::Started(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Monitor::start(&settings, health, metrics)
 }
 
 /// Serves `/healthz` and `/metrics` from a thread of its own while a command

@@ -1,0 +1,45 @@
+//! The options that every command has, as a process: what is wrong with them is
+//! said with its place and the exit code of whose fault it is.
+
+mod common;
+
+use common::{Process, alpheus};
+use std::process::Command;
+
+/// Runs it to its end: exit code and what it said.
+fn run(command: &mut Command) -> (Option<i32>, String) {
+    let mut process = Process::start(command);
+    let code = process.wait().code();
+    (code, process.log())
+}
+
+#[test]
+fn settings_are_refused_with_their_place() {
+    let quiet = ["completions", "bash"];
+    assert_eq!(run(&mut alpheus(quiet)).0, Some(0));
+
+    let (code, said) = run(alpheus(quiet).env("ALPHEUS_DRAIN_SECOND", "5"));
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("error: variable ALPHEUS_DRAIN_SECOND: unknown setting"), "{said}");
+
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("alpheus.toml");
+    std::fs::write(&config, "log = 'info'\n[tls]\nkee = 'x'\n").unwrap();
+    let (code, said) = run(alpheus(quiet).arg("--config").arg(&config));
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("alpheus.toml:3: unknown setting"), "{said}");
+
+    let (code, said) = run(alpheus(quiet).args(["--log", "loud,"]));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("a log filter is"), "{said}");
+}
+
+#[test]
+fn an_address_in_use_is_told() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (code, said) = run(&mut alpheus(["completions", "bash", "--listen", &address]));
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains(&format!("error: {address}: cannot listen there")), "{said}");
+    assert!(said.contains("help: choose another address"), "{said}");
+}
