@@ -4,7 +4,6 @@
 //! a schema is laid out in words ([`layout`]), what a query releases ([`plan`]),
 //! and whether a policy allows it.
 
-pub mod annotation;
 pub mod catalog;
 pub mod comply;
 pub mod decimal;

@@ -1,9 +1,9 @@
 //! Inputs near valid ones, the same at every run.
 
 use alpheus_crypto::mac::Tag;
+use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::frame::{Frame, Link};
-use alpheus_policy::annotation::{Content, owner_id};
-use alpheus_policy::ids::StreamId;
+use alpheus_policy::ids::{OwnerId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::Timestamp;
@@ -87,20 +87,18 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     frames.iter().map(Frame::to_bytes).collect()
 }
 
-/// One annotation, of the owner that the check signs for.
+/// One annotation.
 pub(crate) fn annotations() -> Vec<Vec<u8>> {
     let schema = Schema::from_yaml(include_str!("../../../examples/fitness/schema.yaml"));
-    let content = schema.map(|schema| Content {
+    let annotation = schema.map(|schema| Annotation {
         stream: StreamId([1; 16]),
-        owner: owner_id(&[9; 32]),
+        owner: OwnerId([9; 32]),
         schema: schema.id(),
-        service: "fitness.example".to_owned(),
         valid_from: Timestamp(0),
         valid_to: Timestamp(1 << 50),
         version: 300,
         metadata: vec![("region".to_owned(), "west".to_owned())],
         policy: ResolvedPolicy::first_offered(&schema),
-        revoked: false,
     });
-    content.iter().map(Content::bytes).collect()
+    annotation.iter().filter_map(|annotation| postcard::to_allocvec(annotation).ok()).collect()
 }

@@ -222,7 +222,7 @@ impl Service {
                         headers: &[("reason", reason.as_bytes())],
                     };
                     dead.append(&self.topics.refused.partition(0), &dead_letter)?;
-                    *self.counters.refused_frames.entry(reason).or_default() += 1;
+                    *self.counters.refused_frames.entry(refusal.name().to_owned()).or_default() += 1;
                 }
             }
             self.positions[partition as usize] = next;
