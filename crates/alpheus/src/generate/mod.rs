@@ -49,11 +49,11 @@ pub struct Args {
 /// If a file cannot be read, understood or written.
 pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let schema = read_schema(&args.schema)?;
-    let mut profile = Profile::parse(&read_text(&args.profile)?, &schema).blame_input(&args.profile)?;
+    let mut profile =
+        Profile::parse(&read_text(&args.profile)?, &schema).blame_input(&args.profile)?;
     profile.streams = args.streams.unwrap_or(profile.streams);
     profile.minutes = args.minutes.unwrap_or(profile.minutes);
-    let file =
-        std::fs::File::create(&args.output).blame_io(&args.output)?;
+    let file = std::fs::File::create(&args.output).blame_io(&args.output)?;
     let mut output = std::io::BufWriter::new(file);
     generate(&schema, &profile, args.seed, &mut output)
         .and_then(|()| output.flush())

@@ -16,10 +16,15 @@ pub(super) struct Stream {
 
 impl Stream {
     /// Deals out a stream's metadata and first values.
-    pub(super) fn new(number: u32, schema: &Schema, profile: &Profile, rng: &mut impl Rng) -> Stream {
+    pub(super) fn new(
+        number: u32,
+        schema: &Schema,
+        profile: &Profile,
+        rng: &mut impl Rng,
+    ) -> Stream {
         let metadata =
             schema.metadata.iter().map(|attribute| match profile.metadata.get(&attribute.name) {
-                Some(values) => values[below(rng, values.len() as u64) as usize].clone(),
+                Some(values) => values[place(below(rng, values.len() as u64), values.len())].clone(),
                 None => attribute.symbols.first().cloned().unwrap_or_default(),
             });
         let metadata = metadata.collect();
@@ -69,13 +74,24 @@ fn cell(
         Behaviour::Skewed(most) => skewed(rng, *most),
         Behaviour::Chance(chance) => return (between(rng, 0.0, 1.0) < *chance).to_string(),
         Behaviour::Choice(texts) => {
-            return texts[skewed(rng, texts.len() as u32 - 1) as usize].clone();
+            let last = u32::try_from(texts.len() - 1).unwrap_or(u32::MAX);
+            return texts[place(rounded(skewed(rng, last)).unsigned_abs(), texts.len())].clone();
         }
     };
     let AttributeKind::Number { scale, min, max } = *kind else { return String::new() };
-    let scaled = (value * 10f64.powi(scale.into())).round() as i64;
+    let scaled = rounded(value * 10f64.powi(scale.into()));
     *state = if matches!(behaviour, Behaviour::Walk { .. }) { value } else { *state };
     format_scaled(scaled.clamp(min, max), scale)
+}
+
+/// A position in a list that is not empty.
+fn place(number: u64, length: usize) -> usize {
+    usize::try_from(number).unwrap_or(0).min(length - 1)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "saturates, and bounds are clamped after")]
+fn rounded(value: f64) -> i64 {
+    value.round() as i64
 }
 
 fn below(rng: &mut impl Rng, limit: u64) -> u64 {

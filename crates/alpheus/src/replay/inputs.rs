@@ -105,7 +105,8 @@ fn read_query(path: &Path) -> Result<QueryFile, Failure> {
 fn tick(args: &Args, queries: &[QueryFile]) -> Result<Span, Failure> {
     if let Some(text) = &args.tick {
         return parse_duration(text).ok_or_else(|| {
-            Failure::new(Category::Usage, "not a length of time such as `10s` or `1hr`").at("--tick")
+            Failure::new(Category::Usage, "not a length of time such as `10s` or `1hr`")
+                .at("--tick")
         });
     }
     let divisor = queries.iter().fold(0, |divisor, query| gcd(divisor, query.create.window.0));

@@ -111,9 +111,8 @@ fn plan(
     if let Some(masks) = args.masks {
         create.settings.masks = Some(masks.into());
     }
-    let refused = |error: String| {
-        Failure::new(Category::Refused, error).at(query.path.display().to_string())
-    };
+    let refused =
+        |error: String| Failure::new(Category::Refused, error).at(query.path.display().to_string());
     let planned = planning::plan_query(&create, &embedded.catalog, Timestamp(0), rng)
         .map_err(|refusal| refused(refusal.render(&query.text)))?;
     let plans = planned.plans.clone();

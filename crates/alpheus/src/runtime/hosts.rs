@@ -79,7 +79,8 @@ impl ControllerHost {
             self.place.insert(controller.id(), place);
             self.shards[place].controllers.insert(controller.id(), controller);
         }
-        self.commit(merged.map(|message| (ControllerId([0; 32]), PlanId([0; 32]), message))).map(|_| ())
+        self.commit(merged.map(|message| (ControllerId([0; 32]), PlanId([0; 32]), message)))
+            .map(|_| ())
     }
 
     /// Lets one controller do something of its own, say annotate a stream.

@@ -222,7 +222,8 @@ impl Service {
                         headers: &[("reason", reason.as_bytes())],
                     };
                     dead.append(&self.topics.refused.partition(0), &dead_letter)?;
-                    *self.counters.refused_frames.entry(refusal.name().to_owned()).or_default() += 1;
+                    *self.counters.refused_frames.entry(refusal.name().to_owned()).or_default() +=
+                        1;
                 }
             }
             self.positions[partition as usize] = next;
@@ -365,11 +366,13 @@ impl Service {
             let roster = &query.coordinator.plan().roster;
             match output {
                 Output::Send { to, message } => {
-                    messages
-                        .extend(roster.get(to as usize).map(|controller| (*controller, id, message)));
+                    messages.extend(
+                        roster.get(to as usize).map(|controller| (*controller, id, message)),
+                    );
                 }
                 Output::Broadcast(message) => {
-                    messages.extend(roster.iter().map(|controller| (*controller, id, message.clone())));
+                    messages
+                        .extend(roster.iter().map(|controller| (*controller, id, message.clone())));
                 }
                 Output::Answered { controller, answer: Err(refused) } => {
                     query.refusals.extend(roster.get(controller as usize).map(|id| (*id, refused)));
