@@ -1,0 +1,180 @@
+//! `alpheus query`: what a query would reveal, before anything runs.
+//!
+//! It plans over invented owners who choose as the policies say, so that a
+//! service finds out what it may ask before it has a single owner.
+
+mod invented;
+
+use crate::commands::{Format, Globals};
+use crate::failure::{Blame, Category, Failure};
+use crate::replay::ControllerCount;
+use crate::replay::inputs::{read_schema, read_text};
+use crate::runtime::planning::plan_query;
+use alpheus_policy::catalog::Catalog;
+use alpheus_policy::explain::{Explanation, explain};
+use alpheus_policy::policy::{Policies, ResolvedPolicy};
+use alpheus_policy::query::{Create, Statement, parse};
+use alpheus_policy::schema::Schema;
+use alpheus_policy::show::{Table, describe, show};
+use alpheus_policy::time::Timestamp;
+use invented::Invented;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use serde::Serialize;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus query --schema schema.yaml --policies policies.yaml --query stats.sql
+  alpheus query --schema schema.yaml --query 'DESCRIBE FitnessTracker'
+  alpheus query --schema schema.yaml --owners 30 --controllers per-owner --query \\
+      'EXPLAIN CREATE STREAM hr AS SELECT AVG(heart_rate)
+       WINDOW TUMBLING (SIZE 10 SECONDS) FROM FitnessTracker BETWEEN 10 AND 1000'
+  alpheus query --schema schema.yaml --metadata region=California,Texas --query 'SHOW STREAMS'
+
+A query that no policy allows ends with exit code 3, every rule that it breaks, and
+the nearest query that would be allowed.";
+
+/// Share of controllers that is taken to fail in a window, for the chance of loss.
+const FAILURE_RATE: f64 = 0.01;
+
+/// Arguments of `alpheus query`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The schema, as YAML or .avsc
+    #[arg(long, value_name = "FILE")]
+    pub schema: PathBuf,
+    /// What owners chose; by default the first option that the schema offers
+    #[arg(long, value_name = "FILE")]
+    pub policies: Option<PathBuf>,
+    /// CREATE STREAM, EXPLAIN, SHOW or DESCRIBE: a file, or the text itself
+    #[arg(long, value_name = "FILE|SQL")]
+    pub query: String,
+    /// How many owners to invent, each with one stream
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub owners: u32,
+    /// Privacy controllers: `per-owner`, or how many
+    #[arg(long, value_name = "per-owner|N", default_value = "1")]
+    pub controllers: ControllerCount,
+    /// Values of a metadata attribute, spread over the owners; by default those it declares
+    #[arg(long, value_name = "NAME=VALUE,…")]
+    pub metadata: Vec<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Category::Input`] where a file or the query cannot be understood,
+/// [`Category::Refused`] where a policy forbids what is asked.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let schema = read_schema(&args.schema)?;
+    let policies = match &args.policies {
+        Some(path) => Policies::from_yaml(&read_text(path)?, &schema).blame_input(path)?,
+        None => Policies::for_all(ResolvedPolicy::first_offered(&schema)),
+    };
+    let query = Query::of(&args.query)?;
+    let statement = parse(&query.text)
+        .map_err(|error| query.failure(Category::Input, error.render(&query.text)))?;
+    let catalog = catalog(args, schema, &policies)?;
+    let answer = answer(&statement, &catalog, &query)?;
+    let mut out = io::stdout().lock();
+    match print(&answer, globals.format.unwrap_or_default(), &mut out) {
+        // Whoever reads us has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.blame(Category::Io),
+    }
+}
+
+fn catalog(args: &Args, schema: Schema, policies: &Policies) -> Result<Catalog, Failure> {
+    let invented = Invented::new(args.owners, args.controllers.0, &schema, &args.metadata)?;
+    let mut catalog = Catalog::default();
+    let id = catalog.add_schema(schema).blame_input(&args.schema)?;
+    for stream in invented.streams(id, policies) {
+        catalog.put_stream(stream);
+    }
+    Ok(catalog)
+}
+
+/// The query's text and where it came from.
+struct Query {
+    place: String,
+    text: String,
+}
+
+impl Query {
+    /// Reads the file of this name, or takes the argument itself where it has
+    /// more than one word and so is no file that is merely missing.
+    fn of(argument: &str) -> Result<Query, Failure> {
+        let path = Path::new(argument);
+        if path.is_file() || !argument.trim().contains(char::is_whitespace) {
+            return Ok(Query { place: argument.to_owned(), text: read_text(path)? });
+        }
+        Ok(Query { place: "--query".to_owned(), text: argument.to_owned() })
+    }
+
+    fn failure(&self, category: Category, message: String) -> Failure {
+        Failure::new(category, message).at(self.place.clone())
+    }
+}
+
+/// What is printed.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Explanation(Box<Explanation>),
+    Tables(Vec<Table>),
+}
+
+fn answer(statement: &Statement, catalog: &Catalog, query: &Query) -> Result<Answer, Failure> {
+    match statement {
+        Statement::Create(create) => explained(create, false, catalog, query),
+        Statement::Explain { privacy, create } => explained(create, *privacy, catalog, query),
+        Statement::Show(what) => Ok(Answer::Tables(vec![show(catalog, *what)])),
+        Statement::Describe(name) => match describe(catalog, &name.to_string()) {
+            Ok(tables) => Ok(Answer::Tables(tables)),
+            Err(unknown) => Err(query.failure(Category::Input, unknown.to_string())),
+        },
+        Statement::Drop(_) => {
+            let message = "no query is running here that could be dropped".to_owned();
+            let help = "`alpheus query` plans and explains; it runs nothing";
+            Err(query.failure(Category::Usage, message).with_help(help))
+        }
+    }
+}
+
+fn explained(
+    create: &Create,
+    privacy_only: bool,
+    catalog: &Catalog,
+    query: &Query,
+) -> Result<Answer, Failure> {
+    // A plan's nonce is fresh where it runs. This one never does.
+    let mut rng = ChaCha20Rng::seed_from_u64(0);
+    let planned = plan_query(create, catalog, Timestamp(0), &mut rng)
+        .map_err(|refusal| query.failure(Category::Refused, refusal.render(&query.text)))?;
+    let known = catalog.schema(&create.from.text).ok_or_else(|| {
+        query.failure(Category::Input, format!("there is no schema `{}`", create.from))
+    })?;
+    Ok(Answer::Explanation(Box::new(explain(&planned, known, FAILURE_RATE, privacy_only))))
+}
+
+fn print(answer: &Answer, format: Format, out: &mut impl Write) -> io::Result<()> {
+    match (format, answer) {
+        (Format::Json, answer) => {
+            serde_json::to_writer_pretty(&mut *out, answer)?;
+            writeln!(out)
+        }
+        (Format::Csv, Answer::Tables(tables)) => {
+            let mut csv = csv::Writer::from_writer(out);
+            for table in tables {
+                csv.write_record(&table.columns)?;
+                table.rows.iter().try_for_each(|row| csv.write_record(row))?;
+            }
+            csv.flush()
+        }
+        (_, Answer::Tables(tables)) => tables.iter().try_for_each(|table| writeln!(out, "{table}")),
+        (_, Answer::Explanation(explanation)) => write!(out, "{explanation}"),
+    }
+}
