@@ -32,6 +32,7 @@ pub enum FenceError {
 pub struct FenceFile {
     path: PathBuf,
     fences: BTreeMap<ControllerId, Fence>,
+    flushes: u64,
 }
 
 impl FenceFile {
@@ -47,7 +48,13 @@ impl FenceFile {
             Err(error) if error.kind() == ErrorKind::NotFound => BTreeMap::new(),
             Err(source) => return Err(FenceError::Io { path: path.into(), source }),
         };
-        Ok(FenceFile { path: path.into(), fences })
+        Ok(FenceFile { path: path.into(), fences, flushes: 0 })
+    }
+
+    /// Disk flushes so far.
+    #[must_use]
+    pub fn flushes(&self) -> u64 {
+        self.flushes
     }
 
     /// What it says of a controller.
@@ -71,6 +78,7 @@ impl FenceFile {
         if !changed {
             return Ok(());
         }
+        self.flushes += 2;
         self.write().map_err(|source| FenceError::Io { path: self.path.clone(), source })
     }
 
@@ -78,9 +86,8 @@ impl FenceFile {
     fn write(&self) -> std::io::Result<()> {
         let beside = self.path.with_extension("new");
         let mut file = File::create(&beside)?;
-        for (controller, fence) in &self.fences {
-            file.write_all(&encode(*controller, *fence))?;
-        }
+        let entries = self.fences.iter().map(|(controller, fence)| encode(*controller, *fence));
+        file.write_all(entries.collect::<Vec<_>>().as_flattened())?;
         file.sync_data()?;
         std::fs::rename(&beside, &self.path)?;
         self.path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_data())

@@ -101,6 +101,12 @@ impl ControllerHost {
         Some(Ok(self.commit(step).map(|_| ())))
     }
 
+    /// Disk flushes so far, of ledger and fence.
+    #[must_use]
+    pub fn flushes(&self) -> u64 {
+        self.ledger.flushes() + self.fence.flushes()
+    }
+
     /// Stops a controller, as a crash of its machine would: it answers nothing.
     pub fn kill(&mut self, controller: ControllerId) {
         self.down.insert(controller);

@@ -65,6 +65,12 @@ impl StoreLedger {
         StoreLedger { store, space }
     }
 
+    /// Disk flushes of its store.
+    #[must_use]
+    pub fn flushes(&self) -> u64 {
+        self.store.stats().syncs
+    }
+
     /// Adds changes to a batch that holds more than the ledger's.
     ///
     /// # Errors

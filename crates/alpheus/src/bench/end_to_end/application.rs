@@ -1,0 +1,117 @@
+//! The paper's applications, and the values of their events.
+
+use crate::bench::BenchFailed;
+use crate::replay::rows::Cell;
+use alpheus_encrypted_stream::encode::Encoder;
+use alpheus_policy::layout::Layout;
+use alpheus_policy::policy::Policies;
+use alpheus_policy::query::{Create, Statement, parse};
+use alpheus_policy::schema::{AttributeKind, Schema};
+use alpheus_policy::time::{Span, Timestamp};
+use rand_chacha::ChaCha12Rng;
+use rand_core::{Rng, SeedableRng};
+use std::fmt;
+
+/// Start of the first window.
+pub(super) const START: Timestamp = Timestamp(1_700_000_000_000_000);
+/// Length of a window, and the tick.
+pub(super) const WINDOW: Span = Span::seconds(10);
+/// Different events that take turns.
+const POOL: usize = 64;
+
+/// What a run releases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// What the application's query asks for.
+    Query,
+    /// Every word of the layout, each in a row of its own.
+    AllWords,
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Asked::Query => "its query",
+            Asked::AllWords => "all words",
+        })
+    }
+}
+
+/// One application.
+pub(super) struct Application {
+    pub(super) name: String,
+    pub(super) schema: Schema,
+    pub(super) layout: Layout,
+    pub(super) encoder: Encoder,
+    pub(super) query: Create,
+    pub(super) policies: Policies,
+    /// Whether what is costly to set up is measured for this one alone.
+    pub(super) stands_for_all: bool,
+    events: Vec<Vec<Cell>>,
+}
+
+/// Schema, policies and query, as the examples have them.
+macro_rules! example {
+    ($folder:literal, $query:literal) => {
+        [
+            include_str!(concat!("../../../../../examples/", $folder, "/schema.yaml")),
+            include_str!(concat!("../../../../../examples/", $folder, "/queries/", $query)),
+        ]
+    };
+}
+
+impl Application {
+    /// Fitness, web analytics and car maintenance.
+    pub(super) fn all() -> Result<Vec<Application>, BenchFailed> {
+        [
+            ("fitness", example!("fitness", "heart-rate.sql")),
+            ("web analytics", example!("web-analytics", "flows.sql")),
+            ("car maintenance", example!("car-maintenance", "fleet.sql")),
+        ]
+        .into_iter()
+        .map(|(name, [schema, query])| Application::new(name, schema, query))
+        .collect()
+    }
+
+    fn new(name: &str, schema: &str, query: &str) -> Result<Application, BenchFailed> {
+        let schema = Schema::from_yaml(schema).map_err(|_| BenchFailed::Schema)?;
+        let layout = Layout::of(&schema).map_err(|_| BenchFailed::Schema)?;
+        let Ok(Statement::Create(query)) = parse(query) else { return Err(BenchFailed::Query) };
+        let policies = format!(
+            "schema: {}\nservice: bench\ndefault:\n  \"*\": {{ option: {}, clients: small, window: 10s }}\n",
+            schema.name,
+            if name == "car maintenance" { "fleet" } else { "aggr" },
+        );
+        let policies = Policies::from_yaml(&policies, &schema).map_err(|_| BenchFailed::Schema)?;
+        let mut rng = ChaCha12Rng::from_seed([5; 32]);
+        Ok(Application {
+            name: format!("{name} ({} words)", layout.words - 1),
+            encoder: Encoder::new(&schema, &layout).map_err(|_| BenchFailed::Schema)?,
+            events: (0..POOL).map(|_| event(&schema, &mut rng)).collect(),
+            stands_for_all: name == "fitness",
+            schema,
+            layout,
+            query,
+            policies,
+        })
+    }
+
+    /// The values of a device's event: the same in every job.
+    pub(super) fn event(&self, device: usize, number: usize) -> &[Cell] {
+        &self.events[(device * 7 + number * 13) % POOL]
+    }
+}
+
+/// Everything present; numbers mostly where histograms have bins.
+fn event(schema: &Schema, rng: &mut ChaCha12Rng) -> Vec<Cell> {
+    let mut value = |kind: &AttributeKind| match *kind {
+        AttributeKind::Number { min, max, .. } => {
+            let low = min.max(0);
+            let range = (max.abs_diff(low) / 16).max(max.abs_diff(low).min(60));
+            Cell::Number(low.saturating_add_unsigned(rng.next_u64() % range.max(1)))
+        }
+        AttributeKind::Boolean => Cell::Boolean(rng.next_u32() & 1 == 1),
+        AttributeKind::Text { .. } => Cell::Text("text".into()),
+    };
+    schema.attributes.iter().map(|attribute| value(&attribute.kind)).collect()
+}

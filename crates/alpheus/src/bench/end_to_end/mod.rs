@@ -1,0 +1,236 @@
+//! End to end: devices, log, sums and the window protocol beside the same
+//! vectors unencrypted, and beside the job that a user without any privacy would
+//! run on the raw attributes.
+//!
+//! Event time does not wait for the clock: a window's events come as fast as
+//! they are taken. All three jobs get the same values, and their results must
+//! agree.
+
+mod application;
+mod clock;
+mod ours;
+mod plain;
+mod raw;
+mod vectors;
+
+use crate::bench::BenchFailed;
+use crate::bench::report::{Figure, Goal};
+use application::{Application, Asked};
+use ours::Party;
+use plain::Job;
+use std::path::Path;
+
+/// Two events a second and stream in windows of ten seconds.
+const EVENTS: u64 = 20;
+/// Windows before those that count: caches warm, graphs of masks are drawn.
+const WARM_UP: usize = 1;
+
+/// How many and how much to measure.
+pub(super) struct Extent {
+    /// Streams of each deployment.
+    pub(super) producers: &'static [u32],
+    /// Windows that count.
+    pub(super) windows: usize,
+}
+
+/// What one window cost.
+#[derive(Debug, Default)]
+struct Cost {
+    /// Milliseconds of processor time: values to frames.
+    devices: f64,
+    /// Frames into the log.
+    append: f64,
+    /// Out of the log and into sums.
+    ingest: f64,
+    /// From sums to a result row; ours: all of the service's part.
+    close: f64,
+    /// All controllers' part.
+    controllers: f64,
+    /// Noting how far the log was read.
+    checkpoint: f64,
+    /// Milliseconds from the last border in the log to the durable row.
+    delay: f64,
+    /// Disk flushes, all stores.
+    flushes: f64,
+    /// The columns of the result.
+    outputs: Vec<(String, serde_json::Value)>,
+}
+
+impl Cost {
+    /// What a service does with a window's frames.
+    fn merge(&self) -> f64 {
+        self.ingest + self.close + self.checkpoint
+    }
+
+    fn all(&self) -> f64 {
+        self.devices + self.append + self.controllers + self.merge()
+    }
+}
+
+/// Processor time and delay of all applications, sizes and parties.
+pub(super) fn figures(
+    directory: &Path,
+    extent: &Extent,
+    mut say: impl FnMut(&str),
+) -> Result<Vec<Figure>, BenchFailed> {
+    let mut figures = Vec::new();
+    for application in Application::all()? {
+        for producers in extent.producers.iter().copied() {
+            for asked in [Asked::Query, Asked::AllWords] {
+                let name = format!("{}, {producers} producers, {asked}", application.name);
+                say(&format!("end to end: {name}"));
+                let bench =
+                    Bench { directory, application: &application, producers, asked, extent };
+                figures.extend(bench.figures(&name)?);
+            }
+        }
+    }
+    Ok(figures)
+}
+
+struct Bench<'a> {
+    directory: &'a Path,
+    application: &'a Application,
+    producers: u32,
+    asked: Asked,
+    extent: &'a Extent,
+}
+
+impl Bench<'_> {
+    fn figures(&self, name: &str) -> Result<Vec<Figure>, BenchFailed> {
+        let plain = self.plain(|release| vectors::Vectors::new(self.application, release))?;
+        let raw = self.plain(|release| raw::Raw::new(self.application, release))?;
+        let one = self.ours(Party::One)?;
+        same_results(&one, &plain)?;
+        same_results(&one, &raw)?;
+        let mut figures = processor_time(name, &one, &plain, &raw);
+        figures.extend(delay(name, "one controller", &one, &plain, 20.0));
+        // A controller for each owner agrees on keys with every other before
+        // the first window: seconds that are not measured, so not all of these.
+        if self.asked == Asked::Query || self.application.stands_for_all {
+            let many = self.ours(Party::PerOwner)?;
+            same_results(&many, &plain)?;
+            figures.extend(delay(name, "one per owner", &many, &plain, 300.0));
+            figures.push(alone(name, "controllers, one per owner, CPU", "ms", &many, |c| {
+                c.controllers
+            }));
+            figures.push(alone(name, "service with one per owner, CPU", "ms", &many, |c| c.close));
+        }
+        Ok(figures)
+    }
+
+    fn ours(&self, party: Party) -> Result<Vec<Cost>, BenchFailed> {
+        let folder = tempfile::tempdir_in(self.directory)?;
+        let windows = WARM_UP + self.extent.windows;
+        let costs =
+            ours::run(folder.path(), self.application, self.producers, self.asked, party, windows)?;
+        Ok(costs.into_iter().skip(WARM_UP).collect())
+    }
+
+    fn plain<J: Job>(
+        &self,
+        job: impl FnOnce(alpheus_policy::plan::Release) -> J,
+    ) -> Result<Vec<Cost>, BenchFailed> {
+        let folder = tempfile::tempdir_in(self.directory)?;
+        let windows = WARM_UP + self.extent.windows;
+        let plan = ours::plan_of(self.application, self.producers, self.asked)?;
+        let job = job(plan.release.clone());
+        let costs = plain::run(
+            folder.path(),
+            self.application,
+            self.producers,
+            &plan.select,
+            job,
+            windows,
+        )?;
+        Ok(costs.into_iter().skip(WARM_UP).collect())
+    }
+}
+
+/// A figure means nothing if the jobs do not compute the same.
+fn same_results(ours: &[Cost], theirs: &[Cost]) -> Result<(), BenchFailed> {
+    let same = ours.len() == theirs.len()
+        && ours.iter().zip(theirs).all(|(ours, theirs)| ours.outputs == theirs.outputs);
+    if same { Ok(()) } else { Err(BenchFailed::Differs) }
+}
+
+fn processor_time(name: &str, ours: &[Cost], plain: &[Cost], raw: &[Cost]) -> Vec<Figure> {
+    let beside = |what: &str, of: fn(&Cost) -> f64| compared(name, what, ours, plain, of);
+    let raw = |what: &str, of: fn(&Cost) -> f64| alone(name, &format!("raw attributes: {what}"), "ms", raw, of);
+    vec![
+        beside("ingest and merge, CPU a window", Cost::merge).with_goal(Goal::RatioAtMost(1.3)),
+        beside("encoding (and encrypting), CPU a window", |c| c.devices),
+        beside("appending to the log, CPU a window", |c| c.append),
+        beside("everything, CPU a window", Cost::all),
+        raw("ingest and merge, CPU a window", Cost::merge),
+        raw("everything, CPU a window", Cost::all),
+        alone(name, "controller, CPU a window", "ms", ours, |c| c.controllers),
+    ]
+}
+
+/// Delays of both, their difference, and flushes.
+fn delay(name: &str, party: &str, ours: &[Cost], plain: &[Cost], most: f64) -> Vec<Figure> {
+    let later = median(ours.iter().map(|c| c.delay)) - median(plain.iter().map(|c| c.delay));
+    let flushes = median(ours.iter().map(|c| c.flushes));
+    let group = "end to end";
+    vec![
+        compared(name, &format!("{party}: window end to result"), ours, plain, |c| c.delay),
+        Figure::alone(
+            group,
+            format!("{name}: {party}: result later than plaintext's"),
+            "ms",
+            later,
+        )
+        .with_goal(Goal::AtMost(most)),
+        compared(name, &format!("{party}: flushes a window"), ours, plain, |c| c.flushes),
+        Figure::alone(group, format!("{name}: {party}: flushes a second"), "1/s", flushes / 10.0),
+    ]
+}
+
+fn compared(
+    name: &str,
+    what: &str,
+    ours: &[Cost],
+    floor: &[Cost],
+    of: impl Fn(&Cost) -> f64,
+) -> Figure {
+    let (ours, floor) = (median(ours.iter().map(&of)), median(floor.iter().map(&of)));
+    let mut figure = alone(name, what, "ms", &[], of);
+    (figure.ours, figure.floor, figure.ratio) = (ours, Some(floor), Some(ours / floor));
+    figure
+}
+
+fn alone(
+    name: &str,
+    what: &str,
+    unit: &'static str,
+    costs: &[Cost],
+    of: impl Fn(&Cost) -> f64,
+) -> Figure {
+    Figure::alone("end to end", format!("{name}: {what}"), unit, median(costs.iter().map(of)))
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Also that all three jobs and both parties compute the same.
+    #[test]
+    fn every_job_arrives_at_the_same_results() {
+        let extent = Extent { producers: &[12], windows: 1 };
+        let folder = tempfile::tempdir().unwrap();
+        let applications = Application::all().unwrap();
+        for asked in [Asked::Query, Asked::AllWords] {
+            let application = &applications[0];
+            let directory = folder.path();
+            let bench = Bench { directory, application, producers: 12, asked, extent: &extent };
+            assert!(!bench.figures("test").unwrap().is_empty());
+        }
+    }
+}
