@@ -107,6 +107,12 @@ pub enum PlanRefused {
         /// The stream.
         stream: StreamId,
     },
+    /// Its window, release or bounds do not fit the schema.
+    #[error("the plan does not fit its schema: {violation}")]
+    Form {
+        /// The rule.
+        violation: PolicyViolation,
+    },
     /// A stream's owner has not annotated it, the annotation has run out, or
     /// consent was revoked.
     #[error("stream {stream} has no consent in force")]
@@ -155,8 +161,8 @@ pub enum PlanFault {
     /// Streams are not strictly ascending, or at a position beyond the roster.
     #[error("the streams are not ascending or lie beyond the roster")]
     Streams,
-    /// The window is empty or no multiple of the tick.
-    #[error("the window is empty or no multiple of the schema's tick")]
+    /// The window is empty.
+    #[error("the window is empty")]
     Window,
     /// The population bounds are empty.
     #[error("the population bounds allow no window")]
@@ -164,9 +170,6 @@ pub enum PlanFault {
     /// A fraction is over zero or above one.
     #[error("a fraction is not between 0 and 1")]
     Fraction,
-    /// The release is not a map of this schema's words with the check word last.
-    #[error("the release map does not fit the schema's layout")]
-    Release,
 }
 
 /// Why a controller does not answer something about a window.
@@ -277,9 +280,6 @@ pub enum Refused {
         /// The least.
         needed: u32,
     },
-    /// Nobody honest need be in the opening set.
-    #[error("the opening set may hold no honest controller")]
-    BelowFloor,
 }
 
 impl Refused {
@@ -457,7 +457,18 @@ pub enum RestoreError {
     },
 }
 
-/// Stands in until the policy crate names its rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("the owner's policy does not allow it")]
-pub struct PolicyViolation;
+/// The rule of a policy that forbids something, as the policy crate names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{explanation}")]
+pub struct PolicyViolation {
+    /// Its name.
+    pub rule: String,
+    /// For people: the numbers asked and allowed.
+    pub explanation: String,
+}
+
+impl From<alpheus_policy::comply::Refusal> for PolicyViolation {
+    fn from(refusal: alpheus_policy::comply::Refusal) -> Self {
+        Self { rule: refusal.rule().into(), explanation: refusal.to_string() }
+    }
+}

@@ -98,7 +98,9 @@ impl Fixed {
     #[must_use]
     pub fn rank(&self, position: u32) -> Option<u64> {
         let members = &self.membership.members;
-        members.contains(position).then(|| members.iter().take_while(|at| *at < position).count() as u64)
+        members
+            .contains(position)
+            .then(|| members.iter().take_while(|at| *at < position).count() as u64)
     }
 
     /// Owners with data in a set, as M states.
@@ -170,7 +172,10 @@ mod tests {
         membership.owners.remove(1);
         let fixed = Fixed::from_ledger(Digest([0; 32]), membership).unwrap();
         assert_eq!((0..4).map(|p| fixed.owners_at(p)).collect::<Vec<_>>(), [7, 0, 9, 0]);
-        assert_eq!((0..4).map(|p| fixed.rank(p)).collect::<Vec<_>>(), [Some(0), None, Some(1), None]);
+        assert_eq!(
+            (0..4).map(|p| fixed.rank(p)).collect::<Vec<_>>(),
+            [Some(0), None, Some(1), None]
+        );
     }
 
     proptest! {

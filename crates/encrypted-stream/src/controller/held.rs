@@ -84,7 +84,9 @@ impl Held {
         if annotation.owner != self.owner {
             return Err(AnnotationRefused::WrongOwner);
         }
-        if annotation.schema != self.keys.schema() {
+        // A policy of another length was resolved against another schema.
+        let attributes = annotation.policy.attributes.len();
+        if annotation.schema != self.keys.schema() || attributes != self.schema.attributes.len() {
             return Err(AnnotationRefused::WrongSchema);
         }
         let given = annotation.version;
@@ -222,10 +224,11 @@ impl Held {
                 self.keys.verify_border(&claim, tag).map_err(|_| Exclusion::ForgedBorder)?;
             }
             for border in &segment.borders {
-                let kind =
-                    if border.closing { BorderKind::Closing } else { BorderKind::Interior };
+                let kind = if border.closing { BorderKind::Closing } else { BorderKind::Interior };
                 let claim = BorderClaim { kind, session, t: border.at, count: border.events };
-                self.keys.verify_border(&claim, &border.tag).map_err(|_| Exclusion::ForgedBorder)?;
+                self.keys
+                    .verify_border(&claim, &border.tag)
+                    .map_err(|_| Exclusion::ForgedBorder)?;
             }
         }
         Ok(())
@@ -238,7 +241,8 @@ impl Held {
             let word = |keys: &mut StreamKeys, t| {
                 keys.key_word(stretch.session, t, position).map_err(|_| Exclusion::CheckWord)
             };
-            let (from, to) = (word(&mut self.keys, stretch.from)?, word(&mut self.keys, stretch.to)?);
+            let (from, to) =
+                (word(&mut self.keys, stretch.from)?, word(&mut self.keys, stretch.to)?);
             opened = opened.wrapping_add(from).wrapping_sub(to);
         }
         if opened == 0 { Ok(()) } else { Err(Exclusion::CheckWord) }
@@ -256,7 +260,10 @@ impl Held {
             let Stretch { session, from, to, .. } = *stretch;
             let Ok(sum) = self.keys.key_sum(release, session, from, to) else { return false };
             let sum = Zeroizing::new(sum);
-            token.iter_mut().zip(sum.iter()).for_each(|(word, key)| *word = word.wrapping_add(*key));
+            token
+                .iter_mut()
+                .zip(sum.iter())
+                .for_each(|(word, key)| *word = word.wrapping_add(*key));
             true
         })
     }

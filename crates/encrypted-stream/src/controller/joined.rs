@@ -128,7 +128,7 @@ impl Joined {
             return Err(Refused::PlanEnded);
         }
         let whole = window == plan.window_at(window.start) && window.end <= Timestamp::LIMIT;
-        if !whole || window.start.0 % plan.window.0 != 0 || window.start < plan.from {
+        if !whole || !window.start.0.is_multiple_of(plan.window.0) || window.start < plan.from {
             return Err(Refused::WrongWindow);
         }
         let over = window.end.plus(plan.grace);
@@ -136,7 +136,8 @@ impl Joined {
             return Err(Refused::NotEnded);
         }
         let round = self.rounds.get(&window.start);
-        if round.is_some_and(|round| round.closed) || (round.is_none() && window.end <= self.settled)
+        if round.is_some_and(|round| round.closed)
+            || (round.is_none() && window.end <= self.settled)
         {
             return Err(Refused::Settled);
         }

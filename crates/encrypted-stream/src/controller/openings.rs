@@ -112,7 +112,7 @@ impl Controller {
     }
 }
 
-/// p ∈ S ⊆ M, a quorum, and somebody honest in it.
+/// p ∈ S ⊆ M, and a quorum: more than t, so that somebody honest is in it.
 fn check_set(joined: &Joined, fixed: &Fixed, set: &RosterSet) -> Result<(), Refused> {
     if !set.is_subset_of(fixed.members()) {
         return Err(Refused::NotASubset);
@@ -125,9 +125,6 @@ fn check_set(joined: &Joined, fixed: &Fixed, set: &RosterSet) -> Result<(), Refu
     let needed = least_opening(all, tolerated, fixed.size(), joined.plan().dropout);
     if held < needed {
         return Err(Refused::BelowQuorum { held, needed });
-    }
-    if held <= tolerated {
-        return Err(Refused::BelowFloor);
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::time::Timestamp;
 
-use super::held::{Held, HeldStream};
 use super::Controller;
+use super::held::{Held, HeldStream};
 use crate::annotation::{self, Annotation};
 use crate::error::AnnotationRefused;
 use crate::ledger::{LogEvent, LogLine, Record, Step};

@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::ids::PlanId;
+use alpheus_policy::comply::Demand;
+use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::{Plan, PlannedStream};
 use alpheus_policy::time::{Timestamp, Window};
 
+use super::Controller;
 use super::held::Held;
 use super::joined::Joined;
-use super::{Controller, policies};
 use crate::announced::Announced;
-use crate::error::{PlanFault, PlanRefused};
+use crate::error::PlanRefused;
 use crate::ledger::{LogEvent, LogLine, Record, Step};
 use crate::mask::{Masker, NoPairKeys, OwnKey, PairKeys};
 use crate::messages::{Acceptance, ControllerMessage};
@@ -55,19 +56,21 @@ impl Controller {
         }
         let plan = announced.plan();
         let position = announced.position(&self.id()).ok_or(PlanRefused::NotInRoster)?;
-        for stream in plan.streams.iter().filter(|stream| stream.controller == position) {
-            self.check_stream(now, plan, stream)?;
+        let own = || plan.streams.iter().filter(|stream| stream.controller == position);
+        for planned in own() {
+            self.check_held(plan, planned)?;
+        }
+        // What policies are asked is the same for all streams: read it once.
+        if let Some(held) = own().find_map(|planned| self.streams.get(&planned.stream)) {
+            let demand = Demand::of(plan, &held.schema, &held.layout)
+                .map_err(|refusal| PlanRefused::Form { violation: refusal.into() })?;
+            own().try_for_each(|planned| self.check_consent(now, &demand, planned.stream))?;
         }
         self.check_locks(plan, position)?;
         self.enter(announced, position)
     }
 
-    fn check_stream(
-        &self,
-        now: Timestamp,
-        plan: &Plan,
-        planned: &PlannedStream,
-    ) -> Result<(), PlanRefused> {
+    fn check_held(&self, plan: &Plan, planned: &PlannedStream) -> Result<(), PlanRefused> {
         let stream = planned.stream;
         let held = self.streams.get(&stream).ok_or(PlanRefused::NotHeld { stream })?;
         if held.owner != planned.owner {
@@ -76,11 +79,22 @@ impl Controller {
         if held.schema.id() != plan.schema {
             return Err(PlanRefused::WrongSchema { stream });
         }
-        check_release(plan, held).map_err(PlanRefused::Malformed)?;
-        let current = held.current().filter(|taken| now < taken.annotation.valid_to);
-        let current = current.filter(|_| !held.revoked).ok_or(PlanRefused::NoConsent { stream })?;
-        policies::check(plan, held, &current.annotation)
-            .map_err(|violation| PlanRefused::Policy { stream, violation })
+        Ok(())
+    }
+
+    fn check_consent(
+        &self,
+        now: Timestamp,
+        demand: &Demand<'_>,
+        stream: StreamId,
+    ) -> Result<(), PlanRefused> {
+        let held = self.streams.get(&stream).filter(|held| !held.revoked);
+        let current = held.and_then(Held::current);
+        let current = current.filter(|taken| now < taken.annotation.valid_to);
+        let current = current.ok_or(PlanRefused::NoConsent { stream })?;
+        demand
+            .allowed_by(&current.annotation.policy)
+            .map_err(|refusal| PlanRefused::Policy { stream, violation: refusal.into() })
     }
 
     /// An attribute of a stream is in one running plan at most.
@@ -174,20 +188,4 @@ impl Controller {
         let running = self.plans.values().filter(|joined| joined.ended.is_none());
         running.map(Joined::id).collect()
     }
-}
-
-/// The window is made of ticks, and the release is a map of the layout's words
-/// whose last row is the check word alone.
-fn check_release(plan: &Plan, held: &Held) -> Result<(), PlanFault> {
-    if plan.window.0 % held.schema.tick.0.max(1) != 0 {
-        return Err(PlanFault::Window);
-    }
-    let (last, rows) = plan.release.rows.split_last().ok_or(PlanFault::Release)?;
-    let check = held.layout.check_word();
-    let within = |row: &Vec<u16>| {
-        !row.is_empty()
-            && row.iter().all(|word| *word < check)
-            && row.windows(2).all(|pair| matches!(pair, [a, b] if a < b))
-    };
-    if *last == [check] && rows.iter().all(within) { Ok(()) } else { Err(PlanFault::Release) }
 }

@@ -1,22 +1,12 @@
 //! Whether owners' choices allow a plan.
 
+use alpheus_policy::comply::check;
 use alpheus_policy::ids::ControllerId;
-use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Timestamp, Window};
 
 use super::held::Held;
 use super::joined::Joined;
-use crate::annotation::Annotation;
-use crate::error::{Exclusion, PolicyViolation};
-
-/// Checks a plan against one annotation of a stream.
-pub(super) fn check(
-    _plan: &Plan,
-    _held: &Held,
-    _annotation: &Annotation,
-) -> Result<(), PolicyViolation> {
-    Ok(())
-}
+use crate::error::Exclusion;
 
 /// Whether a stream may be released for a window now: consent stands, and the
 /// annotations in force throughout the window and now allow the plan.
@@ -33,7 +23,9 @@ pub(super) fn allow(
     let in_force = held.in_force(window, now).ok_or(Exclusion::Policy)?;
     for annotation in in_force {
         let known = joined.verdicts.get(&(position, annotation.version)).copied();
-        let allowed = known.unwrap_or_else(|| check(joined.plan(), held, annotation).is_ok());
+        let allowed = known.unwrap_or_else(|| {
+            check(joined.plan(), &held.schema, &held.layout, &annotation.policy).is_ok()
+        });
         joined.verdicts.insert((position, annotation.version), allowed);
         if !allowed {
             return Err(Exclusion::Policy);

@@ -7,10 +7,10 @@ use alpheus_crypto::hash::Digest;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::Timestamp;
 
+use super::Controller;
 use super::held::HeldStream;
 use super::identity::Identity;
 use super::sessions::Session;
-use super::Controller;
 use crate::annotation;
 use crate::announced::Announced;
 use crate::certificate::Deployment;
@@ -108,8 +108,7 @@ impl Controller {
     ) -> Result<Vec<Record>, RestoreError> {
         let (mut records, mut ours) = (Vec::new(), false);
         for (position, value) in values.into_iter().enumerate() {
-            let stamped =
-                Stamped::read(value).map_err(|_| RestoreError::BadRecord { position })?;
+            let stamped = Stamped::read(value).map_err(|_| RestoreError::BadRecord { position })?;
             self.sequence = self.sequence.max(stamped.sequence);
             self.clock = self.clock.max(stamped.clock);
             if let Record::Identity { controller } = stamped.record {

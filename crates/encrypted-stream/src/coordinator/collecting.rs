@@ -100,8 +100,7 @@ impl Coordinator {
         let phase = std::mem::replace(&mut round.phase, Phase::Summoned);
         let Phase::Collecting(fixing) = phase else { return Step::default() };
         let (window, membership) = (round.window, fixing.fixed.digest());
-        let signed =
-            Signed::new(&OpeningSet { plan, window, membership, set: set.clone() }, &key);
+        let signed = Signed::new(&OpeningSet { plan, window, membership, set: set.clone() }, &key);
         let digest = signed.digest();
         round.phase =
             Phase::Opening(fixing, Box::new(Opens { signed: signed.clone(), set, digest }));
@@ -134,21 +133,18 @@ impl Coordinator {
     }
 
     /// `Σ_S (R·c + T − o)`, if its check word is zero.
-    fn add_up(
-        &self,
-        round: &Round,
-        set: &RosterSet,
-        sums: &impl Sums,
-    ) -> Result<Opened, Failure> {
+    fn add_up(&self, round: &Round, set: &RosterSet, sums: &impl Sums) -> Result<Opened, Failure> {
         let streams = round.accepted(set);
         let outputs = self.plan().release.outputs();
         let sum = sums.sum(&self.id(), round.window, &streams).ok_or(Failure::SumsLost)?;
-        let mut result = Some(sum).filter(|sum| sum.len() == outputs).ok_or(Failure::WrongLength)?;
+        let mut result =
+            Some(sum).filter(|sum| sum.len() == outputs).ok_or(Failure::WrongLength)?;
         for position in set.iter() {
             if let Some(token) = round.tokens.get(&position) {
                 add(&mut result, token);
             }
-            for (word, opened) in result.iter_mut().zip(round.openings.get(&position).into_iter().flatten())
+            for (word, opened) in
+                result.iter_mut().zip(round.openings.get(&position).into_iter().flatten())
             {
                 *word = word.wrapping_sub(*opened);
             }
@@ -187,9 +183,11 @@ pub(super) fn asked(round: &Round) -> Vec<Output> {
             let tokenless = missing.iter().copied().filter(|p| !round.tokens.contains_key(p));
             let mut messages = send_membership(fixing, tokenless);
             let lack = |p: &u32| !round.openings.contains_key(p);
-            messages.extend(send_opening_set(round).into_iter().filter(
-                |output| matches!(output, Output::Send { to, .. } if lack(to)),
-            ));
+            messages.extend(
+                send_opening_set(round)
+                    .into_iter()
+                    .filter(|output| matches!(output, Output::Send { to, .. } if lack(to))),
+            );
             messages
         }
     }
@@ -198,7 +196,8 @@ pub(super) fn asked(round: &Round) -> Vec<Output> {
 /// S to each of its members.
 fn send_opening_set(round: &Round) -> Vec<Output> {
     let Phase::Opening(_, opens) = &round.phase else { return Vec::new() };
-    let message = |to| Output::Send { to, message: ServiceMessage::OpeningSet(opens.signed.clone()) };
+    let message =
+        |to| Output::Send { to, message: ServiceMessage::OpeningSet(opens.signed.clone()) };
     opens.set.iter().map(message).collect()
 }
 

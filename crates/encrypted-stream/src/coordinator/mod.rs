@@ -39,9 +39,7 @@ use alpheus_policy::time::{Timestamp, Window};
 use crate::announced::Announced;
 use crate::error::{Failure, NotTaken, PlanRefused};
 use crate::ledger::{Change, Step};
-use crate::messages::{
-    Closed, Closing, ControllerMessage, Declined, Retirement, ServiceMessage,
-};
+use crate::messages::{Closed, Closing, ControllerMessage, Declined, Retirement, ServiceMessage};
 use round::Round;
 
 /// Windows that are still told apart once they have ended.

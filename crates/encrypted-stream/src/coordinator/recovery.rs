@@ -10,10 +10,10 @@ use alpheus_crypto::signed::Signed;
 use alpheus_policy::time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
+use super::Coordinator;
 use super::collecting::{asked, reopened};
 use super::output::{Output, Timing};
 use super::round::{Fixing, Phase, Present, Round};
-use super::Coordinator;
 use crate::announced::Announced;
 use crate::error::{Exclusion, RestoreError};
 use crate::ledger::{Change, Scope, Step};

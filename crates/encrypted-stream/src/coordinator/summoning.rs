@@ -6,10 +6,10 @@ use alpheus_crypto::merkle::{Tree, leaf};
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::time::{Timestamp, Window};
 
+use super::Coordinator;
 use super::output::{Output, WindowReport};
 use super::recovery::ServiceRecord;
 use super::round::{Called, Fixing, Phase, Present, Round};
-use super::Coordinator;
 use crate::announced::narrow;
 use crate::error::{Failure, NotTaken};
 use crate::ledger::Step;
@@ -107,7 +107,11 @@ impl Coordinator {
     }
 
     /// Fixes M once all have answered or time is up.
-    pub(super) fn advance_to_membership(&mut self, now: Timestamp, start: Timestamp) -> Step<Output> {
+    pub(super) fn advance_to_membership(
+        &mut self,
+        now: Timestamp,
+        start: Timestamp,
+    ) -> Step<Output> {
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
         let waits = now < round.deadline && !round.missing().is_empty();
         if waits || !matches!(round.phase, Phase::Summoned) {

@@ -309,9 +309,7 @@ impl Record {
             Record::Session { stream, session, .. } => {
                 key(own, kind::SESSION, &[&stream.0, &session.to_be_bytes()])
             }
-            Record::Log(line) => {
-                key(own, kind::LOG, &[&line.at.0.to_be_bytes(), &line.digest().0])
-            }
+            Record::Log(line) => key(own, kind::LOG, &[&line.at.0.to_be_bytes(), &line.digest().0]),
         }
     }
 }

@@ -10,10 +10,7 @@ use alpheus_crypto::signed::{Message, Rejected, Signed, Verified};
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::Window;
 
-use super::{
-    Announcement, Closing, Membership, OpeningSet, Retirement, ServiceMessage,
-    Summons,
-};
+use super::{Announcement, Closing, Membership, OpeningSet, Retirement, ServiceMessage, Summons};
 use crate::announced::Announced;
 use crate::certificate::Deployment;
 use crate::error::PlanRefused;

@@ -1,8 +1,16 @@
 //! Service and privacy controllers, window by window: honest runs, attacks, and
 //! seeded runs in which everything goes wrong.
 
-#![expect(unreachable_pub, clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![expect(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test's way to fail, and numbers it made itself"
+)]
 
+mod attacks;
+mod evil;
 mod honest;
 mod net;
 mod world;

@@ -1,0 +1,190 @@
+//! A service that says what it likes: it holds the service's key and signs
+//! whatever a test asks for.
+
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::merkle::{Proof, Tree, leaf};
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::controller::Controller;
+use alpheus_encrypted_stream::coordinator::WindowReport;
+use alpheus_encrypted_stream::error::Refused;
+use alpheus_encrypted_stream::mask::set::RosterSet;
+use alpheus_encrypted_stream::messages::{
+    ControllerMessage, Inbox, Membership, Opening, OpeningSet, Presence, ServiceMessage,
+    SummonedStream, Summons, Token,
+};
+use alpheus_policy::time::{Timestamp, Window};
+
+use crate::world::{EPOCH, Memory, Setup, World, after, window};
+
+/// Controllers that have accepted the plan, at the mercy of the test.
+pub struct Evil {
+    pub world: World,
+    pub controllers: Vec<Controller>,
+    pub inbox: Inbox,
+    pub store: Memory,
+    pub report: WindowReport,
+}
+
+/// M as the test has it, before it is signed.
+#[derive(Clone)]
+pub struct Draft {
+    pub window: Window,
+    pub members: Vec<(u32, Digest, u32)>,
+}
+
+impl Evil {
+    /// All have accepted, and window 0 has closed.
+    pub fn new(setup: Setup) -> Self {
+        let mut world = World::new(setup);
+        let mut store = Memory::default();
+        let count = world.setup.controllers;
+        let controllers = (0..count).map(|p| world.controller(p, &mut store)).collect();
+        let inbox = Inbox::new(world.deployment.clone());
+        let report = world.report(0);
+        let mut evil = Self { world, controllers, inbox, store, report };
+        for p in 0..count {
+            let announcement = evil.world.announcement();
+            let now = Timestamp(EPOCH);
+            let answer = evil.say(p, now, &announcement);
+            assert!(matches!(answer, Some(ControllerMessage::Acceptance(_))));
+        }
+        evil
+    }
+
+    /// Says something to a controller; what it answers, once that is durable.
+    pub fn say(
+        &mut self,
+        to: u32,
+        now: Timestamp,
+        message: &ServiceMessage,
+    ) -> Option<ControllerMessage> {
+        let heard = self.inbox.open(message).unwrap();
+        let step = self.controllers[to as usize].handle(now, &heard);
+        step.commit(&mut self.store).unwrap().pop()
+    }
+
+    /// The same, where a refusal is told by its name.
+    pub fn ask(
+        &mut self,
+        to: u32,
+        now: Timestamp,
+        message: &ServiceMessage,
+    ) -> Result<ControllerMessage, Refused> {
+        let key = self.world.announced.verifying()[to as usize];
+        match self.say(to, now, message).unwrap() {
+            ControllerMessage::Declined(declined) => Err(declined.open(&key).unwrap().reason),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Streams of a controller as the transformer has them.
+    pub fn streams(&self, of: u32) -> Vec<SummonedStream> {
+        let own =
+            |s: &&SummonedStream| self.world.plan.streams[s.position as usize].controller == of;
+        self.report.complete.iter().filter(own).cloned().collect()
+    }
+
+    pub fn summons(&self, to: u32, streams: Vec<SummonedStream>) -> ServiceMessage {
+        let (plan, window) = (self.world.id(), self.report.window);
+        let summons = Summons { plan, window, controller: to, streams };
+        ServiceMessage::Summons(Signed::new(&summons, &self.world.service))
+    }
+
+    /// Summons a controller with these streams; what it answers.
+    pub fn presence_of(&mut self, to: u32, streams: Vec<SummonedStream>) -> Presence {
+        self.presence(to, streams).1
+    }
+
+    pub fn presence(&mut self, to: u32, streams: Vec<SummonedStream>) -> (Digest, Presence) {
+        let summons = self.summons(to, streams);
+        let key = self.world.announced.verifying()[to as usize];
+        match self.ask(to, after(0), &summons).unwrap() {
+            ControllerMessage::Presence(signed) => {
+                (signed.digest(), signed.open(&key).unwrap().into_inner())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Summons all of them honestly; M as it ought to be.
+    pub fn gather(&mut self) -> Draft {
+        let count = self.world.setup.controllers;
+        let one = |p: u32| {
+            let streams = self.streams(p);
+            let (digest, presence) = self.presence(p, streams);
+            (p, digest, presence.owners)
+        };
+        Draft { window: window(0), members: (0..count).map(one).collect() }
+    }
+
+    /// M, signed, for one of its members.
+    pub fn membership(&self, draft: &Draft, to: u32) -> ServiceMessage {
+        let tree = Tree::new(draft.members.iter().map(|(_, d, _)| leaf(d.as_bytes())).collect());
+        let signed = self.sign(draft, tree.root());
+        let rank = draft.members.iter().position(|(p, ..)| *p == to);
+        let proof = rank.and_then(|rank| tree.prove(rank));
+        let nothing = Proof { index: 0, size: 1, path: vec![] };
+        ServiceMessage::Membership { membership: signed, proof: proof.unwrap_or(nothing) }
+    }
+
+    fn sign(&self, draft: &Draft, root: Digest) -> Signed<Membership> {
+        let membership = Membership {
+            plan: self.world.id(),
+            window: draft.window,
+            members: RosterSet::of(
+                self.world.setup.controllers,
+                draft.members.iter().map(|(p, ..)| *p),
+            ),
+            owners: draft.members.iter().map(|(_, _, owners)| *owners).collect(),
+            root,
+        };
+        Signed::new(&membership, &self.world.service)
+    }
+
+    pub fn token(&mut self, to: u32, draft: &Draft) -> Result<Token, Refused> {
+        let message = self.membership(draft, to);
+        self.token_for(to, &message)
+    }
+
+    pub fn token_for(&mut self, to: u32, message: &ServiceMessage) -> Result<Token, Refused> {
+        let key = self.world.announced.verifying()[to as usize];
+        match self.ask(to, after(0), message)? {
+            ControllerMessage::Token(signed) => Ok(signed.open(&key).unwrap().into_inner()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// S, signed, against a membership.
+    pub fn set(&self, draft: &Draft, members: &[u32]) -> ServiceMessage {
+        let ServiceMessage::Membership { membership, .. } = self.membership(draft, 0) else {
+            panic!()
+        };
+        let set = OpeningSet {
+            plan: self.world.id(),
+            window: draft.window,
+            membership: membership.digest(),
+            set: RosterSet::of(self.world.setup.controllers, members.iter().copied()),
+        };
+        ServiceMessage::OpeningSet(Signed::new(&set, &self.world.service))
+    }
+
+    pub fn opening(&mut self, to: u32, set: &ServiceMessage) -> Result<Opening, Refused> {
+        let key = self.world.announced.verifying()[to as usize];
+        match self.ask(to, after(0), set)? {
+            ControllerMessage::Opening(signed) => Ok(signed.open(&key).unwrap().into_inner()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What the service can compute: ciphertexts of some streams and whatever
+    /// tokens and openings it has.
+    pub fn add_up(&self, streams: &[u32], tokens: &[&Token], openings: &[&Opening]) -> Vec<u64> {
+        let (plan, window) = (self.world.id(), self.report.window);
+        let mut sum = self.world.transformer.sum(&plan, window, streams).unwrap();
+        for (word, at) in sum.iter_mut().zip(0..) {
+            tokens.iter().for_each(|t| *word = word.wrapping_add(t.words[at]));
+            openings.iter().for_each(|o| *word = word.wrapping_sub(o.words[at]));
+        }
+        sum
+    }
+}
