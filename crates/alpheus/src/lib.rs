@@ -4,6 +4,7 @@
 //! Here, and only here, the protocol crates meet storage, the network, clocks
 //! and randomness. A room per command or service:
 //!
+//! - [`bench`]: our figures beside floors, in one run,
 //! - [`commands`]: the command line,
 //! - [`failure`]: how a command fails, and with which exit code,
 //! - [`generate`]: plausible data for examples,
@@ -12,6 +13,7 @@
 //! - [`runtime`]: every role in one process, over a durable log,
 //! - [`service`]: health, metrics, logs, TLS and an orderly stop, for all of them.
 
+pub mod bench;
 pub mod commands;
 pub mod failure;
 pub mod generate;

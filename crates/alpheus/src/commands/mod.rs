@@ -110,6 +110,8 @@ pub enum Command {
     /// Say what a query would reveal, before anything runs
     #[command(visible_alias = "explain")]
     Query(crate::query::Args),
+    /// Measure our figures beside floors, in one run
+    Bench(crate::bench::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }
@@ -140,6 +142,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Replay(args) => crate::replay::run(&args, &globals),
         Command::Query(args) => crate::query::run(&args, &globals),
         Command::Generate(args) => crate::generate::run(&args, &globals),
+        Command::Bench(args) => crate::bench::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
     }
 }

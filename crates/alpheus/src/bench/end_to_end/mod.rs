@@ -156,7 +156,9 @@ fn same_results(ours: &[Cost], theirs: &[Cost]) -> Result<(), BenchFailed> {
 
 fn processor_time(name: &str, ours: &[Cost], plain: &[Cost], raw: &[Cost]) -> Vec<Figure> {
     let beside = |what: &str, of: fn(&Cost) -> f64| compared(name, what, ours, plain, of);
-    let raw = |what: &str, of: fn(&Cost) -> f64| alone(name, &format!("raw attributes: {what}"), "ms", raw, of);
+    let raw = |what: &str, of: fn(&Cost) -> f64| {
+        alone(name, &format!("raw attributes: {what}"), "ms", raw, of)
+    };
     vec![
         beside("ingest and merge, CPU a window", Cost::merge).with_goal(Goal::RatioAtMost(1.3)),
         beside("encoding (and encrypting), CPU a window", |c| c.devices),

@@ -1,0 +1,171 @@
+//! `alpheus bench`: our figures beside floors, measured in one run so that they
+//! can be compared.
+//!
+//! A floor is a small kernel of its own in [`floors`] that does only the
+//! unavoidable work. Processor time, medians over samples of ours and the floor
+//! in turns; the log in wall-clock time.
+
+mod encrypt;
+mod end_to_end;
+mod floors;
+mod log;
+mod masks;
+mod measure;
+mod report;
+mod sums;
+
+use crate::commands::{Format, Globals};
+use crate::failure::{Blame, Category, Failure};
+use clap::{Subcommand, ValueEnum};
+use measure::Effort;
+use report::{Environment, Report};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus bench streams
+  alpheus bench streams --format json > bench/results/streams.json
+  alpheus bench streams --only masks --only transformer
+  alpheus bench streams --quick --strict";
+
+/// Arguments of `alpheus bench`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Encrypted streams: events, masks, sums, the log
+    #[command(after_help = EXAMPLES)]
+    Streams(Streams),
+}
+
+/// Arguments of `alpheus bench streams`.
+#[derive(Debug, clap::Args)]
+struct Streams {
+    /// Measure only this part; may be repeated
+    #[arg(long, value_enum)]
+    only: Vec<Part>,
+    /// Fewer and shorter samples, and at most 10,000 streams
+    #[arg(long)]
+    quick: bool,
+    /// Fail if a goal is not met
+    #[arg(long)]
+    strict: bool,
+    /// Where the log is measured; by default the directory for temporary files
+    #[arg(long, value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Encoding and encrypting an event
+    Encrypt,
+    /// A controller's masks
+    Masks,
+    /// The transformer's sums
+    Transformer,
+    /// The embedded log
+    Log,
+    /// Devices to results, beside plaintext jobs
+    EndToEnd,
+}
+
+/// What was to be measured does not work.
+#[derive(Debug, thiserror::Error)]
+enum BenchFailed {
+    /// A schema of the bench, or the producer made for it.
+    #[error("a schema that is part of this program does not make a working producer")]
+    Schema,
+    /// A frame or a plan.
+    #[error("the transformer refused what a producer of this program made")]
+    Transformer,
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] alpheus_transport::Error),
+    /// The plain file.
+    #[error(transparent)]
+    File(#[from] std::io::Error),
+    /// The embedded deployment.
+    #[error(transparent)]
+    Runtime(#[from] crate::runtime::embedded::RuntimeError),
+    /// The service of one.
+    #[error(transparent)]
+    Service(#[from] crate::runtime::service::ServiceError),
+    /// The controllers of one.
+    #[error(transparent)]
+    Host(#[from] crate::runtime::hosts::HostError),
+    /// A device.
+    #[error(transparent)]
+    Device(#[from] crate::runtime::devices::DeviceError),
+    /// A query of an example, or its plan.
+    #[error("a query that is part of this program was refused")]
+    Query,
+    /// A window without a result.
+    #[error("a window did not open: {0}")]
+    Window(String),
+    /// Jobs that should compute the same.
+    #[error("the results of encrypted and plaintext jobs differ")]
+    Differs,
+}
+
+/// At least one goal is not met.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} goals are not met")]
+struct NotMet(usize);
+
+/// Runs the command.
+///
+/// # Errors
+/// If something to be measured does not work, or with `--strict` a goal is not met.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let What::Streams(streams) = &args.what;
+    let report = measure(streams).blame(Category::Io)?;
+    print(&report, globals.format.unwrap_or_default())?;
+    let missed = report.figures.iter().filter(|figure| figure.met == Some(false)).count();
+    if streams.strict && missed > 0 { Err(NotMet(missed)).blame(Category::Check) } else { Ok(()) }
+}
+
+fn measure(args: &Streams) -> Result<Report, BenchFailed> {
+    let environment = Environment::here();
+    let wanted = |part| args.only.is_empty() || args.only.contains(&part);
+    let (sample, repeats, most_streams) =
+        if args.quick { (2, 5, 10_000) } else { (10, 21, 100_000) };
+    let effort = Effort { sample: Duration::from_millis(sample), repeats };
+    let say = |what: &str| eprintln!("{what}");
+    let mut figures = Vec::new();
+    if wanted(Part::Encrypt) {
+        figures.extend(encrypt::figures(effort, say)?);
+    }
+    if wanted(Part::Masks) {
+        figures.extend(masks::figures(effort, say));
+    }
+    if wanted(Part::Transformer) {
+        figures.extend(sums::figures(effort, most_streams, say)?);
+    }
+    if wanted(Part::Log) {
+        let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
+        figures.extend(log::figures(&directory, repeats.div_ceil(4), say)?);
+    }
+    if wanted(Part::EndToEnd) {
+        let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
+        let producers: &[u32] = if args.quick { &[100] } else { &[300, 1_200] };
+        let extent = end_to_end::Extent { producers, windows: if args.quick { 3 } else { 5 } };
+        figures.extend(end_to_end::figures(&directory, &extent, say)?);
+    }
+    Ok(Report { environment, figures })
+}
+
+fn print(report: &Report, format: Format) -> Result<(), Failure> {
+    let shown = match format {
+        Format::Table => report.to_string(),
+        Format::Json => serde_json::to_string_pretty(report).blame(Category::Io)? + "\n",
+        Format::Csv => report.to_csv(),
+    };
+    std::io::stdout().write_all(shown.as_bytes()).blame(Category::Io)
+}
