@@ -35,20 +35,29 @@ pub struct Draft {
 impl Evil {
     /// All have accepted, and window 0 has closed.
     pub fn new(setup: Setup) -> Self {
+        let mut evil = Self::unannounced(setup);
+        evil.accept();
+        evil
+    }
+
+    /// Nobody has heard of the plan.
+    pub fn unannounced(setup: Setup) -> Self {
         let mut world = World::new(setup);
         let mut store = Memory::default();
         let count = world.setup.controllers;
         let controllers = (0..count).map(|p| world.controller(p, &mut store)).collect();
         let inbox = Inbox::new(world.deployment.clone());
         let report = world.report(0);
-        let mut evil = Self { world, controllers, inbox, store, report };
-        for p in 0..count {
-            let announcement = evil.world.announcement();
-            let now = Timestamp(EPOCH);
-            let answer = evil.say(p, now, &announcement);
+        Self { world, controllers, inbox, store, report }
+    }
+
+    /// Everybody accepts the plan.
+    pub fn accept(&mut self) {
+        for p in 0..self.world.setup.controllers {
+            let announcement = self.world.announcement();
+            let answer = self.say(p, Timestamp(EPOCH), &announcement);
             assert!(matches!(answer, Some(ControllerMessage::Acceptance(_))));
         }
-        evil
     }
 
     /// Says something to a controller; what it answers, once that is durable.
@@ -91,14 +100,20 @@ impl Evil {
     }
 
     /// Summons a controller with these streams; what it answers.
-    pub fn presence_of(&mut self, to: u32, streams: Vec<SummonedStream>) -> Presence {
-        self.presence(to, streams).1
+    pub fn presence(&mut self, to: u32, streams: Vec<SummonedStream>) -> (Digest, Presence) {
+        self.presence_at(to, streams, after(0))
     }
 
-    pub fn presence(&mut self, to: u32, streams: Vec<SummonedStream>) -> (Digest, Presence) {
+    /// The same at another time.
+    pub fn presence_at(
+        &mut self,
+        to: u32,
+        streams: Vec<SummonedStream>,
+        now: Timestamp,
+    ) -> (Digest, Presence) {
         let summons = self.summons(to, streams);
         let key = self.world.announced.verifying()[to as usize];
-        match self.ask(to, after(0), &summons).unwrap() {
+        match self.ask(to, now, &summons).unwrap() {
             ControllerMessage::Presence(signed) => {
                 (signed.digest(), signed.open(&key).unwrap().into_inner())
             }

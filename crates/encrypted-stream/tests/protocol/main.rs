@@ -13,4 +13,6 @@ mod attacks;
 mod evil;
 mod honest;
 mod net;
+mod plans;
+mod streams;
 mod world;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use alpheus_encrypted_stream::controller::Controller;
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
 use alpheus_encrypted_stream::error::PlanRefused;
+use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::Step;
 use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
 use alpheus_policy::plan::Plan;
@@ -38,6 +39,14 @@ impl Net {
     /// Streams send events only in windows for which `with_data` says so.
     pub fn silent(setup: Setup, with_data: impl Fn(usize, u64) -> bool) -> Self {
         let mut net = Self::unannounced(World::with_data(setup, with_data));
+        let step = net.coordinator.announce();
+        net.run(Timestamp(EPOCH), step);
+        net
+    }
+
+    /// Producers hold the master secrets that `secret` says.
+    pub fn with_master(setup: Setup, secret: impl Fn(usize, MasterSecret) -> MasterSecret) -> Self {
+        let mut net = Self::unannounced(World::with(setup, |_, _| true, secret));
         let step = net.coordinator.announce();
         net.run(Timestamp(EPOCH), step);
         net

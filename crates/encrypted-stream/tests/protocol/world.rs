@@ -203,6 +203,15 @@ impl World {
 
     /// Streams send an event in the windows for which `with_data` says so.
     pub fn with_data(setup: Setup, with_data: impl Fn(usize, u64) -> bool) -> Self {
+        Self::with(setup, with_data, |_, master| master)
+    }
+
+    /// The same, where producers hold the master secrets that `secret` says.
+    pub fn with(
+        setup: Setup,
+        with_data: impl Fn(usize, u64) -> bool,
+        secret: impl Fn(usize, MasterSecret) -> MasterSecret,
+    ) -> Self {
         let (authority, service) = (key(101), key(102));
         let certificate = Certificate {
             role: Role::Service,
@@ -247,7 +256,8 @@ impl World {
             rng,
         };
         for number in 0..world.plan.streams.len() {
-            world.produce(number, &|window| with_data(number, window));
+            let secret = secret(number, master(world.plan.streams[number].stream));
+            world.produce(number, &secret, &|window| with_data(number, window));
         }
         world
     }
@@ -269,12 +279,11 @@ impl World {
     }
 
     /// Sends the events of one stream, and all borders.
-    fn produce(&mut self, number: usize, with_data: &dyn Fn(u64) -> bool) {
+    fn produce(&mut self, number: usize, secret: &MasterSecret, with_data: &dyn Fn(u64) -> bool) {
         let stream = self.plan.streams[number].stream;
         let mut frames: Vec<Vec<u8>> = Vec::new();
         let mut sink = |frame: &[u8]| frames.push(frame.to_vec());
-        let producer =
-            Producer::for_schema(&master(stream), stream, &self.schema, &self.layout).unwrap();
+        let producer = Producer::for_schema(secret, stream, &self.schema, &self.layout).unwrap();
         let mut session = producer
             .open(Start::First, window(0).start, &mut self.rng, &mut sink)
             .unwrap_or_else(|refused| panic!("{:?}", refused.error));
