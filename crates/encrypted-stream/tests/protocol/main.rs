@@ -12,7 +12,9 @@
 mod attacks;
 mod evil;
 mod honest;
+mod liar;
 mod net;
 mod plans;
+mod simulation;
 mod streams;
 mod world;

@@ -1,0 +1,407 @@
+//! Seeded runs in which everything goes wrong: messages are dropped, doubled,
+//! delayed and reordered, anybody crashes at any commit, ledgers come back from
+//! old copies, and the service lies. Whatever happens:
+//!
+//! - no controller ever gives two tokens, or two openings, for one window;
+//! - no window has two results;
+//! - a window opens to exactly the sum of the streams that it says, or fails by
+//!   name.
+//!
+//! A failing run prints its seed, which replays it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alpheus_encrypted_stream::controller::{Controller, HostRecords};
+use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing, WindowReport};
+use alpheus_encrypted_stream::ledger::{Change, Fence, Ledger, LedgerError, Scope, Step};
+use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
+use alpheus_policy::plan::Fraction;
+use alpheus_policy::time::{Span, Timestamp};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::liar;
+use crate::world::{EPOCH, Memory, Setup, World, after, window};
+
+const WINDOWS: u64 = 4;
+
+/// How often, in a thousand, what goes wrong.
+#[derive(Clone, Copy)]
+pub struct Weather {
+    drop: u64,
+    double: u64,
+    crash: u64,
+    old_copy: u64,
+    lie: u64,
+}
+
+const CALM: Weather = Weather { drop: 0, double: 0, crash: 0, old_copy: 0, lie: 0 };
+const STORM: Weather = Weather { drop: 60, double: 60, crash: 30, old_copy: 0, lie: 0 };
+const TREASON: Weather = Weather { drop: 30, double: 60, crash: 20, old_copy: 300, lie: 150 };
+
+/// A disk whose commits may not survive: told beforehand how the next one goes.
+#[derive(Default)]
+struct Disk {
+    memory: Memory,
+    fate: Fate,
+    copies: Vec<Memory>,
+}
+
+/// What becomes of the next commit.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Fate {
+    #[default]
+    Durable,
+    /// Power fails before it is on the disk.
+    Lost,
+    /// Power fails just after.
+    Kept,
+}
+
+impl Ledger for Disk {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        if self.fate == Fate::Lost {
+            return Err(LedgerError);
+        }
+        self.memory.commit(changes)?;
+        if self.fate == Fate::Kept { Err(LedgerError) } else { Ok(()) }
+    }
+}
+
+pub struct Simulation {
+    pub world: World,
+    pub rng: ChaCha20Rng,
+    weather: Weather,
+    now: Timestamp,
+    controllers: Vec<Controller>,
+    disks: Vec<(Disk, Option<Fence>)>,
+    coordinator: Coordinator,
+    service_disk: Disk,
+    inbox: Inbox,
+    reports: Vec<WindowReport>,
+    to_controllers: Vec<(u32, ServiceMessage)>,
+    to_service: Vec<(u32, ControllerMessage)>,
+    /// Everything that the service ever said or heard, for it to lie with.
+    pub said: Vec<ServiceMessage>,
+    pub heard: Vec<(u32, ControllerMessage)>,
+    outcomes: BTreeMap<Timestamp, Vec<Outcome>>,
+    tokens: BTreeMap<(u32, Timestamp), BTreeSet<Vec<u8>>>,
+    openings: BTreeMap<(u32, Timestamp), BTreeSet<Vec<u8>>>,
+}
+
+impl Simulation {
+    fn new(seed: u64, weather: Weather) -> Self {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let controllers = [1, 2, 3, 5, 6][rng.next_u64() as usize % 5];
+        let alpha = if controllers > 2 && rng.next_u64() % 2 == 0 {
+            Fraction::THIRD
+        } else {
+            Fraction::ZERO
+        };
+        let setup = Setup {
+            streams_each: 1 + (rng.next_u64() % 2) as u32,
+            alpha,
+            windows: WINDOWS,
+            seed: seed as u8,
+            ..Setup::new(controllers)
+        };
+        let mut world = World::new(setup);
+        let reports = (0..WINDOWS).map(|number| world.report(number)).collect();
+        let mut disks: Vec<(Disk, Option<Fence>)> =
+            (0..controllers).map(|_| (Disk::default(), None)).collect();
+        let controllers = (0_u32..).zip(&mut disks).map(|(p, (disk, fence))| {
+            let controller = world.controller(p, &mut disk.memory);
+            *fence = Some(controller.fence());
+            controller
+        });
+        let controllers = controllers.collect();
+        let coordinator =
+            Coordinator::new(world.announced.clone(), world.service.clone(), Timing::default());
+        let inbox = Inbox::new(world.deployment.clone());
+        let mut simulation = Self {
+            world,
+            rng,
+            weather: CALM,
+            now: Timestamp(EPOCH),
+            controllers,
+            disks,
+            coordinator,
+            service_disk: Disk::default(),
+            inbox,
+            reports,
+            to_controllers: vec![],
+            to_service: vec![],
+            said: vec![],
+            heard: vec![],
+            outcomes: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            openings: BTreeMap::new(),
+        };
+        // Everybody hears of the plan; then the weather changes.
+        let step = simulation.coordinator.announce();
+        simulation.service_says(step);
+        simulation.deliver_all();
+        simulation.weather = weather;
+        simulation
+    }
+
+    pub fn chance(&mut self, in_a_thousand: u64) -> bool {
+        self.rng.next_u64() % 1000 < in_a_thousand
+    }
+
+    pub fn pick(&mut self, below: usize) -> usize {
+        (self.rng.next_u64() % below.max(1) as u64) as usize
+    }
+
+    /// Lets `moves` things happen, in an order that only the seed knows.
+    fn run(&mut self, moves: usize) {
+        for _ in 0..moves {
+            if self.chance(self.weather.lie) {
+                self.lie();
+            }
+            match self.pick(10) {
+                0 => self.pass_time(Span(300_000)),
+                1 => self.close_windows(),
+                2..=5 => self.deliver_to_controller(),
+                _ => self.deliver_to_service(),
+            }
+        }
+    }
+
+    fn deliver_all(&mut self) {
+        while !self.to_controllers.is_empty() || !self.to_service.is_empty() {
+            self.deliver_to_controller();
+            self.deliver_to_service();
+        }
+    }
+
+    /// Delivers everything, and lets time pass until all windows have ended.
+    fn settle(&mut self) {
+        for _ in 0..40 {
+            self.close_windows();
+            self.deliver_all();
+            // Openings are waited for a day.
+            let waits = self.coordinator.under_way() > 0;
+            self.pass_time(Span::seconds(if waits { 7200 } else { 3 }));
+            self.deliver_all();
+        }
+    }
+
+    fn pass_time(&mut self, span: Span) {
+        self.now = self.now.plus(span);
+        if self.coordinator.deadline().is_some_and(|deadline| deadline <= self.now) {
+            let step = self.coordinator.timeout(self.now, &self.world);
+            self.service_says(step);
+        }
+    }
+
+    fn close_windows(&mut self) {
+        for report in self.reports.clone() {
+            let over = report.window.end.plus(self.world.plan.grace) <= self.now;
+            if over && !self.coordinator.knows(report.window) {
+                let step = self.coordinator.window_closed(self.now, &report);
+                self.service_says(step);
+            }
+        }
+    }
+
+    /// How the next commit of somebody goes.
+    fn fate(&mut self) -> Fate {
+        match self.chance(self.weather.crash) {
+            false => Fate::Durable,
+            true if self.chance(500) => Fate::Lost,
+            true => Fate::Kept,
+        }
+    }
+
+    fn service_says(&mut self, step: Step<Output>) {
+        self.service_disk.fate = self.fate();
+        // Results go into the same batch as the records.
+        let outcomes: Vec<Outcome> = step.outcomes().cloned().collect();
+        let said = step.commit(&mut self.service_disk);
+        if self.service_disk.fate != Fate::Lost {
+            for outcome in outcomes {
+                self.outcomes.entry(outcome.window.start).or_default().push(outcome);
+            }
+        }
+        match said {
+            Ok(messages) => messages.into_iter().for_each(|output| self.send(output)),
+            Err(LedgerError) => self.restart_service(),
+        }
+    }
+
+    fn send(&mut self, output: Output) {
+        match output {
+            Output::Send { to, message } => {
+                self.said.push(message.clone());
+                self.to_controllers.push((to, message));
+            }
+            Output::Broadcast(message) => {
+                self.said.push(message.clone());
+                let all = 0..self.world.setup.controllers;
+                self.to_controllers.extend(all.map(|to| (to, message.clone())));
+            }
+            Output::Answered { .. } | Output::Outcome(_) => {}
+        }
+    }
+
+    fn restart_service(&mut self) {
+        self.service_disk.fate = Fate::Durable;
+        let values = self.service_disk.memory.values(Scope::Service(self.world.id()));
+        let (announced, key) = (self.world.announced.clone(), self.world.service.clone());
+        let (coordinator, step) =
+            Coordinator::restore(announced, key, Timing::default(), values, self.now).unwrap();
+        self.coordinator = coordinator;
+        self.service_says(step);
+    }
+
+    /// Takes a random one out, unless it is lost; leaves it there if it is doubled.
+    fn take<T: Clone>(&mut self, queue: impl Fn(&mut Self) -> &mut Vec<T>) -> Option<T> {
+        let length = queue(self).len();
+        if length == 0 {
+            return None;
+        }
+        let at = self.pick(length);
+        if self.chance(self.weather.double) {
+            return queue(self).get(at).cloned();
+        }
+        let taken = queue(self).swap_remove(at);
+        if self.chance(self.weather.drop) { None } else { Some(taken) }
+    }
+
+    fn deliver_to_controller(&mut self) {
+        let Some((to, message)) = self.take(|s| &mut s.to_controllers) else { return };
+        let Ok(heard) = self.inbox.open(&message) else { return };
+        let place = to as usize;
+        let step = self.controllers[place].handle(self.now, &heard);
+        let fate = self.fate();
+        let (disk, fence) = &mut self.disks[place];
+        disk.fate = fate;
+        if disk.copies.len() < 20 {
+            disk.copies.push(disk.memory.clone());
+        }
+        match step.commit(disk) {
+            Ok(answers) => {
+                *fence = Some(self.controllers[place].fence());
+                for answer in answers {
+                    self.leaves(to, &answer);
+                    self.heard.push((to, answer.clone()));
+                    self.to_service.push((to, answer));
+                }
+            }
+            Err(LedgerError) => self.restart_controller(to),
+        }
+    }
+
+    fn deliver_to_service(&mut self) {
+        let Some((from, message)) = self.take(|s| &mut s.to_service) else { return };
+        // What does not fit is dropped; nothing else is affected.
+        if let Ok(step) = self.coordinator.receive(self.now, from, &message, &self.world) {
+            self.service_says(step);
+        }
+    }
+
+    /// What has left a controller, the service may keep for ever.
+    fn leaves(&mut self, from: u32, answer: &ControllerMessage) {
+        let key = self.world.announced.verifying()[from as usize];
+        let bytes = postcard::to_allocvec(answer).unwrap();
+        let (seen, start) = match answer {
+            ControllerMessage::Token(token) => {
+                (&mut self.tokens, token.open(&key).unwrap().window.start)
+            }
+            ControllerMessage::Opening(opening) => {
+                (&mut self.openings, opening.open(&key).unwrap().window.start)
+            }
+            _ => return,
+        };
+        let answers = seen.entry((from, start)).or_default();
+        answers.insert(bytes);
+        assert_eq!(answers.len(), 1, "controller {from} answered twice for one window");
+    }
+
+    fn restart_controller(&mut self, at: u32) {
+        let old = self.chance(self.weather.old_copy);
+        let with_fence = self.chance(700);
+        let copy = self.pick(20);
+        let world = &self.world;
+        let (disk, fence) = &mut self.disks[at as usize];
+        disk.fate = Fate::Durable;
+        if old && !disk.copies.is_empty() {
+            let copy = copy % disk.copies.len();
+            disk.memory = disk.copies[copy].clone();
+        }
+        let host = HostRecords::read(disk.memory.values(Scope::Host), &world.deployment).unwrap();
+        let identity = world.identity(at);
+        let values = disk.memory.values(Scope::Controller(identity.id()));
+        let (controller, step) = Controller::restore(
+            identity,
+            world.deployment.clone(),
+            world.held(at),
+            &host,
+            values,
+            self.now,
+            fence.filter(|_| with_fence),
+        )
+        .unwrap();
+        step.commit(disk).unwrap();
+        self.controllers[at as usize] = controller;
+    }
+
+    /// Says something to somebody that an honest service would not.
+    fn lie(&mut self) {
+        let to = self.pick(self.world.setup.controllers as usize) as u32;
+        if let Some(message) = liar::invent(self, to) {
+            self.to_controllers.push((to, message));
+        }
+    }
+
+    fn check(&self, seed: u64) {
+        for number in 0..WINDOWS {
+            let outcomes = self.outcomes.get(&window(number).start);
+            let outcomes = outcomes.unwrap_or_else(|| panic!("seed {seed}: no outcome {number}"));
+            assert_eq!(outcomes.len(), 1, "seed {seed}: two outcomes of window {number}");
+            let Ok(opened) = &outcomes[0].result else { continue };
+            let streams = self.world.plan.streams.len();
+            let unit = 1 + number % 3;
+            let digit = |stream: &usize| opened.outputs[0] >> (5 * stream) & 31;
+            let inside: Vec<usize> = (0..streams).filter(|s| digit(s) == unit).collect();
+            assert_eq!(opened.outputs, self.world.truth(inside.clone(), number), "seed {seed}");
+            assert_eq!(opened.population as usize, inside.len(), "seed {seed}");
+        }
+    }
+
+    fn opened(&self) -> usize {
+        self.outcomes.values().flatten().filter(|outcome| outcome.result.is_ok()).count()
+    }
+}
+
+/// Runs a seed; how many of its windows opened.
+fn simulate(seed: u64, weather: Weather, moves: usize) -> usize {
+    let mut simulation = Simulation::new(seed, weather);
+    simulation.now = after(0);
+    simulation.run(moves);
+    simulation.weather = CALM;
+    simulation.now = simulation.now.max(after(WINDOWS));
+    simulation.settle();
+    simulation.check(seed);
+    simulation.opened()
+}
+
+#[test]
+fn in_calm_weather_every_window_opens() {
+    for seed in 0..10 {
+        assert_eq!(simulate(seed, CALM, 0), WINDOWS as usize, "seed {seed}");
+    }
+}
+
+#[test]
+fn in_a_storm_nothing_leaves_twice_and_results_are_right() {
+    let opened: usize = (100..180).map(|seed| simulate(seed, STORM, 400)).sum();
+    assert!(opened > 80 * WINDOWS as usize / 2, "only {opened} windows opened");
+}
+
+#[test]
+fn under_a_lying_service_and_from_old_copies_nothing_leaves_twice() {
+    let opened: usize = (200..280).map(|seed| simulate(seed, TREASON, 400)).sum();
+    assert!(opened > 0, "lies may cost every window, but not in every run");
+}
