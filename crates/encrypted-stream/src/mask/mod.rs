@@ -16,6 +16,6 @@ pub mod quorum;
 pub mod set;
 mod strategy;
 
-pub use pads::{Among, MaskRefusal, Masker, NoMasks, Round};
+pub use pads::{Among, MaskRefusal, Masker, NoMasks, Round, Terms};
 pub use pairs::{NoPairKeys, OwnKey, PairKeys, Storage};
 pub use strategy::{Strategy, of_plan};

@@ -78,13 +78,10 @@ pub struct NoMasks;
 /// membership and one opening set is the ledger's to enforce, and a caller that
 /// opens two sets for one window breaks the protocol.
 pub struct Masker {
-    plan: PlanId,
-    size: Span,
+    terms: Terms,
     pairs: PairKeys,
     own: OwnKey,
     strategy: Box<dyn Strategy>,
-    /// Whether the self-mask alone may hide a token.
-    may_be_alone: bool,
     /// What the last round needed, which its opening needs again.
     last: Option<Prepared>,
 }
@@ -111,6 +108,36 @@ pub struct Round<'a> {
     pub membership: Digest,
 }
 
+/// What masks depend on of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// The plan's id.
+    pub plan: PlanId,
+    /// Controllers in its roster.
+    pub controllers: u32,
+    /// Distance and size of its windows.
+    pub window: Span,
+    /// Who masks with whom.
+    pub masks: MaskStrategy,
+    /// Whether a self-mask alone may hide a token: only where a population of
+    /// one may be released and no controller is thought to collude.
+    pub may_be_alone: bool,
+}
+
+impl Terms {
+    /// Of a plan.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Terms {
+        Terms {
+            plan: plan.id(),
+            controllers: u32::try_from(plan.roster.len()).unwrap_or(u32::MAX),
+            window: plan.window,
+            masks: plan.masks,
+            may_be_alone: plan.population.min <= 1 && plan.alpha.numerator == 0,
+        }
+    }
+}
+
 impl Masker {
     /// For a controller that has agreed on keys with the plan's roster.
     ///
@@ -118,20 +145,19 @@ impl Masker {
     /// [`NoMasks`] if the plan has a single controller, or another number of
     /// controllers than the keys.
     pub fn new(plan: &Plan, pairs: PairKeys, own: OwnKey) -> Result<Masker, NoMasks> {
-        if plan.masks != MaskStrategy::Single && plan.roster.len() != pairs.roster() as usize {
+        Masker::with(Terms::of(plan), pairs, own)
+    }
+
+    /// The same from what masks depend on of the plan.
+    ///
+    /// # Errors
+    /// As [`Masker::new`].
+    pub fn with(terms: Terms, pairs: PairKeys, own: OwnKey) -> Result<Masker, NoMasks> {
+        let strategy = strategy::of_plan(terms.plan, terms.masks).ok_or(NoMasks)?;
+        if terms.controllers != pairs.roster() {
             return Err(NoMasks);
         }
-        let strategy = strategy::of_plan(plan.id(), plan.masks).ok_or(NoMasks)?;
-        let may_be_alone = plan.population.min <= 1 && plan.alpha.numerator == 0;
-        Ok(Masker {
-            plan: plan.id(),
-            size: plan.window,
-            pairs,
-            own,
-            strategy,
-            may_be_alone,
-            last: None,
-        })
+        Ok(Masker { terms, pairs, own, strategy, last: None })
     }
 
     /// T: `token`, the key sum τ of the window, under this round's masks.
@@ -201,8 +227,8 @@ impl Masker {
             return Err(MaskRefusal::NotAMember);
         }
         let start = round.window.start;
-        let number = start.0.checked_div(self.size.0).ok_or(MaskRefusal::OtherWindow)?;
-        if round.window.end != start.plus(self.size) {
+        let number = start.0.checked_div(self.terms.window.0).ok_or(MaskRefusal::OtherWindow)?;
+        if round.window.end != start.plus(self.terms.window) {
             return Err(MaskRefusal::OtherWindow);
         }
         let mut neighbours = Vec::new();
@@ -217,7 +243,7 @@ impl Masker {
             // The plan fixes the window's end.
             bound: labelled(
                 labels::MASK,
-                &[&self.plan.0, &start.0.to_be_bytes(), round.membership.as_bytes()],
+                &[&self.terms.plan.0, &start.0.to_be_bytes(), round.membership.as_bytes()],
             ),
         })
     }
@@ -229,7 +255,7 @@ impl Masker {
 
     /// An unmasked token is never sent: some neighbour must be in the set.
     fn check_company(&self, neighbours: &[u32], set: Among) -> Result<(), MaskRefusal> {
-        let alone = neighbours.is_empty() && !self.may_be_alone;
+        let alone = neighbours.is_empty() && !self.terms.may_be_alone;
         if alone { Err(MaskRefusal::Isolated { set }) } else { Ok(()) }
     }
 }

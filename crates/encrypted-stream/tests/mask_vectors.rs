@@ -1,0 +1,233 @@
+//! Known answers made by an independent script: `vectors/masks`.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::secret::Secret;
+use alpheus_encrypted_stream::mask::quorum::{counted_population, least_opening};
+use alpheus_encrypted_stream::mask::set::RosterSet;
+use alpheus_encrypted_stream::mask::{
+    Masker, OwnKey, PairKeys, Round, Storage, Terms, of_plan, params,
+};
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::{Fraction, MaskStrategy};
+use alpheus_policy::time::{Span, Timestamp, Window};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn cases<T: DeserializeOwned>(name: &str) -> Vec<T> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/masks/v1").join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let cases: Vec<T> = serde_json::from_str(&text).unwrap();
+    assert!(!cases.is_empty(), "{name}");
+    cases
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
+}
+
+fn array(hex: &str) -> [u8; 32] {
+    bytes(hex).try_into().unwrap()
+}
+
+fn words(hex: &[String]) -> Vec<u64> {
+    hex.iter().map(|word| u64::from_str_radix(word, 16).unwrap()).collect()
+}
+
+#[derive(Deserialize)]
+struct Parameters {
+    honest: u32,
+    delta_exponent: u8,
+    bits: Option<u8>,
+    rounds: Option<u64>,
+}
+
+#[test]
+fn parameters() {
+    for case in cases::<Parameters>("parameters.json") {
+        assert_eq!(params::largest_b(case.honest, case.delta_exponent), case.bits);
+        assert_eq!(case.bits.map(params::rounds), case.rounds);
+    }
+}
+
+#[derive(Deserialize)]
+struct Quorum {
+    controllers: u32,
+    alpha: (u32, u32),
+    tolerated: u32,
+    members: u32,
+    dropout: (u32, u32),
+    least: u32,
+}
+
+#[test]
+fn quorums() {
+    let fraction = |(numerator, denominator)| Fraction { numerator, denominator };
+    for case in cases::<Quorum>("quorum.json") {
+        let tolerated = fraction(case.alpha).tolerated(case.controllers as usize);
+        assert_eq!(u32::try_from(tolerated).unwrap(), case.tolerated);
+        let dropout = fraction(case.dropout);
+        let least = least_opening(case.controllers, case.tolerated, case.members, dropout);
+        assert_eq!(least, case.least);
+    }
+}
+
+#[derive(Deserialize)]
+struct Population {
+    own: u32,
+    others: Vec<u32>,
+    tolerated: u32,
+    controllers: u32,
+    trust: bool,
+    counted: u64,
+}
+
+#[test]
+fn populations() {
+    for case in cases::<Population>("population.json") {
+        let Population { own, others, tolerated, controllers, trust, counted } = case;
+        assert_eq!(counted_population(own, &others, tolerated, controllers, trust), counted);
+    }
+}
+
+#[derive(Deserialize)]
+struct Set {
+    roster: Option<u32>,
+    members: Option<Vec<u32>>,
+    bytes: String,
+}
+
+#[test]
+fn sets_of_the_roster() {
+    for case in cases::<Set>("roster_set.json") {
+        let set = RosterSet::of(case.roster.unwrap(), case.members.unwrap());
+        assert_eq!(postcard::to_allocvec(&set).unwrap(), bytes(&case.bytes));
+        assert_eq!(postcard::from_bytes::<RosterSet>(&bytes(&case.bytes)).unwrap(), set);
+    }
+    for name in ["roster_set_bad_beyond_roster.json", "roster_set_bad_length.json"] {
+        for case in cases::<Set>(name) {
+            assert!(postcard::from_bytes::<RosterSet>(&bytes(&case.bytes)).is_err(), "{name}");
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Masks {
+    strategy: String,
+    bits: u8,
+    plan: String,
+    window_size: u64,
+    window: u64,
+    members: Vec<u32>,
+    opened: Vec<u32>,
+    membership: String,
+    opening: String,
+    agreed: Vec<Vec<String>>,
+    own: Vec<String>,
+    tau: Vec<Vec<String>>,
+    neighbours: Vec<Vec<u32>>,
+    tokens: BTreeMap<u32, Vec<String>>,
+    openings: BTreeMap<u32, Vec<String>>,
+}
+
+impl Masks {
+    fn plan(&self) -> PlanId {
+        PlanId(array(&self.plan))
+    }
+
+    fn masks(&self) -> MaskStrategy {
+        match self.strategy.as_str() {
+            "clique" => MaskStrategy::Clique,
+            "dream" => MaskStrategy::Dream { bits: self.bits },
+            "epoch" => MaskStrategy::Epoch { bits: self.bits },
+            other => panic!("no strategy {other}"),
+        }
+    }
+
+    fn pairs(&self, p: u32, storage: Storage) -> PairKeys {
+        let agreed = self.agreed[p as usize].iter().map(|it| Secret::from_bytes(array(it)));
+        PairKeys::from_secrets(p, &agreed.collect::<Vec<_>>(), storage)
+    }
+
+    fn masker(&self, p: u32, storage: Storage, may_be_alone: bool) -> Masker {
+        let own = Secret::from_bytes(array(&self.own[p as usize]));
+        let terms = Terms {
+            plan: self.plan(),
+            controllers: u32::try_from(self.own.len()).unwrap(),
+            window: Span(self.window_size),
+            masks: self.masks(),
+            may_be_alone,
+        };
+        Masker::with(terms, self.pairs(p, storage), OwnKey::new(&own, &self.plan())).unwrap()
+    }
+
+    fn round<'a>(&self, members: &'a RosterSet) -> Round<'a> {
+        let start = Timestamp(self.window * self.window_size);
+        let window = Window { start, end: start.plus(Span(self.window_size)) };
+        Round { window, members, membership: Digest(array(&self.membership)) }
+    }
+}
+
+#[test]
+fn masks() {
+    for case in cases::<Masks>("masks.json") {
+        let controllers = u32::try_from(case.own.len()).unwrap();
+        for (p, expected) in (0..).zip(&case.neighbours) {
+            let mut found = Vec::new();
+            let mut strategy = of_plan(case.plan(), case.masks()).unwrap();
+            strategy.neighbours(&case.pairs(p, Storage::Compact), case.window, &mut found);
+            assert_eq!(&found, expected, "{} of {p}", case.strategy);
+        }
+        let members = RosterSet::of(controllers, case.members.iter().copied());
+        let opened = RosterSet::of(controllers, case.opened.iter().copied());
+        for storage in [Storage::Compact, Storage::Expanded] {
+            for (p, expected) in &case.tokens {
+                let tau = words(&case.tau[*p as usize]);
+                let mut masker = case.masker(*p, storage, true);
+                let token = masker.token(&case.round(&members), tau).unwrap();
+                assert_eq!(token, words(expected), "token of {p}");
+            }
+            for (p, expected) in &case.openings {
+                let mut masker = case.masker(*p, storage, true);
+                let (round, digest) = (case.round(&members), Digest(array(&case.opening)));
+                let opening = masker.opening(&round, &opened, &digest, expected.len()).unwrap();
+                assert_eq!(opening, words(expected), "opening of {p}");
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Bad {
+    error: String,
+    controller: u32,
+    members: Vec<u32>,
+    opened: Vec<u32>,
+    roster: u32,
+}
+
+#[test]
+fn openings_that_are_refused() {
+    let clique = cases::<Masks>("masks.json").remove(0);
+    for name in [
+        "not_a_member",
+        "not_opened",
+        "not_a_subset",
+        "alone_in_membership",
+        "alone_in_opening",
+        "other_roster",
+    ] {
+        for case in cases::<Bad>(&format!("opening_bad_{name}.json")) {
+            let members = RosterSet::of(case.roster, case.members);
+            let opened = RosterSet::of(case.roster, case.opened);
+            let mut masker = clique.masker(case.controller, Storage::Compact, false);
+            let digest = Digest(array(&clique.opening));
+            let refused = masker.opening(&clique.round(&members), &opened, &digest, 3).unwrap_err();
+            let variant = format!("{refused:?}");
+            assert_eq!(variant.split(' ').next().unwrap(), case.error, "{name}");
+        }
+    }
+}
