@@ -22,3 +22,8 @@ pub mod messages;
 pub mod producer;
 pub mod sums;
 pub mod transformer;
+
+/// Runs the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;
