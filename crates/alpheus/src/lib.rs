@@ -6,6 +6,7 @@
 //!
 //! - [`bench`]: our figures beside floors, in one run,
 //! - [`commands`]: the command line,
+//! - [`demo`]: the guided first minutes,
 //! - [`failure`]: how a command fails, and with which exit code,
 //! - [`generate`]: plausible data for examples,
 //! - [`query`]: what a query would reveal, before anything runs,
@@ -15,6 +16,7 @@
 
 pub mod bench;
 pub mod commands;
+pub mod demo;
 pub mod failure;
 pub mod generate;
 pub mod query;

@@ -103,6 +103,8 @@ pub enum Format {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// The guided first minutes: owners, a service, queries, refusals
+    Demo(crate::demo::Args),
     /// Run a recorded file through the whole system, in event time
     Replay(crate::replay::Args),
     /// Make plausible data for an example
@@ -139,6 +141,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let said = Said { config: config.as_deref(), log: log.as_deref(), listen: *listen };
     let _monitor = service::watch(said, health, metrics)?;
     match command {
+        Command::Demo(args) => crate::demo::run(&args, &globals),
         Command::Replay(args) => crate::replay::run(&args, &globals),
         Command::Query(args) => crate::query::run(&args, &globals),
         Command::Generate(args) => crate::generate::run(&args, &globals),

@@ -1,7 +1,7 @@
 //! `alpheus generate`: plausible recorded data, the same for the same seed, so
 //! that every example runs anywhere.
 
-mod profile;
+pub mod profile;
 mod walk;
 
 use crate::commands::Globals;

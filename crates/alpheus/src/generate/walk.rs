@@ -24,7 +24,9 @@ impl Stream {
     ) -> Stream {
         let metadata =
             schema.metadata.iter().map(|attribute| match profile.metadata.get(&attribute.name) {
-                Some(values) => values[place(below(rng, values.len() as u64), values.len())].clone(),
+                Some(values) => {
+                    values[place(below(rng, values.len() as u64), values.len())].clone()
+                }
                 None => attribute.symbols.first().cloned().unwrap_or_default(),
             });
         let metadata = metadata.collect();

@@ -61,13 +61,19 @@ impl Inputs {
     /// Whose streams the recording holds.
     #[must_use]
     pub fn members(&self) -> Vec<Member> {
-        let member = |stream: &super::rows::RecordedStream| Member {
-            key: stream.key.clone(),
-            owner: stream.owner.clone(),
-            metadata: stream.metadata.clone(),
-        };
-        self.recording.streams.iter().map(member).collect()
+        members(&self.recording)
     }
+}
+
+/// Whose streams a recording holds.
+#[must_use]
+pub fn members(recording: &Recording) -> Vec<Member> {
+    let member = |stream: &super::rows::RecordedStream| Member {
+        key: stream.key.clone(),
+        owner: stream.owner.clone(),
+        metadata: stream.metadata.clone(),
+    };
+    recording.streams.iter().map(member).collect()
 }
 
 /// Reads a schema, as Avro if the file ends in `.avsc`.
@@ -117,7 +123,8 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-fn unpacked(path: &Path, file: File) -> Box<dyn Read> {
+/// The bytes of a file, unpacked if its name ends in `.gz`.
+pub(crate) fn unpacked(path: &Path, file: File) -> Box<dyn Read> {
     if path.extension().is_some_and(|ending| ending == "gz") {
         Box::new(MultiGzDecoder::new(BufReader::new(file)))
     } else {

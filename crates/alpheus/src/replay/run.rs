@@ -198,7 +198,8 @@ fn store_failure(error: RuntimeError) -> Failure {
     Failure::new(Category::Io, error)
 }
 
-fn os_seeded() -> Result<ChaCha20Rng, Failure> {
+/// A generator that the operating system seeds.
+pub(crate) fn os_seeded() -> Result<ChaCha20Rng, Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| Failure::new(Category::Io, error.to_string()))?;
     Ok(ChaCha20Rng::from_seed(seed))

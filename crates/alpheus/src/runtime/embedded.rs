@@ -26,7 +26,7 @@ use alpheus_encrypted_stream::messages::{Announcement, ControllerMessage};
 use alpheus_encrypted_stream::producer::{Producer, SetupError};
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_policy::catalog::{Catalog, CatalogStream};
-use alpheus_policy::ids::ControllerId;
+use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::layout::{Layout, LayoutError};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::policy::Policies;
@@ -37,7 +37,7 @@ use rand_core::CryptoRng;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use thiserror::Error;
 
 const PARTITIONS: u32 = 4;
@@ -127,7 +127,10 @@ pub struct Embedded {
     pub topics: Topics,
     /// Each member's controller, in the order of the members.
     pub controller_of: Vec<ControllerId>,
-    root: RootSecret,
+    /// Each member's stream, in the order of the members.
+    pub streams: Vec<StreamId>,
+    pub(super) private: Arc<dyn Store>,
+    pub(super) root: RootSecret,
     schema: Arc<Schema>,
     deployment: Deployment,
     service_key: Arc<SigningKey>,
@@ -174,6 +177,8 @@ impl Embedded {
             encoder: Encoder::new(&schema, &layout)?,
             catalog: Catalog::default(),
             controller_of: Vec::with_capacity(members.len()),
+            streams: Vec::with_capacity(members.len()),
+            private: private.clone(),
             certificates: HashMap::new(),
             store,
             topics,
@@ -239,6 +244,8 @@ impl Embedded {
         seat: &mut Seat,
     ) -> Result<(), RuntimeError> {
         let (stream, owner_key) = (self.root.stream(&member.key), self.root.owner(&member.owner));
+        self.streams.push(stream);
+        self.service.admit(stream);
         let owner = owner_id(&owner_key.verifying_key());
         let policy = policies.of_owner(&member.owner).clone();
         let metadata: Vec<(String, String)> = member.metadata.clone().into_iter().collect();
@@ -380,28 +387,19 @@ impl Embedded {
         Ok(rows)
     }
 
-    /// Signs and hands in an owner's new choice for a stream.
+    /// [`Embedded::pump`], and goes on until no window is under way: where a
+    /// controller does not answer, that takes as long as [`Timing`] waits for it.
     ///
     /// # Errors
-    /// [`RuntimeError`] if the controller does not take it.
-    pub fn annotate(
-        &mut self,
-        clock: Timestamp,
-        member: usize,
-        owner: &str,
-        annotation: &Annotation,
-    ) -> Result<(), RuntimeError> {
-        let Some(controller) = self.controller_of.get(member).copied() else { return Ok(()) };
-        let key = self.root.owner(owner);
-        let signed = Signed::new(annotation, &key);
-        let acted = self.host.with(&controller, |controller| {
-            controller.annotate(clock, &key.verifying_key(), &signed)
-        });
-        match acted {
-            Some(Ok(committed)) => Ok(committed?),
-            Some(Err(refused)) => Err(refused.into()),
-            None => Ok(()),
+    /// [`RuntimeError`]; the stores hold all that was said before.
+    pub fn settle(&mut self, clock: Timestamp) -> Result<Vec<Row>, RuntimeError> {
+        let mut rows = self.pump(clock)?;
+        while let Some(deadline) = self.service.deadline() {
+            let wait = deadline.0.saturating_sub(wall_clock().0);
+            std::thread::sleep(Duration::from_micros(wait));
+            rows.extend(self.pump(clock)?);
         }
+        Ok(rows)
     }
 }
 

@@ -6,6 +6,7 @@ pub mod embedded;
 pub mod fence;
 pub mod hosts;
 pub mod keys;
+mod owners;
 pub mod planning;
 pub mod results;
 pub mod service;

@@ -13,6 +13,7 @@ use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Timestamp, Window};
 use alpheus_transport::{Batch, Error, Limits, NewRecord, Offset, Store};
+use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use thiserror::Error;
@@ -67,6 +68,8 @@ pub struct Counters {
     pub opened: u64,
     /// Windows that did not.
     pub failed: u64,
+    /// Streams left out of windows, by reason.
+    pub exclusions: BTreeMap<Exclusion, u64>,
 }
 
 /// Why the service stops.
@@ -164,6 +167,11 @@ impl Service {
         self.pending.extend([(id, coordinator.announce()), (id, asked)]);
         self.queries.insert(id, Query { coordinator, place, refusals: Vec::new() });
         Ok(())
+    }
+
+    /// Lets a stream's events in, before any plan asks for them.
+    pub fn admit(&mut self, stream: StreamId) {
+        self.sums.0.admit(stream);
     }
 
     /// Plans that run.
@@ -274,11 +282,18 @@ impl Service {
         now: Timestamp,
         messages: Vec<super::hosts::FromController>,
     ) -> Result<Round, ServiceError> {
-        let mut steps = Vec::new();
-        for (from, plan, message) in messages {
+        // Signatures are most of the work, and each is a matter of its own.
+        let queries = &self.queries;
+        let hear = |(from, plan, message): super::hosts::FromController| {
+            let query = queries.get(&plan)?;
+            let place = *query.place.get(&from)?;
+            Some((plan, query.coordinator.hear(place, &message)))
+        };
+        let heard: Vec<_> = messages.into_par_iter().filter_map(hear).collect();
+        let mut steps = Vec::with_capacity(heard.len());
+        for (plan, said) in heard {
             let Some(query) = self.queries.get_mut(&plan) else { continue };
-            let Some(place) = query.place.get(&from).copied() else { continue };
-            match query.coordinator.receive(now, place, &message, &self.sums) {
+            match said.and_then(|said| query.coordinator.take(now, &said, &self.sums)) {
                 Ok(step) => steps.push((plan, step)),
                 Err(reason) => {
                     *self.counters.refused_messages.entry(reason.to_string()).or_default() += 1;
@@ -336,6 +351,9 @@ impl Service {
             let plan = query.coordinator.plan();
             for outcome in step.outcomes() {
                 rows.push(row(plan, outcome));
+                for (reason, streams) in &outcome.excluded {
+                    *self.counters.exclusions.entry(*reason).or_default() += u64::from(*streams);
+                }
                 self.sums.0.finish(&id, outcome.window);
             }
             merged.merge(step.map(|output| (id, output)));

@@ -1,0 +1,53 @@
+//! An owner's log in words.
+
+use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
+use alpheus_encrypted_stream::messages::Closed;
+use alpheus_policy::schema::Schema;
+use alpheus_policy::time::{Timestamp, Window};
+
+/// By time; what happened at one time, by window, a release before its end.
+pub(super) fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
+    let (window, rank) = match &line.event {
+        LogEvent::Released { window, .. } => (window.start, 0),
+        LogEvent::Ended { window, .. } => (window.start, 1),
+        LogEvent::PolicyChanged { .. } => (Timestamp::LIMIT, 0),
+        LogEvent::PlanAccepted { .. } | LogEvent::Revoked => (Timestamp::LIMIT, 1),
+    };
+    (line.at, window, rank)
+}
+
+/// A line as the owner reads it.
+pub(super) fn in_words(line: &LogLine, schema: &Schema) -> String {
+    match &line.event {
+        LogEvent::PlanAccepted { name, consumer, .. } => {
+            format!("`{consumer}` asks for `{name}`, and your policy allows it")
+        }
+        LogEvent::Released { name, consumer, window, attributes, population, counted, .. } => {
+            let names: Vec<&str> = attributes
+                .iter()
+                .filter_map(|position| schema.attributes.get(usize::from(*position)))
+                .map(|attribute| attribute.name.as_str())
+                .collect();
+            format!(
+                "`{consumer}` got `{name}` of {}: your {} among {population} people (at least {counted} of them real)",
+                seconds(*window),
+                names.join(", ")
+            )
+        }
+        LogEvent::Ended { window, outcome: Closed::Opened { population }, .. } => {
+            format!("the service says that {} opened over {population} people", seconds(*window))
+        }
+        LogEvent::Ended { window, outcome: Closed::Failed(failure), .. } => {
+            format!("the service says that {} did not open: {failure}", seconds(*window))
+        }
+        LogEvent::PolicyChanged { version } => {
+            format!("you changed your policy; version {version} is in force")
+        }
+        LogEvent::Revoked => "you revoked your consent".to_owned(),
+    }
+}
+
+fn seconds(window: Window) -> String {
+    let short = |micros: u64| micros / 1_000_000 % 1000;
+    format!("window {} to {} s", short(window.start.0), short(window.end.0))
+}
