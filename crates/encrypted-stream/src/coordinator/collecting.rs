@@ -74,7 +74,7 @@ impl Coordinator {
     ) -> Step<Output> {
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
         let Phase::Collecting(fixing) = &round.phase else { return Step::default() };
-        if now < round.deadline && !round.missing().is_empty() {
+        if now < round.deadline && round.waits() {
             return Step::default();
         }
         let held = RosterSet::of(self.announced.controllers(), round.tokens.keys().copied());
@@ -119,7 +119,7 @@ impl Coordinator {
     ) -> Step<Output> {
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
         let Phase::Opening(_, opens) = &round.phase else { return Step::default() };
-        if round.missing().is_empty() {
+        if !round.waits() {
             let result = self.add_up(round, &opens.set, sums);
             return self.end(start, result);
         }

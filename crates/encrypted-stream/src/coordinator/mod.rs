@@ -39,11 +39,29 @@ use alpheus_policy::time::{Timestamp, Window};
 use crate::announced::Announced;
 use crate::error::{Failure, NotTaken, PlanRefused};
 use crate::ledger::{Change, Step};
-use crate::messages::{Closed, Closing, ControllerMessage, Declined, Retirement, ServiceMessage};
+use crate::messages::{
+    self, Closed, Closing, ControllerMessage, Declined, Presence, Retirement, ServiceMessage, Token,
+};
 use round::Round;
 
 /// Windows that are still told apart once they have ended.
 const ENDED_KEPT: usize = 256;
+
+/// A message of a controller of a plan whose signature holds: only
+/// [`Coordinator::hear`] makes one.
+pub struct Said {
+    plan: PlanId,
+    from: u32,
+    what: What,
+}
+
+enum What {
+    Answer(Result<(), PlanRefused>),
+    Presence(Verified<Presence>),
+    Token(Verified<Token>),
+    Opening(Verified<messages::Opening>),
+    Declined(Verified<Declined>),
+}
 
 /// The service's side of one running plan.
 pub struct Coordinator {
@@ -124,37 +142,70 @@ impl Coordinator {
         message: &ControllerMessage,
         sums: &impl Sums,
     ) -> Result<Step<Output>, NotTaken> {
-        match message {
+        let said = self.hear(from, message)?;
+        self.take(now, &said, sums)
+    }
+
+    /// Checks whose message it is: most of the work that a message makes, and
+    /// none that changes anything, so that many may be heard at a time.
+    ///
+    /// # Errors
+    /// [`NotTaken`]: drop it and count it.
+    pub fn hear(&self, from: u32, message: &ControllerMessage) -> Result<Said, NotTaken> {
+        let said = match message {
             ControllerMessage::Acceptance(signed) => {
                 let acceptance = self.open(from, signed)?;
                 self.check_sender(acceptance.plan, acceptance.controller, from)?;
-                Ok(self.answered(from, Ok(())))
+                What::Answer(Ok(()))
             }
             ControllerMessage::Refusal(signed) => {
                 let refusal = self.open(from, signed)?;
                 self.check_sender(refusal.plan, from, from)?;
-                Ok(self.answered(from, Err(refusal.reason.clone())))
+                What::Answer(Err(refusal.reason.clone()))
             }
             ControllerMessage::Presence(signed) => {
                 let presence = self.open(from, signed)?;
                 self.check_sender(presence.plan, presence.controller, from)?;
-                self.presence(now, &presence)
+                What::Presence(presence)
             }
             ControllerMessage::Token(signed) => {
                 let token = self.open(from, signed)?;
                 self.check_sender(token.plan, token.controller, from)?;
-                self.token(now, &token, sums)
+                What::Token(token)
             }
             ControllerMessage::Opening(signed) => {
                 let opening = self.open(from, signed)?;
                 self.check_sender(opening.plan, opening.controller, from)?;
-                self.opening(now, &opening, sums)
+                What::Opening(opening)
             }
             ControllerMessage::Declined(signed) => {
                 let declined = self.open(from, signed)?;
                 self.check_sender(declined.plan, from, from)?;
-                self.declined(now, from, &declined, sums)
+                What::Declined(declined)
             }
+        };
+        Ok(Said { plan: self.id(), from, what: said })
+    }
+
+    /// Goes on with what was heard.
+    ///
+    /// # Errors
+    /// [`NotTaken`]: drop it and count it. Nothing else is affected.
+    pub fn take(
+        &mut self,
+        now: Timestamp,
+        said: &Said,
+        sums: &impl Sums,
+    ) -> Result<Step<Output>, NotTaken> {
+        if said.plan != self.id() {
+            return Err(NotTaken::OtherPlan);
+        }
+        match &said.what {
+            What::Answer(answer) => Ok(self.answered(said.from, answer.clone())),
+            What::Presence(presence) => self.presence(now, presence),
+            What::Token(token) => self.token(now, token, sums),
+            What::Opening(opening) => self.opening(now, opening, sums),
+            What::Declined(declined) => self.declined(now, said.from, declined, sums),
         }
     }
 

@@ -8,6 +8,7 @@ use alpheus_policy::time::{Span, Window};
 use crate::error::{Exclusion, Failure, PlanRefused, Refused};
 use crate::ledger::Step;
 use crate::messages::{ServiceMessage, SummonedStream};
+use crate::transformer::{self, Incomplete, Transformer};
 
 /// How long a window waits in each step. Answers that are all there are never
 /// waited for.
@@ -46,11 +47,31 @@ pub struct WindowReport {
     pub excluded: Vec<(u32, Exclusion)>,
 }
 
+impl From<transformer::WindowReport> for WindowReport {
+    fn from(report: transformer::WindowReport) -> Self {
+        let reason = |why| match why {
+            Incomplete::OverCapacity => Exclusion::TooManyEvents,
+            _ => Exclusion::Incomplete,
+        };
+        Self {
+            window: report.window,
+            excluded: report.excluded().map(|(at, why)| (at, reason(why))).collect(),
+            complete: report.complete().cloned().collect(),
+        }
+    }
+}
+
 /// The ciphertext sums of windows, under the plan's release.
 pub trait Sums {
     /// `Σ R·c` of a window over these streams, by position in the plan: one
     /// word for each output. None if they are gone.
     fn sum(&self, plan: &PlanId, window: Window, streams: &[u32]) -> Option<Vec<u64>>;
+}
+
+impl Sums for Transformer {
+    fn sum(&self, plan: &PlanId, window: Window, streams: &[u32]) -> Option<Vec<u64>> {
+        Transformer::sum(self, plan, window, streams).ok()
+    }
 }
 
 /// What a coordinator gives out.

@@ -131,6 +131,19 @@ impl Round {
         }
     }
 
+    /// Whether the phase still waits for anybody. Asked after every message, so
+    /// that what is held is counted before anybody is looked for.
+    pub(super) fn waits(&self) -> bool {
+        let (held, wanted) = match &self.phase {
+            Phase::Summoned => (self.present.len() + self.declined.len(), self.called.len()),
+            Phase::Collecting(fixing) => {
+                (self.tokens.len() + self.declined.len(), fixing.fixed.size() as usize)
+            }
+            Phase::Opening(_, opening) => (self.openings.len(), opening.set.count()),
+        };
+        held < wanted || !self.missing().is_empty()
+    }
+
     /// Controllers that the phase still waits for, ascending.
     pub(super) fn missing(&self) -> Vec<u32> {
         let waits = |position: &u32| !self.declined.contains_key(position);

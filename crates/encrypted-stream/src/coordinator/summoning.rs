@@ -113,8 +113,7 @@ impl Coordinator {
         start: Timestamp,
     ) -> Step<Output> {
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
-        let waits = now < round.deadline && !round.missing().is_empty();
-        if waits || !matches!(round.phase, Phase::Summoned) {
+        if !matches!(round.phase, Phase::Summoned) || (now < round.deadline && round.waits()) {
             return Step::default();
         }
         let Some(fixing) = self.membership_of(round) else {
