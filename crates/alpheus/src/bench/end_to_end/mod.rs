@@ -81,7 +81,9 @@ pub(super) fn figures(
                 say(&format!("end to end: {name}"));
                 let bench =
                     Bench { directory, application: &application, producers, asked, extent };
-                figures.extend(bench.figures(&name)?);
+                let found = bench.figures(&name)?;
+                found.iter().for_each(|figure| say(&figure.to_string()));
+                figures.extend(found);
             }
         }
     }
@@ -184,7 +186,10 @@ fn delay(name: &str, party: &str, ours: &[Cost], plain: &[Cost], most: f64) -> V
             later,
         )
         .with_goal(Goal::AtMost(most)),
-        compared(name, &format!("{party}: flushes a window"), ours, plain, |c| c.flushes),
+        Figure {
+            unit: "flushes",
+            ..compared(name, &format!("{party}: a window"), ours, plain, |c| c.flushes)
+        },
         Figure::alone(group, format!("{name}: {party}: flushes a second"), "1/s", flushes / 10.0),
     ]
 }
