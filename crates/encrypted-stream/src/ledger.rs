@@ -14,6 +14,8 @@ mod records;
 pub(crate) use records::window_keys;
 pub use records::{Fence, LogEvent, LogLine, Record, Scope, Spent, Stamped, UnreadableRecord};
 
+use std::collections::{BTreeMap, HashSet};
+
 /// One change to the ledger: a key and its new value, or its removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -44,6 +46,19 @@ pub trait Ledger {
     /// # Errors
     /// [`LedgerError`] if they may not be durable.
     fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError>;
+}
+
+/// A ledger in memory, for tests and examples: it forgets with the process.
+impl Ledger for BTreeMap<Vec<u8>, Vec<u8>> {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        for Change { key, value } in changes {
+            match value {
+                Some(value) => self.insert(key.clone(), value.clone()),
+                None => self.remove(key),
+            };
+        }
+        Ok(())
+    }
 }
 
 /// What a handler decided: changes to make durable first, then messages.
@@ -108,7 +123,7 @@ impl<M> Step<M> {
 /// Keeps, of several changes to one key, the last: what controllers of one host
 /// share is then written once.
 fn last_of_each_key(changes: &mut Vec<Change>) {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let mut keep: Vec<bool> =
         changes.iter().rev().map(|change| seen.insert(change.key.clone())).collect();
     keep.reverse();

@@ -40,18 +40,19 @@ impl Controller {
     }
 
     /// Moves the low-water mark over old windows.
-    fn forget(&mut self, now: Timestamp, plan: &PlanId) -> Vec<Change> {
+    pub(super) fn forget(&mut self, now: Timestamp, plan: &PlanId) -> Vec<Change> {
         let id = self.id();
         let Some(joined) = self.plans.get_mut(plan) else { return Vec::new() };
+        let forgettable = joined.forgettable();
+        if forgettable.is_empty() {
+            return Vec::new();
+        }
         let mut changes = Vec::new();
-        for start in joined.forgettable() {
+        for start in forgettable {
             let Some(round) = joined.rounds.remove(&start) else { continue };
             let end = start.plus(joined.plan().window);
             joined.settled = joined.settled.max(end);
             changes.extend(removals(id, plan, start, &round));
-        }
-        if changes.is_empty() {
-            return changes;
         }
         let (settled, ended) = (joined.settled, joined.ended);
         // The mark comes first in the same commit: what it says replaces what goes.

@@ -84,7 +84,9 @@ impl Controller {
         let summoned =
             Summoned { summons: summons_digest, presence, digest, signed: copy, stretches };
         joined.rounds.entry(summons.window.start).or_default().summoned = Some(summoned);
-        let changes = fresh.into_iter().map(|record| self.put(now, record)).collect();
+        let mut changes: Vec<Change> =
+            fresh.into_iter().map(|record| self.put(now, record)).collect();
+        changes.extend(self.forget(now, &summons.plan));
         Ok(send(signed, changes))
     }
 

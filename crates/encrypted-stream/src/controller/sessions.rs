@@ -36,8 +36,8 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Takes the stretches of a window in; says which sessions are new, which
-    /// must be durable before the controller builds on them.
+    /// Takes the stretches of a window in; says which sessions are new or newly
+    /// closed, which must be durable before the controller builds on them.
     pub(super) fn admit(&mut self, stretches: &[Stretch]) -> Result<Vec<Session>, Exclusion> {
         let mut next = self.clone();
         let mut fresh = Vec::new();
@@ -56,12 +56,14 @@ impl Sessions {
         }
         if let Some(known) = self.known.iter_mut().find(|known| known.session == stretch.session) {
             known.from = known.from.min(stretch.from);
+            // That it closed must be durable too: another may open right there.
+            let closes = stretch.closed && !known.closed;
             if stretch.to >= known.to {
                 (known.to, known.closed) = (stretch.to, stretch.closed);
             } else if known.closed && stretch.closed {
                 return Err(Exclusion::SessionOverlap);
             }
-            return Ok(None);
+            return Ok(closes.then_some(*known));
         }
         if self.floor.is_some_and(|floor| stretch.from <= floor) {
             return Err(Exclusion::SessionOverlap);
@@ -138,6 +140,9 @@ mod tests {
         let mut sessions = Sessions::default();
         sessions.admit(&[stretch(1, 0, 10, true, true)]).unwrap();
         assert!(sessions.admit(&[stretch(2, 10, 20, true, false)]).is_ok());
+        let mut running = Sessions::default();
+        running.admit(&[stretch(1, 0, 10, true, false)]).unwrap();
+        assert_eq!(running.admit(&[stretch(1, 10, 20, false, true)]).unwrap().len(), 1);
         let mut both = Sessions::default();
         let window = [stretch(1, 0, 10, true, true), stretch(2, 10, 20, true, false)];
         assert_eq!(both.admit(&window).unwrap().len(), 2);

@@ -37,7 +37,7 @@ use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Timestamp, Window};
 
 use crate::announced::Announced;
-use crate::error::{Failure, NotTaken, PlanRefused};
+use crate::error::{Failure, NotTaken, PlanRefused, Refused};
 use crate::ledger::{Change, Step};
 use crate::messages::{
     self, Closed, Closing, ControllerMessage, Declined, Presence, Retirement, ServiceMessage, Token,
@@ -271,7 +271,14 @@ impl Coordinator {
         if !declined.reason.may_pass() {
             round.declined.insert(from, declined.reason);
         }
-        Ok(self.advance(now, declined.window.start, sums))
+        let mut step = Step::default();
+        if declined.reason == Refused::UnknownPlan {
+            // It was restored from before the plan: it may take part again.
+            let message = ServiceMessage::Announcement(self.announced.signed().clone());
+            step = Step::new(Vec::new(), vec![Output::Send { to: from, message }]);
+        }
+        step.merge(self.advance(now, declined.window.start, sums));
+        Ok(step)
     }
 
     fn round_mut(&mut self, window: Window) -> Result<&mut Round, NotTaken> {

@@ -395,6 +395,21 @@ fn an_old_ledger_releases_nothing_that_had_closed() {
 }
 
 #[test]
+fn a_service_that_never_closes_a_window_does_not_fill_the_memory() {
+    let mut evil = Evil::new(Setup::new(1));
+    let summon = |evil: &mut Evil, number| {
+        evil.report.window = window(number);
+        let summons = evil.summons(0, vec![]);
+        evil.ask(0, after(2000), &summons).map(|_| ())
+    };
+    for number in 0..1100 {
+        assert_eq!(summon(&mut evil, number), Ok(()));
+    }
+    assert_eq!(summon(&mut evil, 0), Err(Refused::Settled), "the oldest are forgotten");
+    assert_eq!(summon(&mut evil, 1099), Ok(()));
+}
+
+#[test]
 fn keys_without_their_own_ledger_start_nowhere() {
     let mut evil = three();
     evil.gather();

@@ -1,0 +1,137 @@
+//! What stands around a walkthrough: the authority that vouches for everybody,
+//! the planner's settings, and a post office that delivers at once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::error::Error;
+use std::sync::Arc;
+
+use alpheus_crypto::agree::AgreementPublic;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::announced::Announced;
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
+use alpheus_encrypted_stream::controller::{Controller, IdentitySecrets};
+use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
+use alpheus_encrypted_stream::ledger::Step;
+use alpheus_encrypted_stream::mask::{params, quorum::Roster};
+use alpheus_encrypted_stream::messages::{Announcement, Inbox};
+use alpheus_encrypted_stream::transformer::Transformer;
+use alpheus_policy::catalog::Catalog;
+use alpheus_policy::ids::ControllerId;
+use alpheus_policy::plan::{MaskStrategy, Plan};
+use alpheus_policy::planner::{MaskRequest, PlanOptions, plan};
+use alpheus_policy::query::{Statement, parse};
+use alpheus_policy::time::{Span, Timestamp};
+
+/// Ledgers in memory, keys by number, certificates by controller.
+pub(crate) struct Town {
+    pub(crate) ledger: BTreeMap<Vec<u8>, Vec<u8>>,
+    authority: SigningKey,
+    service: Arc<SigningKey>,
+    deployment: Deployment,
+    certificates: BTreeMap<ControllerId, Signed<Certificate>>,
+}
+
+impl Town {
+    pub(crate) fn new() -> Result<Self, Box<dyn Error>> {
+        let (authority, service) = (key(1), Arc::new(key(2)));
+        let certificate = Certificate {
+            role: Role::Service,
+            name: "health".into(),
+            verifying: service.verifying_key(),
+            agreement: AgreementPublic([0; 32]),
+        };
+        let deployment =
+            Deployment::new(authority.verifying_key(), &certificate.issue(&authority))?;
+        let (ledger, certificates) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { ledger, authority, service, deployment, certificates })
+    }
+
+    /// A new controller, which the authority vouches for, with a new ledger.
+    pub(crate) fn controller(
+        &mut self,
+        seed: &Secret<32>,
+        name: &str,
+    ) -> Result<Controller, Box<dyn Error>> {
+        let secrets = IdentitySecrets::from_seed(seed);
+        let certificate = secrets.request(name).issue(&self.authority);
+        let identity = secrets.certified(&certificate, &self.deployment)?;
+        self.certificates.insert(identity.id(), certificate);
+        let (controller, step) =
+            Controller::create(identity, self.deployment.clone(), Timestamp(0));
+        step.commit(&mut self.ledger)?;
+        Ok(controller)
+    }
+
+    /// The plan of a query, or why there is none.
+    pub(crate) fn plan(&self, catalog: &Catalog, sql: &str) -> Result<Plan, Box<dyn Error>> {
+        let Statement::Create(create) = parse(sql)? else { return Err("not a query".into()) };
+        let options = PlanOptions {
+            now: Timestamp(0),
+            from: None,
+            nonce: &[9; 32],
+            consumer: "health",
+            grace: Span::seconds(1),
+            mask_delta_exponent: 9,
+            masks: &masks,
+        };
+        let mut planned = plan(&create, catalog, &options)?;
+        Ok(planned.plans.remove(0))
+    }
+
+    /// The service's side of a plan, with everybody's certificates.
+    pub(crate) fn coordinator(&self, plan: &Plan) -> Result<Coordinator, Box<dyn Error>> {
+        let certificates = plan.roster.iter().map(|id| self.certificates[id].clone()).collect();
+        let announcement = Announcement { plan: plan.clone(), certificates };
+        let signed = Signed::new(&announcement, &self.service);
+        let announced = Arc::new(Announced::open(&signed, &self.deployment)?);
+        Ok(Coordinator::new(announced, self.service.clone(), Timing::default()))
+    }
+
+    /// Commits and delivers until nothing moves; how windows ended.
+    pub(crate) fn deliver(
+        &mut self,
+        now: Timestamp,
+        step: Step<Output>,
+        coordinator: &mut Coordinator,
+        controllers: &mut BTreeMap<ControllerId, Controller>,
+        sums: &Transformer,
+    ) -> Result<Vec<Outcome>, Box<dyn Error>> {
+        let roster = coordinator.plan().roster.clone();
+        let mut inbox = Inbox::new(self.deployment.clone());
+        let (mut outcomes, mut steps) = (vec![], VecDeque::from([step]));
+        while let Some(step) = steps.pop_front() {
+            for output in step.commit(&mut self.ledger)? {
+                let (message, to) = match output {
+                    Output::Send { to, message } => (message, vec![to]),
+                    Output::Broadcast(message) => (message, (0..).take(roster.len()).collect()),
+                    Output::Outcome(outcome) => {
+                        outcomes.push(outcome);
+                        continue;
+                    }
+                    Output::Answered { .. } => continue,
+                };
+                let heard = inbox.open(&message)?;
+                for to in to {
+                    let id = &roster[usize::try_from(to)?];
+                    let controller = controllers.get_mut(id).ok_or("nobody there")?;
+                    for answer in controller.handle(now, &heard).commit(&mut self.ledger)? {
+                        steps.push_back(coordinator.receive(now, to, &answer, sums)?);
+                    }
+                }
+            }
+        }
+        Ok(outcomes)
+    }
+}
+
+/// A key for a demonstration.
+pub(crate) fn key(seed: u8) -> SigningKey {
+    SigningKey::from_seed(&Secret::from_bytes([seed; 32]))
+}
+
+fn masks(ask: &MaskRequest<'_>) -> Option<MaskStrategy> {
+    let roster = Roster::new(ask.owners, ask.alpha, ask.min_population);
+    params::choose(None, &roster, ask.delta_exponent).ok()
+}
