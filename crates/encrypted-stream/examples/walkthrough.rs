@@ -4,79 +4,54 @@
 
 mod support;
 
-use std::{collections::BTreeMap, error::Error, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
-use alpheus_crypto::{secret::Secret, signed::Signed};
-use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
+use alpheus_crypto::secret::Secret;
+use alpheus_encrypted_stream::annotation::owner_id;
+use alpheus_encrypted_stream::controller::{Controller, HeldStream};
 use alpheus_encrypted_stream::decode::{Output, decode};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
+use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::producer::{EventVector, Producer, Start};
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
-use alpheus_encrypted_stream::{controller::HeldStream, keys::MasterSecret};
-use alpheus_policy::catalog::{Catalog, CatalogStream};
 use alpheus_policy::time::{Span, Timestamp};
 use alpheus_policy::{ids::StreamId, layout::Layout, policy::Policies, schema::Schema};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use support::{Town, key};
+use support::{Failed, Town, key};
 
-pub(crate) fn main() -> Result<(), Box<dyn Error>> {
+const START: Timestamp = Timestamp(0);
+
+pub(crate) fn main() -> Result<(), Failed> {
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
-    let (mut town, zero) = (Town::new()?, Timestamp(0));
     // The service's schema: what a stream holds, what its owner may choose (§4.1).
     let schema = Arc::new(Schema::from_yaml(include_str!("support/medical.yaml"))?);
     let layout = Arc::new(Layout::of(&schema)?);
-    let policies = Policies::from_yaml("default: { heart_rate: aggr }", &schema)?;
-    let mut catalog = Catalog::default();
-    catalog.add_schema(Schema::clone(&schema))?;
+    let mut town = Town::new(&schema)?;
     // Three people, each with a privacy controller of their own (§2.2).
     let (mut controllers, mut producers) = (BTreeMap::new(), Vec::new());
     for person in 1..=3 {
-        let mut controller = town.controller(&Secret::random(&mut rng), &format!("{person}'s"))?;
-        let (stream, owner_key) = (StreamId([person; 16]), key(10 + person));
-        let owner = owner_id(&owner_key.verifying_key());
-        // Producer and controller share a secret, which the service never has.
-        let master = MasterSecret::random(&mut rng);
-        producers.push(Producer::for_schema(&master, stream, &schema, &layout)?);
-        let (of, laid) = (schema.clone(), layout.clone());
-        controller.hold(HeldStream { stream, owner, schema: of, layout: laid, master });
-        // The owner's choice, signed; the service sees it and plans by it.
-        let annotation = Annotation {
-            stream,
-            owner,
-            schema: schema.id(),
-            version: 1,
-            valid_from: zero,
-            valid_to: Timestamp::LIMIT,
-            metadata: vec![],
-            policy: policies.of_owner("anyone").clone(),
-        };
-        let signed = Signed::new(&annotation, &owner_key);
-        let step = controller.annotate(zero, &owner_key.verifying_key(), &signed)?;
-        step.commit(&mut town.ledger)?;
-        let Annotation { schema, metadata, policy, .. } = annotation;
-        let id = controller.id();
-        let known = CatalogStream { stream, owner, controller: id, schema, metadata, policy };
-        catalog.put_stream(known);
-        controllers.insert(id, controller);
+        let (controller, producer) = join(&mut town, person, &schema, &layout, &mut rng)?;
+        controllers.insert(controller.id(), controller);
+        producers.push(producer);
     }
     // What no owner allows is refused, and the nearest query that they do is named (§4.3).
     let query = "CREATE STREAM rates AS SELECT AVG(heart_rate) AS mean, COUNT(heart_rate) AS n
         WINDOW TUMBLING (SIZE 10 SECONDS) FROM MedicalSensor BETWEEN";
-    let refusal = town.plan(&catalog, &format!("{query} 1 AND 2")).err().ok_or("allowed")?;
+    let refusal = town.plan(&format!("{query} 1 AND 2")).err().ok_or("allowed")?;
     println!("May the service look at single people?\n{refusal}\n");
     // What they allow becomes a plan, which every controller checks for itself.
-    let plan = town.plan(&catalog, &format!("{query} 3 AND 3"))?;
+    let plan = town.plan(&format!("{query} 3 AND 3"))?;
     let mut coordinator = town.coordinator(&plan)?;
     let mut service = Transformer::new(Shape::of(&schema, &layout, Span::seconds(1)), 1);
     service.register(&plan)?;
     let step = coordinator.announce();
-    town.deliver(zero, step, &mut coordinator, &mut controllers, &service)?;
+    town.deliver(START, step, &mut coordinator, &mut controllers, &service)?;
     // Producers encode and encrypt; the service adds up what it cannot read (§3.2, §3.3).
     let (encoder, now) = (Encoder::new(&schema, &layout)?, Timestamp(11_000_000));
     for (producer, heart_rate) in producers.into_iter().zip([61, 74, 90]) {
         let (stream, mut frames) = (producer.stream(), Vec::new());
         let mut sink = |frame: &[u8]| frames.push(frame.to_vec());
-        let mut session = producer.open(Start::First, zero, &mut rng, &mut sink)?;
+        let mut session = producer.open(Start::First, START, &mut rng, &mut sink)?;
         let values = [Value::Number(heart_rate)];
         let encode = |vector: &mut EventVector<'_>| {
             encoder.encode(&values, &mut rng, |word, addend| vector.add(word, addend))
@@ -88,12 +63,34 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     }
     // The window closes; masked tokens open the sum, and only the sum (§3.4).
     let window = service.due_by(&plan.id(), now).ok_or("no window has closed")?;
-    let report = service.close(&plan.id(), window, 0)?.into();
-    let step = coordinator.window_closed(now, &report);
+    let step = coordinator.window_closed(now, &service.close(&plan.id(), window, 0)?.into());
     let outcomes = town.deliver(now, step, &mut coordinator, &mut controllers, &service)?;
     let opened = outcomes[0].result.as_ref().map_err(|failure| *failure)?;
     let results = decode(&plan.select, &opened.outputs)?;
     println!("Mean and count over {} people: {results:?}", opened.population);
     assert_eq!(results, [Output::Float(75.0), Output::Integer(3)]);
     Ok(())
+}
+
+/// One person's two sides: producer and controller share a master secret, which
+/// the service never has, and the owner signs what may be learnt from the stream.
+fn join(
+    town: &mut Town,
+    person: u8,
+    schema: &Arc<Schema>,
+    layout: &Arc<Layout>,
+    rng: &mut ChaCha20Rng,
+) -> Result<(Controller, Producer), Failed> {
+    let mut controller = town.controller(&Secret::random(rng), &format!("{person}'s"))?;
+    let (stream, owner_key, master) =
+        (StreamId([person; 16]), key(10 + person), MasterSecret::random(rng));
+    let owner = owner_id(&owner_key.verifying_key());
+    let producer = Producer::for_schema(&master, stream, schema, layout)?;
+    let policies = Policies::from_yaml("default: { heart_rate: aggr }", schema)?;
+    let policy = policies.of_owner("anyone").clone();
+    let id = schema.id();
+    let (schema, layout) = (schema.clone(), layout.clone());
+    controller.hold(HeldStream { stream, owner, schema, layout, master });
+    town.annotate(&mut controller, stream, id, policy, &owner_key)?;
+    Ok((controller, producer))
 }

@@ -9,6 +9,7 @@ use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
 use alpheus_encrypted_stream::announced::Announced;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
 use alpheus_encrypted_stream::controller::{Controller, IdentitySecrets};
@@ -17,11 +18,13 @@ use alpheus_encrypted_stream::ledger::Step;
 use alpheus_encrypted_stream::mask::{params, quorum::Roster};
 use alpheus_encrypted_stream::messages::{Announcement, Inbox};
 use alpheus_encrypted_stream::transformer::Transformer;
-use alpheus_policy::catalog::Catalog;
-use alpheus_policy::ids::ControllerId;
+use alpheus_policy::catalog::{Catalog, CatalogStream};
+use alpheus_policy::ids::{ControllerId, SchemaId, StreamId};
 use alpheus_policy::plan::{MaskStrategy, Plan};
 use alpheus_policy::planner::{MaskRequest, PlanOptions, plan};
+use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::query::{Statement, parse};
+use alpheus_policy::schema::Schema;
 use alpheus_policy::time::{Span, Timestamp};
 
 /// Ledgers in memory, keys by number, certificates by controller.
@@ -31,10 +34,16 @@ pub(crate) struct Town {
     service: Arc<SigningKey>,
     deployment: Deployment,
     certificates: BTreeMap<ControllerId, Signed<Certificate>>,
+    catalog: Catalog,
 }
 
+/// Whatever went wrong.
+pub(crate) type Failed = Box<dyn Error>;
+
 impl Town {
-    pub(crate) fn new() -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn new(schema: &Schema) -> Result<Self, Failed> {
+        let mut catalog = Catalog::default();
+        catalog.add_schema(schema.clone())?;
         let (authority, service) = (key(1), Arc::new(key(2)));
         let certificate = Certificate {
             role: Role::Service,
@@ -45,7 +54,7 @@ impl Town {
         let deployment =
             Deployment::new(authority.verifying_key(), &certificate.issue(&authority))?;
         let (ledger, certificates) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { ledger, authority, service, deployment, certificates })
+        Ok(Self { ledger, authority, service, deployment, certificates, catalog })
     }
 
     /// A new controller, which the authority vouches for, with a new ledger.
@@ -53,7 +62,7 @@ impl Town {
         &mut self,
         seed: &Secret<32>,
         name: &str,
-    ) -> Result<Controller, Box<dyn Error>> {
+    ) -> Result<Controller, Failed> {
         let secrets = IdentitySecrets::from_seed(seed);
         let certificate = secrets.request(name).issue(&self.authority);
         let identity = secrets.certified(&certificate, &self.deployment)?;
@@ -64,8 +73,37 @@ impl Town {
         Ok(controller)
     }
 
+    /// The owner signs a choice: the controller keeps to it, the service plans by it.
+    pub(crate) fn annotate(
+        &mut self,
+        controller: &mut Controller,
+        stream: StreamId,
+        schema: SchemaId,
+        policy: ResolvedPolicy,
+        owner: &SigningKey,
+    ) -> Result<(), Failed> {
+        let annotation = Annotation {
+            stream,
+            owner: owner_id(&owner.verifying_key()),
+            schema,
+            version: 1,
+            valid_from: Timestamp(0),
+            valid_to: Timestamp::LIMIT,
+            metadata: vec![],
+            policy,
+        };
+        let signed = Signed::new(&annotation, owner);
+        let step = controller.annotate(Timestamp(0), &owner.verifying_key(), &signed)?;
+        step.commit(&mut self.ledger)?;
+        let Annotation { stream, owner, schema, metadata, policy, .. } = annotation;
+        let controller = controller.id();
+        let known = CatalogStream { stream, owner, controller, schema, metadata, policy };
+        self.catalog.put_stream(known);
+        Ok(())
+    }
+
     /// The plan of a query, or why there is none.
-    pub(crate) fn plan(&self, catalog: &Catalog, sql: &str) -> Result<Plan, Box<dyn Error>> {
+    pub(crate) fn plan(&self, sql: &str) -> Result<Plan, Failed> {
         let Statement::Create(create) = parse(sql)? else { return Err("not a query".into()) };
         let options = PlanOptions {
             now: Timestamp(0),
@@ -76,12 +114,12 @@ impl Town {
             mask_delta_exponent: 9,
             masks: &masks,
         };
-        let mut planned = plan(&create, catalog, &options)?;
+        let mut planned = plan(&create, &self.catalog, &options)?;
         Ok(planned.plans.remove(0))
     }
 
     /// The service's side of a plan, with everybody's certificates.
-    pub(crate) fn coordinator(&self, plan: &Plan) -> Result<Coordinator, Box<dyn Error>> {
+    pub(crate) fn coordinator(&self, plan: &Plan) -> Result<Coordinator, Failed> {
         let certificates = plan.roster.iter().map(|id| self.certificates[id].clone()).collect();
         let announcement = Announcement { plan: plan.clone(), certificates };
         let signed = Signed::new(&announcement, &self.service);
@@ -97,7 +135,7 @@ impl Town {
         coordinator: &mut Coordinator,
         controllers: &mut BTreeMap<ControllerId, Controller>,
         sums: &Transformer,
-    ) -> Result<Vec<Outcome>, Box<dyn Error>> {
+    ) -> Result<Vec<Outcome>, Failed> {
         let roster = coordinator.plan().roster.clone();
         let mut inbox = Inbox::new(self.deployment.clone());
         let (mut outcomes, mut steps) = (vec![], VecDeque::from([step]));

@@ -104,6 +104,20 @@ fn a_minimum_of_ten_needs_fourteen_of_one_owner_when_a_third_may_collude() {
 }
 
 #[test]
+fn a_window_that_is_reported_again_starts_nothing_anew() {
+    let mut net = Net::new(Setup::new(3));
+    let report = net.world.report(0);
+    let first = net.coordinator.window_closed(after(0), &report);
+    assert!(net.coordinator.window_closed(after(0), &report).is_empty(), "it is under way");
+    net.run(after(0), first);
+    assert_eq!(net.outcomes.len(), 1);
+    assert!(net.coordinator.window_closed(after(0), &report).is_empty(), "it has ended");
+    let mut shifted = report;
+    shifted.window.start = Timestamp(shifted.window.start.0 + 1);
+    assert!(net.coordinator.window_closed(after(0), &shifted).is_empty(), "it is none of the plan");
+}
+
+#[test]
 fn silent_owners_are_told_apart_from_population() {
     let mut net = Net::silent(Setup { streams_each: 2, ..Setup::new(3) }, |stream, _| stream != 1);
     net.close(0);

@@ -10,6 +10,7 @@
 )]
 
 mod attacks;
+mod coordinator;
 mod evil;
 mod honest;
 mod liar;

@@ -6,7 +6,7 @@ use alpheus_encrypted_stream::controller::Controller;
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
 use alpheus_encrypted_stream::error::PlanRefused;
 use alpheus_encrypted_stream::keys::MasterSecret;
-use alpheus_encrypted_stream::ledger::Step;
+use alpheus_encrypted_stream::ledger::{Scope, Step};
 use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::Timestamp;
@@ -28,6 +28,8 @@ pub struct Net {
     pub asleep: Vec<u32>,
     /// One that falls asleep once it has sent a presence.
     pub sleep_after_presence: Option<u32>,
+    /// Messages that are lost on their way to controllers.
+    pub lost: fn(&ServiceMessage) -> bool,
 }
 
 impl Net {
@@ -70,6 +72,7 @@ impl Net {
             heard: vec![],
             asleep: vec![],
             sleep_after_presence: None,
+            lost: |_| false,
         }
     }
 
@@ -106,6 +109,16 @@ impl Net {
         self.run(now, step);
     }
 
+    /// The service dies and comes back from its store.
+    pub fn restart_service(&mut self, now: Timestamp) {
+        let values = self.store.values(Scope::Service(self.world.id()));
+        let (announced, key) = (self.world.announced.clone(), self.world.service.clone());
+        let (coordinator, step) =
+            Coordinator::restore(announced, key, Timing::default(), values, now).unwrap();
+        self.coordinator = coordinator;
+        self.run(now, step);
+    }
+
     /// Lets all deadlines of the phase pass.
     pub fn timeout(&mut self, now: Timestamp) {
         let step = self.coordinator.timeout(now, &self.world);
@@ -117,7 +130,7 @@ impl Net {
         self.service(step, &mut queue);
         while let Some((to, message)) = queue.pop_front() {
             self.sent.push((to, message.clone()));
-            if self.asleep.contains(&to) {
+            if self.asleep.contains(&to) || (self.lost)(&message) {
                 continue;
             }
             let heard = self.inbox.open(&message).unwrap();

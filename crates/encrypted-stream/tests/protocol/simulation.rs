@@ -68,6 +68,20 @@ impl Ledger for Disk {
     }
 }
 
+/// A world that the seed draws.
+fn setup(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
+    let controllers = [1, 2, 3, 5, 6][rng.next_u64() as usize % 5];
+    let alpha =
+        if controllers > 2 && rng.next_u64() % 2 == 0 { Fraction::THIRD } else { Fraction::ZERO };
+    Setup {
+        streams_each: 1 + (rng.next_u64() % 2) as u32,
+        alpha,
+        windows: WINDOWS,
+        seed: seed as u8,
+        ..Setup::new(controllers)
+    }
+}
+
 pub struct Simulation {
     pub world: World,
     pub rng: ChaCha20Rng,
@@ -92,19 +106,8 @@ pub struct Simulation {
 impl Simulation {
     fn new(seed: u64, weather: Weather) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let controllers = [1, 2, 3, 5, 6][rng.next_u64() as usize % 5];
-        let alpha = if controllers > 2 && rng.next_u64() % 2 == 0 {
-            Fraction::THIRD
-        } else {
-            Fraction::ZERO
-        };
-        let setup = Setup {
-            streams_each: 1 + (rng.next_u64() % 2) as u32,
-            alpha,
-            windows: WINDOWS,
-            seed: seed as u8,
-            ..Setup::new(controllers)
-        };
+        let setup = setup(&mut rng, seed);
+        let controllers = setup.controllers;
         let mut world = World::new(setup);
         let reports = (0..WINDOWS).map(|number| world.report(number)).collect();
         let mut disks: Vec<(Disk, Option<Fence>)> =

@@ -223,16 +223,7 @@ impl World {
             Deployment::new(authority.verifying_key(), &certificate.issue(&authority)).unwrap();
         let schema = Arc::new(schema());
         let layout = Arc::new(Layout::of(&schema).unwrap());
-        let mut seats: Vec<(ControllerId, u8, Signed<Certificate>)> = (0..setup.controllers)
-            .map(|number| {
-                let seed = u8::try_from(number).unwrap();
-                let secrets = IdentitySecrets::from_seed(&Secret::from_bytes([seed; 32]));
-                let certificate = secrets.request(format!("controller {number}"));
-                let signed = certificate.issue(&authority);
-                (secrets.certified(&signed, &deployment).unwrap().id(), seed, signed)
-            })
-            .collect();
-        seats.sort_by_key(|(id, ..)| *id);
+        let seats = certify(setup.controllers, &authority, &deployment);
         let roster = seats.iter().map(|(id, ..)| *id).collect();
         let plan = make_plan(&setup, &schema, &layout, roster);
         let seats: Vec<_> = seats.into_iter().map(|(_, seed, signed)| (seed, signed)).collect();
@@ -384,6 +375,23 @@ impl Sums for World {
     fn sum(&self, plan: &PlanId, window: Window, streams: &[u32]) -> Option<Vec<u64>> {
         self.transformer.sum(plan, window, streams).ok()
     }
+}
+
+/// Controllers with their seeds and certificates, in the order of their ids.
+fn certify(
+    controllers: u32,
+    authority: &SigningKey,
+    deployment: &Deployment,
+) -> Vec<(ControllerId, u8, Signed<Certificate>)> {
+    let one = |number: u32| {
+        let seed = u8::try_from(number).unwrap();
+        let secrets = IdentitySecrets::from_seed(&Secret::from_bytes([seed; 32]));
+        let signed = secrets.request(format!("controller {number}")).issue(authority);
+        (secrets.certified(&signed, deployment).unwrap().id(), seed, signed)
+    };
+    let mut seats: Vec<_> = (0..controllers).map(one).collect();
+    seats.sort_by_key(|(id, ..)| *id);
+    seats
 }
 
 pub fn announce(
