@@ -15,7 +15,11 @@ SECONDS_EACH ?= 60
 export CARGO_TERM_COLOR ?= auto
 
 # Real recorded data, never part of the repository; see docs/operating.md.
-export ALPHEUS_REAL_DATA ?=
+ifeq ($(strip $(ALPHEUS_REAL_DATA)),)
+unexport ALPHEUS_REAL_DATA
+else
+export ALPHEUS_REAL_DATA
+endif
 
 # $(call need,COMMAND:PACKAGE ...): each command is there, or its package comes.
 define need
@@ -60,7 +64,7 @@ lint: tools ## formatting, compiler lints, house rules
 
 .PHONY: unit
 unit: tools ## unit, property, protocol and whole-system tests
-	@if [ -z "$$ALPHEUS_REAL_DATA" ]; then \
+	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
 	$(CARGO) test --workspace --locked
