@@ -8,12 +8,14 @@
 
 mod compile;
 mod op;
+mod present;
 
 pub use compile::LayoutMismatch;
 
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::{AttributeKind, Schema};
 use op::Op;
+use present::Present;
 use rand_core::CryptoRng;
 
 /// The value of one attribute in one event.
@@ -86,6 +88,8 @@ pub struct Encoder {
     attributes: Vec<Declared>,
     names: Vec<String>,
     ops: Vec<Op>,
+    /// The same for events that lack nothing.
+    present: Option<Present>,
     words: u16,
 }
 
@@ -105,12 +109,14 @@ impl Encoder {
     /// bounds would not fit where the layout puts it.
     pub fn new(schema: &Schema, layout: &Layout) -> Result<Encoder, LayoutMismatch> {
         let attributes = schema.attributes.iter();
+        let ops = compile::ops(schema, layout)?;
         Ok(Encoder {
             names: attributes.clone().map(|attribute| attribute.name.clone()).collect(),
             attributes: attributes
                 .map(|it| Declared { kind: it.kind.clone(), optional: it.optional })
                 .collect(),
-            ops: compile::ops(schema, layout)?,
+            present: Present::of(schema.attributes.len(), &ops),
+            ops,
             words: layout.words,
         })
     }
@@ -136,6 +142,11 @@ impl Encoder {
         rng: &mut impl CryptoRng,
         mut sink: impl FnMut(u16, u64),
     ) -> Result<(), EncodeError> {
+        if let Some(present) = &self.present
+            && present.encode(&self.attributes, values, rng, &mut sink)
+        {
+            return Ok(());
+        }
         self.check(values)?;
         for op in &self.ops {
             op.run(values, rng, &mut sink);

@@ -150,7 +150,7 @@ impl Cell {
     /// which must.
     #[inline]
     #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "two's complement")]
-    fn add(self, a: i64, b: i64, sink: &mut impl FnMut(u16, u64)) {
+    pub(super) fn add(self, a: i64, b: i64, sink: &mut impl FnMut(u16, u64)) {
         if self.limbs {
             let product = i128::from(a) * i128::from(b);
             sink(self.word, u64::from(product as u32));
@@ -165,7 +165,7 @@ impl Bins {
     /// The bin that `value` falls into, as `Edges::bin` has it.
     #[inline]
     #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "checked above it")]
-    fn find(&self, value: i64) -> usize {
+    pub(super) fn find(&self, value: i64) -> usize {
         match self {
             Bins::Uniform { lo, width, last } => {
                 if value < *lo {

@@ -258,3 +258,20 @@ fn a_layout_that_is_not_the_schemas_is_refused() {
         LayoutMismatch::BeyondVector { field: 0 }
     );
 }
+
+proptest::proptest! {
+    /// The short way for events that lack nothing is the same encoding.
+    #[test]
+    fn events_that_lack_nothing_are_encoded_alike(
+        x in -1100_i64..2100, y in -5_i64..56, flag: bool, page in "[a-z]{0,9}",
+    ) {
+        let schema = schema();
+        let general = Encoder::new(&schema, &Layout::of(&schema).unwrap()).unwrap();
+        proptest::prop_assert!(general.present.is_some());
+        let general = Encoder { present: None, ..general };
+        let short = Encoder::new(&schema, &Layout::of(&schema).unwrap()).unwrap();
+        let page = Value::Text(page.as_bytes());
+        let event = [Value::Number(x), Value::Number(y), Value::Boolean(flag), page];
+        proptest::prop_assert_eq!(run(&short, &event), run(&general, &event));
+    }
+}
