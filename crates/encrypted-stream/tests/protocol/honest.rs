@@ -1,9 +1,8 @@
 //! Honest runs: windows open to the right sums, or fail by name.
 
 use crate::net::Net;
-use crate::world::{Setup, after, owner_key, policy, stream_id, window};
-use alpheus_encrypted_stream::controller::{Controller, HostRecords};
-use alpheus_encrypted_stream::error::{Exclusion, Failure};
+use crate::world::{EPOCH, Setup, after, owner_key, policy, stream_id, window};
+use alpheus_encrypted_stream::error::{Exclusion, Failure, Refused};
 use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, Stamped};
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_policy::plan::{Fraction, MaskStrategy};
@@ -194,23 +193,7 @@ fn owners_can_read_which_releases_they_took_part_in() {
 fn a_restored_host_goes_on_where_its_ledger_ends() {
     let mut net = Net::new(Setup { windows: 4, ..Setup::new(3) });
     net.close(0);
-    let host = HostRecords::read(net.store.values(Scope::Host), &net.world.deployment).unwrap();
-    for position in 0..3 {
-        let old = &net.controllers[position as usize];
-        let (id, fence) = (old.id(), old.fence());
-        let (controller, step) = Controller::restore(
-            net.world.identity(position),
-            net.world.deployment.clone(),
-            net.world.held(position),
-            &host,
-            net.store.values(Scope::Controller(id)),
-            after(1),
-            Some(fence),
-        )
-        .unwrap();
-        step.commit(&mut net.store).unwrap();
-        net.controllers[position as usize] = controller;
-    }
+    net.restore_controllers(after(1), true);
     // Window 1 had closed on the restored clock, but the fence says that
     // nothing of it can have left.
     net.close(1);
@@ -250,4 +233,58 @@ fn an_ended_plan_frees_its_attributes_but_not_what_it_released() {
     assert_eq!(net.outcomes.last().unwrap().excluded[&Exclusion::Released], 2);
     net.close(1);
     assert_eq!(net.outcomes.last().unwrap().result.as_ref().unwrap().population, 2);
+}
+
+#[test]
+fn what_owners_said_outlives_a_restart() {
+    let mut net = Net::new(Setup { streams_each: 3, ..Setup::new(2) });
+    let mut private = policy(&net.world.setup);
+    private.attributes[0].alternatives.clear();
+    let signed = net.world.annotate(stream_id(1), 2, private);
+    let owner = owner_key(stream_id(1)).verifying_key();
+    let mut step = net.controllers[0].revoke(after(0), &stream_id(0)).unwrap();
+    step.merge(net.controllers[0].annotate(after(0), &owner, &signed).unwrap());
+    step.commit(&mut net.store).unwrap();
+    net.restore_controllers(Timestamp(EPOCH), true);
+    net.close(0);
+    assert_eq!(opened(&net, 0), (net.world.truth([2, 3, 4, 5], 0), 4));
+    let excluded = &net.outcomes[0].excluded;
+    assert_eq!((excluded[&Exclusion::Revoked], excluded[&Exclusion::Policy]), (1, 1));
+}
+
+#[test]
+fn what_an_ended_plan_released_outlives_a_restart() {
+    let mut net = Net::new(Setup { windows: 4, ..Setup::new(2) });
+    net.close(0);
+    let again = net.plan_again(9, Timestamp(window(0).start.0));
+    net.restore_controllers(after(0), true);
+    assert!(net.refused(&again), "the lock is there again");
+    let step = net.coordinator.retire();
+    net.run(after(0), step);
+    net.restore_controllers(after(0), true);
+    assert!(!net.refused(&again), "and is free again");
+    net.take_over(again);
+    net.close(0);
+    assert_eq!(net.outcomes.last().unwrap().excluded[&Exclusion::Released], 2);
+}
+
+#[test]
+fn of_two_controllers_each_counts_its_own_unless_its_owners_trust_the_other() {
+    let setup = || Setup { minimum: 2, alpha: Fraction::THIRD, ..Setup::new(2) };
+    let mut net = Net::new(setup());
+    net.close(0);
+    let refused = Refused::PopulationTooSmall { counted: 1, needed: 2 };
+    assert_eq!(net.outcomes[0].result, Err(Failure::ControllerRefused(refused)));
+    let mut net = Net::new(setup());
+    for number in 0..2 {
+        let mut trusting = policy(&net.world.setup);
+        trusting.attributes[0].alternatives[0].trusted = net.world.plan.roster.clone();
+        let signed = net.world.annotate(stream_id(number), 2, trusting);
+        let owner = owner_key(stream_id(number)).verifying_key();
+        let now = Timestamp(EPOCH);
+        let step = net.controllers[number as usize].annotate(now, &owner, &signed).unwrap();
+        step.commit(&mut net.store).unwrap();
+    }
+    net.close(0);
+    assert_eq!(opened(&net, 0), (net.world.truth(0..2, 0), 2));
 }

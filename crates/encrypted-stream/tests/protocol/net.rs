@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use alpheus_encrypted_stream::controller::Controller;
+use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing};
 use alpheus_encrypted_stream::error::PlanRefused;
 use alpheus_encrypted_stream::keys::MasterSecret;
@@ -107,6 +107,28 @@ impl Net {
         let now = after(number);
         let step = self.coordinator.window_closed(now, &report);
         self.run(now, step);
+    }
+
+    /// All controllers die and come back from the store.
+    pub fn restore_controllers(&mut self, now: Timestamp, with_fence: bool) {
+        let world = &self.world;
+        let host = HostRecords::read(self.store.values(Scope::Host), &world.deployment).unwrap();
+        for position in 0..world.setup.controllers {
+            let old = &self.controllers[position as usize];
+            let (id, fence) = (old.id(), old.fence());
+            let (controller, step) = Controller::restore(
+                world.identity(position),
+                world.deployment.clone(),
+                world.held(position),
+                &host,
+                self.store.values(Scope::Controller(id)),
+                now,
+                with_fence.then_some(fence),
+            )
+            .unwrap();
+            step.commit(&mut self.store).unwrap();
+            self.controllers[position as usize] = controller;
+        }
     }
 
     /// The service dies and comes back from its store.

@@ -71,8 +71,11 @@ impl Ledger for Disk {
 /// A world that the seed draws.
 fn setup(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
     let controllers = [1, 2, 3, 5, 6][rng.next_u64() as usize % 5];
-    let alpha =
-        if controllers > 2 && rng.next_u64() % 2 == 0 { Fraction::THIRD } else { Fraction::ZERO };
+    let alpha = if controllers > 2 && rng.next_u64().is_multiple_of(2) {
+        Fraction::THIRD
+    } else {
+        Fraction::ZERO
+    };
     Setup {
         streams_each: 1 + (rng.next_u64() % 2) as u32,
         alpha,
