@@ -128,7 +128,7 @@ fn memory(streams: u32) -> Result<[Figure; 2], BenchFailed> {
     };
     Ok([
         figure("memory", most).with_goal(Goal::AtMost(goal)),
-        figure("resident, producers included", most_resident.saturating_sub(before)),
+        figure("resident memory with its producer", most_resident.saturating_sub(before)),
     ])
 }
 
