@@ -59,7 +59,7 @@ test: tools lint unit vectors ## everything that must hold before a change lands
 lint: tools ## formatting, compiler lints, house rules
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet --document-private-items
 	$(CARGO) xtask tidy
 
 .PHONY: unit

@@ -4,7 +4,7 @@
 //! Here, and only here, the protocol crates meet storage, the network, clocks
 //! and randomness. A room per command or service:
 //!
-//! - [`bench`]: our figures beside floors, in one run,
+//! - [`mod@bench`]: our figures beside floors, in one run,
 //! - [`commands`]: the command line,
 //! - [`demo`]: the guided first minutes,
 //! - [`failure`]: how a command fails, and with which exit code,

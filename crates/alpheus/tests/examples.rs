@@ -1,5 +1,7 @@
 //! The examples' READMEs are true: every command in them runs as it is typed.
 
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,6 +1,8 @@
 //! `alpheus query` as a process: what is allowed is explained, what is not is
 //! refused with the nearest query that would be.
 
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
 mod common;
 
 use common::alpheus;

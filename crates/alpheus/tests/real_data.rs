@@ -3,6 +3,8 @@
 //! The files are no part of the repository: `ALPHEUS_REAL_DATA` names their
 //! folder. Without it these tests say that they were skipped.
 
+#![expect(clippy::expect_used, reason = "a test's way to fail")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,6 +1,6 @@
 //! The service skeleton as a process: real sockets, real signals.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 mod common;
 

@@ -2,6 +2,7 @@
 //! way that a process can end.
 
 #![allow(dead_code, reason = "each test binary uses its part of the harness")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -21,7 +21,7 @@ use plain::Job;
 use std::path::Path;
 
 /// Two events a second and stream in windows of ten seconds.
-const EVENTS: u64 = 20;
+const EVENTS: u32 = 20;
 /// Windows before those that count: caches warm, graphs of masks are drawn.
 const WARM_UP: usize = 1;
 

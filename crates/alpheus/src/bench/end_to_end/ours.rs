@@ -136,7 +136,7 @@ fn one_window(
     let end = start.plus(WINDOW);
     let flushed = flushes(embedded);
     for step in 0..EVENTS {
-        let at = Timestamp(start.0 + 1 + step * WINDOW.0 / EVENTS);
+        let at = Timestamp(start.0 + 1 + u64::from(step) * WINDOW.0 / u64::from(EVENTS));
         let mut batch = Batch::new();
         measured(&mut cost.devices, || {
             let number = window * EVENTS as usize + step as usize;

@@ -84,7 +84,10 @@ impl<J: Job> Plain<'_, J> {
         let mut cost = Cost::default();
         let flushed = self.log.store.stats().syncs;
         for step in 0..EVENTS {
-            let time = START.0 + window as u64 * WINDOW.0 + 1 + step * WINDOW.0 / EVENTS;
+            let time = START.0
+                + window as u64 * WINDOW.0
+                + 1
+                + u64::from(step) * WINDOW.0 / u64::from(EVENTS);
             let number = window * EVENTS as usize + step as usize;
             let batch = measured(&mut cost.devices, || self.events(time, number))?;
             measured(&mut cost.append, || self.log.store.commit(batch))?;
