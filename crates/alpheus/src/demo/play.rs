@@ -9,7 +9,7 @@ use crate::replay::feed::Feed;
 use crate::replay::inputs::members;
 use crate::replay::os_seeded;
 use crate::replay::refused::Refusals;
-use crate::runtime::embedded::{Controllers, Embedded, RuntimeError};
+use crate::runtime::embedded::{Controllers, Embedded, Pace, RuntimeError};
 use crate::runtime::results::Row;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::error::Exclusion;
@@ -72,7 +72,7 @@ impl<'a> Play<'a> {
             &members(&world.recording),
             &world.policies,
             Controllers::PerOwner,
-            TIMING,
+            Pace::Live { timing: TIMING, idle: Span::seconds(30) },
             &mut rng,
         )
         .map_err(broken)?;

@@ -6,10 +6,9 @@ use super::inputs::{Inputs, QueryFile};
 use super::refused::Refusals;
 use crate::commands::Globals;
 use crate::failure::{Blame, Category, Failure};
-use crate::runtime::embedded::{Embedded, RuntimeError};
+use crate::runtime::embedded::{Embedded, Pace, RuntimeError};
 use crate::runtime::planning;
 use crate::runtime::results::{self, OK, Row};
-use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_policy::catalog::RunningQuery;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Span, Timestamp};
@@ -47,7 +46,7 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
         &members,
         &inputs.policies,
         args.controllers.0,
-        Timing::default(),
+        Pace::Recorded,
         &mut rng,
     )
     .map_err(store_failure)?;

@@ -63,6 +63,39 @@ pub enum Controllers {
     Count(u32),
 }
 
+/// How time passes for the service's deadlines.
+#[derive(Clone, Copy, Debug)]
+pub enum Pace {
+    /// By the wall clock: who has not answered in time is left out, and a window
+    /// that ended `idle` ago closes without those who hold back the watermark.
+    Live {
+        /// How long a window waits in each step.
+        timing: Timing,
+        /// How long after its end it waits for events.
+        idle: Span,
+    },
+    /// As fast as the machine gets on: a deadline passes once everybody has said
+    /// all there is to say, so that a slow machine leaves nobody out.
+    Recorded,
+}
+
+impl Pace {
+    /// Within one process no message is lost: nobody need be asked again.
+    const RECORDED: Timing = Timing {
+        presence: Span::seconds(1),
+        tokens: Span::seconds(1),
+        openings: Span::seconds(1),
+        retry: Span::seconds(60),
+    };
+
+    fn timing(self) -> Timing {
+        match self {
+            Pace::Live { timing, .. } => timing,
+            Pace::Recorded => Pace::RECORDED,
+        }
+    }
+}
+
 /// Why the runtime stops.
 #[derive(Debug, Error)]
 pub enum RuntimeError {
@@ -131,6 +164,9 @@ pub struct Embedded {
     pub streams: Vec<StreamId>,
     pub(super) private: Arc<dyn Store>,
     pub(super) root: RootSecret,
+    pace: Pace,
+    /// When the last deadline passed, if time passes by [`Pace::Recorded`].
+    passed: Timestamp,
     schema: Arc<Schema>,
     deployment: Deployment,
     service_key: Arc<SigningKey>,
@@ -154,7 +190,7 @@ impl Embedded {
         members: &[Member],
         policies: &Policies,
         controllers: Controllers,
-        timing: Timing,
+        pace: Pace,
         rng: &mut impl CryptoRng,
     ) -> Result<Embedded, RuntimeError> {
         let topics = Topics::new(PARTITIONS)?;
@@ -171,7 +207,13 @@ impl Embedded {
         let ledger = StoreLedger::new(private.clone(), topics.ledger.clone());
         let shape = Shape::of(&schema, &layout, Span::seconds(60));
         let mut embedded = Embedded {
-            service: Service::open(store.clone(), &topics, service_key.clone(), shape, timing)?,
+            service: Service::open(
+                store.clone(),
+                &topics,
+                service_key.clone(),
+                shape,
+                pace.timing(),
+            )?,
             host: ControllerHost::new(&deployment, ledger, fence),
             devices: Vec::with_capacity(members.len()),
             encoder: Encoder::new(&schema, &layout)?,
@@ -183,6 +225,8 @@ impl Embedded {
             store,
             topics,
             root,
+            pace,
+            passed: Timestamp(0),
             schema,
             deployment,
             service_key,
@@ -336,9 +380,9 @@ impl Embedded {
         }
         self.store.commit(batch)?;
         for announced in announced {
-            self.service.start(wall_clock(), announced)?;
+            self.service.start(self.now(), announced)?;
         }
-        let round = self.service.close_windows(wall_clock())?;
+        let round = self.service.close_windows(self.now(), Timestamp(0))?;
         self.exchange(Timestamp(0), round).map(|_| ())
     }
 
@@ -347,7 +391,7 @@ impl Embedded {
             let signed: Signed<Announcement> =
                 postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
             let announced = Arc::new(Announced::open(&signed, &self.deployment)?);
-            self.service.start(wall_clock(), announced)?;
+            self.service.start(self.now(), announced)?;
         }
         Ok(())
     }
@@ -365,11 +409,15 @@ impl Embedded {
     /// [`RuntimeError`]; the stores hold all that was said before.
     pub fn pump(&mut self, clock: Timestamp) -> Result<Vec<Row>, RuntimeError> {
         self.service.ingest(clock)?;
-        let round = self.service.close_windows(wall_clock())?;
-        let mut rows = self.exchange(clock, round)?;
-        if self.service.deadline().is_some_and(|deadline| deadline <= wall_clock()) {
-            let round = self.service.timeout(wall_clock())?;
+        let idle = match self.pace {
+            Pace::Live { idle, .. } => Timestamp(clock.0.saturating_sub(idle.0)),
+            Pace::Recorded => Timestamp(0),
+        };
+        let mut rows = self.pass_deadlines(clock)?;
+        while self.service.has_due(idle) {
+            let round = self.service.close_windows(self.now(), idle)?;
             rows.extend(self.exchange(clock, round)?);
+            rows.extend(self.pass_deadlines(clock)?);
         }
         if self.service.under_way() == 0 {
             self.service.checkpoint()?;
@@ -381,7 +429,7 @@ impl Embedded {
         let mut rows = std::mem::take(&mut round.rows);
         while !round.messages.is_empty() {
             let answers = self.host.handle(clock, round.messages)?;
-            round = self.service.receive(wall_clock(), answers)?;
+            round = self.service.receive(self.now(), answers)?;
             rows.append(&mut round.rows);
         }
         Ok(rows)
@@ -395,9 +443,33 @@ impl Embedded {
     pub fn settle(&mut self, clock: Timestamp) -> Result<Vec<Row>, RuntimeError> {
         let mut rows = self.pump(clock)?;
         while let Some(deadline) = self.service.deadline() {
-            let wait = deadline.0.saturating_sub(wall_clock().0);
+            let wait = deadline.0.saturating_sub(self.now().0);
             std::thread::sleep(Duration::from_micros(wait));
             rows.extend(self.pump(clock)?);
+        }
+        Ok(rows)
+    }
+
+    /// The service's clock, for deadlines only.
+    fn now(&self) -> Timestamp {
+        match self.pace {
+            Pace::Live { .. } => wall_clock(),
+            Pace::Recorded => self.passed,
+        }
+    }
+
+    /// Goes on where deadlines have passed.
+    fn pass_deadlines(&mut self, clock: Timestamp) -> Result<Vec<Row>, RuntimeError> {
+        let mut rows = Vec::new();
+        while let Some(deadline) = self.service.deadline() {
+            if matches!(self.pace, Pace::Recorded) {
+                self.passed = self.passed.max(deadline);
+            }
+            if deadline > self.now() {
+                break;
+            }
+            let round = self.service.timeout(self.now())?;
+            rows.extend(self.exchange(clock, round)?);
         }
         Ok(rows)
     }
@@ -431,7 +503,6 @@ fn seat_of(
     Ok(Seat { identity, streams: Vec::new() })
 }
 
-/// The service's clock, for deadlines only.
 fn wall_clock() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))

@@ -20,6 +20,9 @@ use thiserror::Error;
 
 const SNAPSHOT: &[u8] = b"transformer/v1";
 const POSITION: &[u8] = b"position/";
+/// Bounds what is under way when many windows have passed at once, as after a
+/// restart or in a replay.
+const MOST_SUMMONS: usize = 4096;
 
 /// The service of an embedded deployment.
 pub struct Service {
@@ -249,27 +252,48 @@ impl Service {
         self.sums.0.watermark()
     }
 
-    /// Closes windows that have passed.
+    /// Whether [`Service::close_windows`] has anything to do.
+    #[must_use]
+    pub fn has_due(&self, idle: Timestamp) -> bool {
+        !self.pending.is_empty() || self.queries.keys().any(|id| self.due(id, idle).is_some())
+    }
+
+    /// The next window of a plan that has passed: by event time, or because it
+    /// ended before `idle` and whoever holds back the watermark is not waited for.
+    fn due(&self, plan: &PlanId, idle: Timestamp) -> Option<Window> {
+        self.sums.0.due(plan).or_else(|| self.sums.0.due_by(plan, idle))
+    }
+
+    /// Closes windows that have passed, as many at a time as make
+    /// [`MOST_SUMMONS`]; ask [`Service::has_due`] whether there are more.
     ///
     /// # Errors
     /// [`ServiceError`] if what must be durable cannot be written.
-    pub fn close_windows(&mut self, now: Timestamp) -> Result<Round, ServiceError> {
-        let mut steps = Vec::new();
-        for (id, query) in &mut self.queries {
-            while let Some(window) = self.sums.0.due(id) {
+    pub fn close_windows(
+        &mut self,
+        now: Timestamp,
+        idle: Timestamp,
+    ) -> Result<Round, ServiceError> {
+        let mut steps = std::mem::take(&mut self.pending);
+        let mut summons = 0;
+        for id in self.running() {
+            while summons < MOST_SUMMONS
+                && let Some(window) = self.due(&id, idle)
+                && let Some(query) = self.queries.get_mut(&id)
+            {
                 // The report comes once: `due` named the next window of a plan that runs.
-                let Ok(report) = self.sums.0.close(id, window, 0) else { break };
+                let Ok(report) = self.sums.0.close(&id, window, 0) else { break };
                 if query.coordinator.has_ended(window.start) {
-                    self.sums.0.finish(id, window);
+                    self.sums.0.finish(&id, window);
                     continue;
                 }
+                summons += query.place.len();
                 let complete = report.complete().cloned().collect();
                 let excluded = report.excluded().map(|(at, why)| (at, exclusion(why))).collect();
                 let report = coordinator::WindowReport { window, complete, excluded };
-                steps.push((*id, query.coordinator.window_closed(now, &report)));
+                steps.push((id, query.coordinator.window_closed(now, &report)));
             }
         }
-        steps.append(&mut self.pending);
         self.finish_round(steps)
     }
 

@@ -4,7 +4,7 @@ use super::application::{Application, Asked, START, WINDOW};
 use super::clock::measured;
 use super::{Cost, EVENTS};
 use crate::bench::BenchFailed;
-use crate::runtime::embedded::{Controllers, Embedded, Member};
+use crate::runtime::embedded::{Controllers, Embedded, Member, Pace};
 use crate::runtime::planning;
 use crate::runtime::results::{OK, Row};
 use alpheus_encrypted_stream::coordinator::Timing;
@@ -81,8 +81,8 @@ fn deployment(
         Party::PerOwner => Controllers::PerOwner,
     };
     let (schema, policies) = (&application.schema, &application.policies);
-    let timing = Timing::default();
-    Ok(Embedded::open(folder, schema, &members, policies, controllers, timing, rng)?)
+    let pace = Pace::Live { timing: Timing::default(), idle: WINDOW };
+    Ok(Embedded::open(folder, schema, &members, policies, controllers, pace, rng)?)
 }
 
 fn plan_in(
@@ -168,7 +168,8 @@ fn one_window(
 fn close(embedded: &mut Embedded, end: Timestamp, cost: &mut Cost) -> Result<Row, BenchFailed> {
     let began = Instant::now();
     measured(&mut cost.ingest, || embedded.service.ingest(end))?;
-    let mut round = measured(&mut cost.close, || embedded.service.close_windows(wall_clock()))?;
+    let mut round =
+        measured(&mut cost.close, || embedded.service.close_windows(wall_clock(), Timestamp(0)))?;
     let mut row = None;
     loop {
         if let Some(found) = round.rows.pop() {
