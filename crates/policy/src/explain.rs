@@ -147,11 +147,14 @@ fn in_bins(what: String, numbers: usize, of: usize) -> String {
 }
 
 fn learns(plan: &Plan) -> Vec<String> {
+    let opens = match plan.consumer.as_str() {
+        "service" => "the service, which opens each window's result".to_owned(),
+        reader => {
+            format!("the service, which opens each window's result, and {reader}, who reads it")
+        }
+    };
     vec![
-        format!(
-            "the service, which opens each window's result, and {}, who reads it",
-            plan.consumer
-        ),
+        opens,
         "the service also sees which streams are online and how many events each sends".to_owned(),
         "each owner sees in their log that they took part".to_owned(),
     ]
@@ -278,7 +281,10 @@ impl fmt::Display for Explanation {
         }
         self.groups.iter().try_for_each(|group| group.write(f, self.privacy_only))?;
         if !self.privacy_only {
-            writeln!(f, "  late events are waited for: {}", Words(self.grace))?;
+            match self.grace {
+                Span(0) => writeln!(f, "  late events are not waited for")?,
+                grace => writeln!(f, "  late events are waited for: {}", Words(grace))?,
+            }
         }
         self.warnings.iter().try_for_each(|warning| writeln!(f, "  warning: {warning}"))
     }
@@ -292,40 +298,59 @@ impl GroupExplanation {
             true => writeln!(f, "  population:")?,
             false => writeln!(f, "  population where {}:", values.join(", "))?,
         }
-        writeln!(
+        let one = if self.controllers == 1 { "" } else { "s" };
+        writeln!(f, "    {} owners at {} controller{one}", self.owners, self.controllers)?;
+        if self.tolerated > 0 {
+            writeln!(
+                f,
+                "    {} of the controllers may collude (alpha {}), so these owners count as {}",
+                self.tolerated,
+                Share(self.alpha),
+                self.counted
+            )?;
+        }
+        write!(
             f,
-            "    {} owners at {} controllers count as {}: {} may collude (alpha {})",
-            self.owners,
-            self.controllers,
-            self.counted,
-            self.tolerated,
-            Share(self.alpha)
+            "    a window opens with {} to {} owners with data",
+            self.min_population, self.max_population
         )?;
-        writeln!(
-            f,
-            "    a window needs {} so counted ({} controllers with one owner each; {} in a plan of their own) and takes at most {}",
-            self.min_population,
-            self.controllers_needed,
-            self.controllers_enough,
-            self.max_population
-        )?;
+        if self.tolerated > 0 {
+            write!(
+                f,
+                " so counted: with one owner each, {} of these controllers or {} in a plan of their own",
+                self.controllers_needed, self.controllers_enough
+            )?;
+        }
+        writeln!(f)?;
         if privacy_only || self.controllers == 1 {
             return Ok(());
         }
         writeln!(
             f,
-            "    {} of {} tokens open a window (dropout {}), masks {:?}",
+            "  masks: {}; {} of {} tokens open a window (dropout {})",
+            self.masks,
             self.quorum,
             self.controllers,
-            Share(self.dropout),
-            self.masks
+            Share(self.dropout)
         )?;
         writeln!(
             f,
-            "    if {:.1} % of controllers fail in a window, it is lost with a chance of {:.2e}",
+            "    if {:.1} % of controllers fail in a window, it is lost with a chance of {}",
             self.failure_rate * 100.0,
-            self.loss
+            Chance(self.loss)
         )
+    }
+}
+
+/// A probability as a person would say it.
+struct Chance(f64);
+
+impl fmt::Display for Chance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            chance if chance >= 0.001 => write!(f, "{:.1} %", chance * 100.0),
+            chance => write!(f, "{chance:.0e}"),
+        }
     }
 }
 

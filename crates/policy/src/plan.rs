@@ -5,6 +5,7 @@ use crate::select::ReleasePlan;
 use crate::time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use std::fmt;
 
 /// What a query releases from one group of streams, window after window. Its
 /// id is its hash; controllers check it whole before they take part.
@@ -185,4 +186,15 @@ pub enum MaskStrategy {
         /// b.
         bits: u8,
     },
+}
+
+impl fmt::Display for MaskStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Single => f.write_str("none"),
+            Self::Clique => f.write_str("clique"),
+            Self::Dream { bits } => write!(f, "dream, b = {bits}"),
+            Self::Epoch { bits } => write!(f, "epoch, b = {bits}"),
+        }
+    }
 }

@@ -22,10 +22,10 @@ fn thirty_controllers_count_as_twenty_and_explain_says_so() {
     assert_eq!((group.controllers_needed, group.controllers_enough, group.quorum), (20, 14, 24));
     let text = explanation.to_string();
     assert!(
-        text.contains("30 owners at 30 controllers count as 20: 10 may collude (alpha 1/3)"),
+        text.contains("10 of the controllers may collude (alpha 1/3), so these owners count as 20"),
         "{text}"
     );
-    assert!(text.contains("14 in a plan of their own"), "{text}");
+    assert!(text.contains("20 of these controllers or 14 in a plan of their own"), "{text}");
     assert!(text.contains("sum of hrv\n") && text.contains("number of values of hrv\n"), "{text}");
     assert!(text.contains("membership changes by one"), "{text}");
     let json = serde_json::to_value(&explanation).unwrap();
