@@ -109,14 +109,14 @@ fn read_query(path: &Path) -> Result<QueryFile, Failure> {
 
 /// The tick asked for, or the longest that divides every window.
 fn tick(args: &Args, queries: &[QueryFile]) -> Result<Span, Failure> {
-    if let Some(text) = &args.tick {
-        return parse_duration(text).ok_or_else(|| {
-            Failure::new(Category::Usage, "not a length of time such as `10s` or `1hr`")
-                .at("--tick")
-        });
-    }
     let divisor = queries.iter().fold(0, |divisor, query| gcd(divisor, query.create.window.0));
-    Ok(Span(divisor))
+    let Some(text) = &args.tick else { return Ok(Span(divisor)) };
+    let wrong = |what: String| Err(Failure::new(Category::Usage, what).at("--tick"));
+    match parse_duration(text) {
+        Some(tick) if tick.0 > 0 && divisor % tick.0 == 0 => Ok(tick),
+        Some(_) => wrong(format!("does not divide every window; {} does", Span(divisor))),
+        None => wrong("not a length of time such as `10s` or `1hr`".to_owned()),
+    }
 }
 
 fn gcd(a: u64, b: u64) -> u64 {

@@ -2,6 +2,7 @@
 
 pub mod feed;
 pub mod inputs;
+mod output;
 pub mod refused;
 pub mod rows;
 mod run;

@@ -3,12 +3,14 @@
 use super::Args;
 use super::feed::Feed;
 use super::inputs::{Inputs, QueryFile};
+use super::output;
 use super::refused::Refusals;
 use crate::commands::Globals;
 use crate::failure::{Blame, Category, Failure};
 use crate::runtime::embedded::{Embedded, Pace, RuntimeError};
 use crate::runtime::planning;
-use crate::runtime::results::{self, OK, Row};
+use crate::service::health::State;
+use crate::service::progress::Progress;
 use alpheus_policy::catalog::RunningQuery;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Span, Timestamp};
@@ -16,10 +18,6 @@ use alpheus_transport::Batch;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
 
 const FED: &[u8] = b"fed-up-to";
 const RUN: &[u8] = b"run";
@@ -33,7 +31,7 @@ const CHUNK_TICKS: usize = 64;
 /// # Errors
 /// A [`Failure`] that says whose fault it is and how to mend it.
 pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    check_output(args)?;
+    let outputs = output::paths(&args.output, &args.query, globals.format)?;
     let inputs = Inputs::read(args)?;
     let temporary = tempfile::tempdir().blame(Category::Io)?;
     let folder = args.state.clone().unwrap_or_else(|| temporary.path().to_owned());
@@ -50,11 +48,15 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
         &mut rng,
     )
     .map_err(store_failure)?;
+    embedded.watch(&globals.metrics);
     let resume = begin(&mut embedded, &inputs, args, &mut rng)?;
+    globals.health.part("replay").set(State::Ready);
     let refused = feed(&mut embedded, &inputs, resume, &mut rng)?;
     let rows = embedded.service.results().map_err(|error| store_failure(error.into()))?;
-    write_outputs(args, &inputs, &embedded, rows)?;
-    report(&inputs, &embedded, &refused, globals);
+    output::write(&outputs, &inputs, rows)?;
+    // Nobody is left to tell if standard error is gone.
+    let counters = &embedded.service.counters;
+    let _ = output::report(&mut std::io::stderr().lock(), &inputs, counters, &refused);
     Ok(())
 }
 
@@ -130,12 +132,14 @@ fn feed(
 ) -> Result<Refusals, Failure> {
     let mut feed = Feed::new(&inputs.recording, inputs.schema.tick, resume);
     let mut refused = Refusals::default();
+    let total = feed.end().0.saturating_sub(feed.next_tick().unwrap_or(feed.end()).0);
+    let mut progress = Progress::new("ticks", Some(total / inputs.schema.tick.0.max(1)));
     // What an interrupted run had stored but not got through.
     if let Some(clock) = resume {
         embedded.pump(clock).map_err(store_failure)?;
     }
     while feed.next_tick().is_some() {
-        let mut batch = Batch::new();
+        let (mut batch, from) = (Batch::new(), feed.next_tick());
         for _ in 0..CHUNK_TICKS {
             if batch.bytes() >= CHUNK_BYTES || feed.next_tick().is_none() {
                 break;
@@ -150,6 +154,8 @@ fn feed(
             .map_err(|error| store_failure(error.into()))?;
         let clock = clock(embedded, inputs, &feed);
         embedded.pump(clock).map_err(store_failure)?;
+        let passed = reached.0.saturating_sub(from.unwrap_or(reached).0);
+        progress.advance(passed / inputs.schema.tick.0.max(1));
     }
     embedded.service.seal();
     let end = feed.end().plus(longest_grace(inputs));
@@ -202,94 +208,4 @@ pub(crate) fn os_seeded() -> Result<ChaCha20Rng, Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| Failure::new(Category::Io, error.to_string()))?;
     Ok(ChaCha20Rng::from_seed(seed))
-}
-
-fn check_output(args: &Args) -> Result<(), Failure> {
-    if args.query.len() > 1 {
-        return Ok(());
-    }
-    match args.output.extension().and_then(|ending| ending.to_str()) {
-        Some("csv" | "json") => Ok(()),
-        _ => {
-            Err(Failure::new(Category::Usage, "the output must end in .csv or .json")
-                .at("--output"))
-        }
-    }
-}
-
-fn write_outputs(
-    args: &Args,
-    inputs: &Inputs,
-    embedded: &Embedded,
-    rows: Vec<Row>,
-) -> Result<(), Failure> {
-    let mut by_query: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-    for row in rows {
-        by_query.entry(row.query.clone()).or_default().push(row);
-    }
-    let _ = embedded;
-    for query in &inputs.queries {
-        let mut rows = by_query.remove(&query.create.name.text).unwrap_or_default();
-        results::sort(&mut rows);
-        let path = if inputs.queries.len() == 1 {
-            args.output.clone()
-        } else {
-            file_in(&args.output, &query.path)
-        };
-        write_rows(&path, &rows).blame_io(&path)?;
-    }
-    Ok(())
-}
-
-fn file_in(folder: &Path, query: &Path) -> PathBuf {
-    folder.join(query.file_stem().unwrap_or_default()).with_extension("json")
-}
-
-fn write_rows(path: &Path, rows: &[Row]) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let output = BufWriter::new(File::create(path)?);
-    let csv = path.extension().is_some_and(|ending| ending == "csv");
-    if csv { results::write_csv(rows, output) } else { results::write_json(rows, output) }
-}
-
-/// Says on standard error what was read, refused and released.
-fn report(inputs: &Inputs, embedded: &Embedded, refused: &Refusals, _globals: &Globals) {
-    let mut out = std::io::stderr().lock();
-    // Nobody is left to tell if standard error is gone.
-    let _ = write_report(&mut out, inputs, embedded, refused);
-}
-
-fn write_report(
-    out: &mut impl Write,
-    inputs: &Inputs,
-    embedded: &Embedded,
-    refused: &Refusals,
-) -> std::io::Result<()> {
-    let counters = &embedded.service.counters;
-    let events: usize = inputs.recording.streams.iter().map(super::rows::RecordedStream::len).sum();
-    writeln!(
-        out,
-        "{} rows read, {events} events of {} streams, {} frames ({} bytes) encrypted",
-        inputs.recording.rows,
-        inputs.recording.streams.len(),
-        counters.frames,
-        counters.bytes
-    )?;
-    for refusals in [&inputs.recording.refused, refused] {
-        for (fault, count, first) in refusals.kinds() {
-            writeln!(out, "refused {count}: {fault}")?;
-            for place in first {
-                let column = place.column.as_deref().map(|name| format!(", column {name}"));
-                writeln!(out, "    line {}{}", place.line, column.unwrap_or_default())?;
-            }
-        }
-    }
-    for (reason, count) in counters.refused_frames.iter().chain(&counters.refused_messages) {
-        writeln!(out, "dead letters {count}: {reason}")?;
-    }
-    writeln!(out, "{} windows opened, {} did not", counters.opened, counters.failed)?;
-    let _ = OK;
-    Ok(())
 }

@@ -8,6 +8,7 @@ use super::keys::{RootError, RootSecret};
 use super::results::Row;
 use super::service::{Round, Service, ServiceError};
 use super::storage::{StoreLedger, Topics, scan_all};
+use crate::service::metrics::Metrics;
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::sign::SigningKey;
@@ -358,6 +359,12 @@ impl Embedded {
             step.merge(controller.annotate(now, &owner.verifying_key(), &annotation)?);
         }
         Ok((controller, step))
+    }
+
+    /// Shows what the deployment counts among the process's metrics.
+    pub fn watch(&self, metrics: &Metrics) {
+        metrics.watch_store(&self.store);
+        self.service.watch.register(metrics);
     }
 
     /// Starts plans and keeps them, so that a restart takes them up again.

@@ -11,3 +11,4 @@ pub mod planning;
 pub mod results;
 pub mod service;
 pub mod storage;
+pub mod watch;

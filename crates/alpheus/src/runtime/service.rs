@@ -2,6 +2,7 @@
 
 use super::results::{OK, Row};
 use super::storage::{StoreLedger, Topics};
+use super::watch::Watch;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::announced::Announced;
 use alpheus_encrypted_stream::coordinator::{self, Coordinator, Outcome, Output, Sums, Timing};
@@ -38,6 +39,8 @@ pub struct Service {
     timing: Timing,
     /// What was counted since the start.
     pub counters: Counters,
+    /// The same for other threads to see.
+    pub watch: Watch,
 }
 
 /// A running plan.
@@ -145,6 +148,7 @@ impl Service {
             pending: Vec::new(),
             timing,
             counters: Counters::default(),
+            watch: Watch::default(),
         })
     }
 
@@ -395,6 +399,7 @@ impl Service {
             };
             *counter += 1;
         }
+        self.watch.show(&self.counters);
         let outputs =
             merged.commit(&mut WithRows { ledger: &self.ledger, store: &*self.store, batch })?;
         Ok(Round { messages: self.address(outputs), rows })

@@ -1,0 +1,86 @@
+//! What the service counts, as metrics.
+
+use super::service::Counters;
+use crate::service::metrics::Metrics;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The counters as they were after the last round; clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct Watch(Arc<Mutex<Counters>>);
+
+impl Watch {
+    /// Shows the counters under `alpheus_stream_…`.
+    pub fn register(&self, metrics: &Metrics) {
+        metrics.with(|registry| registry.register_collector(Box::new(self.clone())));
+    }
+
+    pub(super) fn show(&self, counters: &Counters) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(counters);
+    }
+}
+
+impl Collector for Watch {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let counters = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let encoder = &mut encoder;
+        total(encoder, "stream_frames", "Frames read from the log", counters.frames)?;
+        total(encoder, "stream_frame_bytes", "Bytes of them", counters.bytes)?;
+        total(encoder, "stream_windows_opened", "Windows with a result", counters.opened)?;
+        total(encoder, "stream_windows_failed", "Windows without one", counters.failed)?;
+        let help = "Frames that became dead letters";
+        by_reason(encoder, "stream_frames_refused", help, &counters.refused_frames)?;
+        let help = "Messages of controllers that were not taken";
+        by_reason(encoder, "stream_messages_refused", help, &counters.refused_messages)?;
+        let help = "Streams left out of windows";
+        by_reason(encoder, "stream_exclusions", help, &counters.exclusions)
+    }
+}
+
+fn total(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: u64,
+) -> Result<(), fmt::Error> {
+    let counter = ConstCounter::new(value);
+    counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)
+}
+
+fn by_reason(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: &BTreeMap<impl ToString, u64>,
+) -> Result<(), fmt::Error> {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    values.iter().try_for_each(|(reason, value)| {
+        let label = [("reason", reason.to_string())];
+        ConstCounter::new(*value).encode(family.encode_family(&label)?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_encrypted_stream::error::Exclusion;
+
+    #[test]
+    fn what_is_counted_is_shown_by_reason() {
+        let (metrics, watch) = (Metrics::new(), Watch::default());
+        watch.register(&metrics);
+        let mut counters = Counters { opened: 7, ..Counters::default() };
+        counters.exclusions.insert(Exclusion::Policy, 2);
+        watch.show(&counters);
+        let text = metrics.text();
+        assert!(text.contains("alpheus_stream_windows_opened_total 7"), "{text}");
+        let exclusion =
+            format!("alpheus_stream_exclusions_total{{reason=\"{}\"}} 2", Exclusion::Policy);
+        assert!(text.contains(&exclusion), "{text}");
+    }
+}
