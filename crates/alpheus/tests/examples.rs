@@ -1,4 +1,5 @@
-//! The examples' READMEs are true: every command in them runs as it is typed.
+//! READMEs are true: every command in them runs as it is typed, every query in
+//! the first is one.
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
@@ -46,15 +47,19 @@ fn copy(from: &Path, to: &Path) {
 fn follow(example: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     copy(&examples().join(example), folder.path());
+    let readme = std::fs::read_to_string(folder.path().join("README.md")).unwrap();
+    follow_in(folder.path(), example, &readme)
+}
+
+fn follow_in(folder: &Path, example: &str, readme: &str) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_alpheus"));
     let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
-    let readme = std::fs::read_to_string(folder.path().join("README.md")).unwrap();
     let mut said = String::new();
-    for block in blocks(&readme) {
+    for block in blocks(readme) {
         for command in &block.commands {
             let ran = Command::new("sh")
                 .args(["-c", command])
-                .current_dir(folder.path())
+                .current_dir(folder)
                 .env("PATH", &path)
                 .output()
                 .unwrap();
@@ -80,6 +85,22 @@ fn holds(example: &str, opened: &[u32]) {
     assert_eq!(found, opened, "{example}");
     assert_eq!(said.matches("The nearest query that would be allowed:").count(), 1, "{said}");
     assert!(!said.contains("dead letters"), "{said}");
+}
+
+#[test]
+fn the_first_readme_runs_as_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&examples(), &folder.path().join("examples"));
+    let mut readme = std::fs::read_to_string(examples().join("../README.md")).unwrap();
+    let query = readme.split("```sql\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    std::fs::write(folder.path().join("readme.sql"), query).unwrap();
+    readme.push_str(
+        "```sh\nalpheus query --schema examples/fitness/schema.yaml \
+         --policies examples/fitness/policies.yaml --query readme.sql\n```\n",
+    );
+    let said = follow_in(folder.path(), "README.md", &readme);
+    assert!(said.contains("6 windows opened, 0 did not"), "{said}");
+    assert!(said.contains("HeartRates from FitnessTracker"), "{said}");
 }
 
 #[test]
