@@ -4,12 +4,17 @@ use crate::error::Error;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The format that this version writes and reads.
 const FORMAT: u32 = 1;
 const MARKER_PREFIX: &str = "alpheus store, format ";
 const MARKER: &str = "FORMAT";
 const LOCK: &str = "LOCK";
+/// A lock outlives its holder for a moment: while the system tears a killed
+/// process down, or while one that was just forked has not begun its own program.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A store's directory that this handle alone may use, until it is dropped.
 #[derive(Debug)]
@@ -107,10 +112,14 @@ fn lock(path: &Path) -> Result<File, Error> {
     let failed = |e| Error::io(path, "lock the directory", e);
     let file = File::options().create(true).truncate(false).write(true).open(path.join(LOCK));
     let file = file.map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
-        Err(TryLockError::Error(e)) => Err(failed(e)),
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(PATIENCE / 50),
+            Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: path.to_owned() }),
+            Err(TryLockError::Error(e)) => return Err(failed(e)),
+        }
     }
 }
 
