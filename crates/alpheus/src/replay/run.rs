@@ -78,14 +78,15 @@ fn begin(
             .at("--state")
             .with_help("name another folder, or give the files and flags it was started with"));
         }
-        Some(_) => {}
-        None => {
+        Some(_) if !embedded.running().is_empty() => {}
+        _ => {
             let mut plans = Vec::new();
             for query in &inputs.queries {
                 plans.extend(plan(embedded, query, args, rng)?);
             }
-            embedded.start(&plans).map_err(store_failure)?;
+            // Whoever was killed between these two has no plan yet.
             put(embedded, RUN, &fingerprint)?;
+            embedded.start(&plans).map_err(store_failure)?;
         }
     }
     for running in embedded.running() {
@@ -130,7 +131,8 @@ fn feed(
     resume: Option<Timestamp>,
     rng: &mut ChaCha20Rng,
 ) -> Result<Refusals, Failure> {
-    let mut feed = Feed::new(&inputs.recording, inputs.schema.tick, resume);
+    let windows: Vec<Span> = inputs.queries.iter().map(|query| query.create.window).collect();
+    let mut feed = Feed::new(&inputs.recording, inputs.schema.tick, &windows, resume);
     let mut refused = Refusals::default();
     let total = feed.end().0.saturating_sub(feed.next_tick().unwrap_or(feed.end()).0);
     let mut progress = Progress::new("ticks", Some(total / inputs.schema.tick.0.max(1)));

@@ -86,7 +86,9 @@ impl Controller {
         let mut controller = Self::empty(identity, deployment);
         streams.into_iter().for_each(|stream| controller.hold(stream));
         let records = controller.read(values)?;
-        let now = now.max(controller.clock);
+        // An old copy's own clock is old; the fence may know better.
+        let fenced = fence.map_or(Timestamp(0), |fence| fence.clock);
+        let now = now.max(controller.clock).max(fenced);
         controller.take_plans(&records, host)?;
         for (position, record) in records.into_iter().enumerate() {
             controller.take(record, host, position)?;

@@ -7,6 +7,7 @@ use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::time::{Timestamp, Window};
 
 use super::Coordinator;
+use super::collecting::asked;
 use super::output::{Output, WindowReport};
 use super::recovery::ServiceRecord;
 use super::round::{Called, Fixing, Phase, Present, Round};
@@ -22,12 +23,16 @@ impl Coordinator {
     /// A window has closed on the transformer's watermark, grace included.
     /// Every controller that has not refused the plan is summoned, also one
     /// without a complete stream. A window that is under way or has ended is
-    /// left alone.
+    /// left alone, unless M was fixed before a restart: then who has not spent
+    /// a token on it is summoned again.
     pub fn window_closed(&mut self, now: Timestamp, report: &WindowReport) -> Step<Output> {
         let start = report.window.start;
-        let known = self.retired || self.has_ended(start) || self.rounds.contains_key(&start);
-        if known || report.window != self.plan().window_at(start) {
+        let over = self.retired || self.has_ended(start);
+        if over || report.window != self.plan().window_at(start) {
             return Step::default();
+        }
+        if self.rounds.contains_key(&start) {
+            return self.call_again(report);
         }
         let mut round = Round::new(report.window, Phase::Summoned, now);
         round.wait(now, self.timing.presence, self.timing.retry);
@@ -42,6 +47,20 @@ impl Coordinator {
             step.merge(self.fail(start, Failure::QuorumLost { held, needed }));
         }
         step
+    }
+
+    /// A presence is not durable: a controller that crashed before its spend has
+    /// forgotten it, and to the same summons says the same, which is what M holds.
+    fn call_again(&mut self, report: &WindowReport) -> Step<Output> {
+        let called = self.call(report);
+        let Some(round) = self.rounds.get_mut(&report.window.start) else {
+            return Step::default();
+        };
+        if !matches!(round.phase, Phase::Collecting(_)) || !round.called.is_empty() {
+            return Step::default();
+        }
+        round.called = called;
+        Step::new(Vec::new(), asked(round))
     }
 
     /// Whether a window is under way or has ended.
