@@ -84,7 +84,7 @@ impl<'a> Play<'a> {
             taking_part: BTreeSet::new(),
             matched: 0,
             unmet: Vec::new(),
-            feed: Feed::new(&world.recording, world.schema.tick, None),
+            feed: Feed::new(&world.recording, world.schema.tick, &[world.schema.tick], None),
             refused: Refusals::default(),
         })
     }

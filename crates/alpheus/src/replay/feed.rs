@@ -28,12 +28,18 @@ struct Track<'a> {
 
 impl<'a> Feed<'a> {
     /// Starts at the recording's first tick, or at `resume` if an earlier run
-    /// got that far.
+    /// got that far. A stream is online from the start of the windows that hold
+    /// its first event to the end of those that hold its last.
     #[must_use]
-    pub fn new(recording: &'a Recording, tick: Span, resume: Option<Timestamp>) -> Feed<'a> {
+    pub fn new(
+        recording: &'a Recording,
+        tick: Span,
+        windows: &[Span],
+        resume: Option<Timestamp>,
+    ) -> Feed<'a> {
         let track = |recorded: &'a RecordedStream| {
             let (first, last) = recorded.range()?;
-            let (from, to) = (first.floor(tick), last.floor(tick).plus(tick));
+            let (from, to) = whole_windows(first, last, windows);
             let past = resume.unwrap_or(from);
             let next =
                 recorded.events().position(|event| event.time > past).unwrap_or(recorded.len());
@@ -92,6 +98,21 @@ impl<'a> Feed<'a> {
     }
 }
 
+/// The shortest time that holds both and cuts no window of any of these lengths.
+fn whole_windows(first: Timestamp, last: Timestamp, windows: &[Span]) -> (Timestamp, Timestamp) {
+    let widen = |(from, to): (Timestamp, Timestamp)| {
+        windows.iter().fold((from, to), |(from, to), window| {
+            let last = Timestamp(to.0.saturating_sub(1)).floor(*window);
+            (from.floor(*window), last.plus(*window))
+        })
+    };
+    let mut found = widen((first, Timestamp(last.0 + 1)));
+    while widen(found) != found {
+        found = widen(found);
+    }
+    found
+}
+
 impl Track<'_> {
     fn send(
         &mut self,
@@ -122,5 +143,23 @@ impl Track<'_> {
     /// The first tick at or after `time` in which the stream is online.
     fn after(&self, time: Timestamp) -> Option<Timestamp> {
         (self.to > time).then(|| self.from.max(time))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_online_for_whole_windows() {
+        let span = |first, last, windows: &[u64]| {
+            let windows: Vec<Span> = windows.iter().map(|window| Span(*window)).collect();
+            let (from, to) = whole_windows(Timestamp(first), Timestamp(last), &windows);
+            (from.0, to.0)
+        };
+        assert_eq!(span(12, 39, &[10]), (10, 40));
+        assert_eq!(span(12, 40, &[10]), (10, 50));
+        assert_eq!(span(12, 39, &[10, 60]), (0, 60));
+        assert_eq!(span(15, 20, &[7, 10]), (0, 70));
     }
 }
