@@ -77,6 +77,10 @@ vectors: tools .venv/ready ## make the test vectors anew with independent Python
 bench: compiler ## the figures, with their floors, as JSON
 	$(CARGO) run --quiet --release --package alpheus -- bench streams --format json
 
+.PHONY: kills
+kills: compiler ## replays killed at random points: `make test` tries twenty seeds, this two hundred
+	ALPHEUS_KILLS=200 $(CARGO) test --package alpheus --test kill --test power
+
 .PHONY: fuzz
 fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
 	@for file in fuzz/fuzz_targets/*.rs; do \

@@ -9,6 +9,7 @@ use crate::commands::Globals;
 use crate::failure::{Blame, Category, Failure};
 use crate::runtime::embedded::{Embedded, Pace, RuntimeError};
 use crate::runtime::planning;
+use crate::runtime::storage::{reach, reached};
 use crate::service::health::State;
 use crate::service::progress::Progress;
 use alpheus_policy::catalog::RunningQuery;
@@ -19,7 +20,6 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
 
-const FED: &[u8] = b"fed-up-to";
 const RUN: &[u8] = b"run";
 /// Ticks are committed together up to about this many bytes.
 const CHUNK_BYTES: usize = 2 << 20;
@@ -97,10 +97,7 @@ fn begin(
             ));
         }
     }
-    let fed = get(embedded, FED)?;
-    Ok(fed.and_then(|bytes| {
-        bytes.as_slice().try_into().ok().map(|bytes| Timestamp(u64::from_be_bytes(bytes)))
-    }))
+    reached(embedded.store.as_ref(), &embedded.topics).map_err(|error| store_failure(error.into()))
 }
 
 fn plan(
@@ -150,8 +147,7 @@ fn feed(
                 .map_err(|error| Failure::new(Category::Check, error))?;
         }
         let reached = feed.next_tick().unwrap_or(feed.end());
-        batch
-            .put(&embedded.topics.progress, FED, reached.0.to_be_bytes().to_vec())
+        reach(&mut batch, &embedded.topics, reached)
             .and_then(|()| embedded.store.commit(batch).map(|_| ()))
             .map_err(|error| store_failure(error.into()))?;
         let clock = clock(embedded, inputs, &feed);

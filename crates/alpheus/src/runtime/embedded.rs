@@ -7,7 +7,7 @@ use super::hosts::{ControllerHost, HostError};
 use super::keys::{RootError, RootSecret};
 use super::results::Row;
 use super::service::{Round, Service, ServiceError};
-use super::storage::{StoreLedger, Topics, scan_all};
+use super::storage::{StoreLedger, Topics, reached, scan_all};
 use crate::service::metrics::Metrics;
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::kdf::derive;
@@ -36,7 +36,7 @@ use alpheus_policy::time::{Span, Timestamp};
 use alpheus_transport::{Batch, Store, local};
 use rand_core::CryptoRng;
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use thiserror::Error;
@@ -143,6 +143,16 @@ pub enum RuntimeError {
     DamagedPlans,
 }
 
+/// Where a deployment keeps what must outlive it.
+pub struct Stores {
+    /// The service's: encrypted events, results, windows under way.
+    pub service: Arc<dyn Store>,
+    /// The owners' and controllers': keys and ledgers.
+    pub private: Arc<dyn Store>,
+    /// How far the ledgers had come: a file that backups of them leave out.
+    pub fence: PathBuf,
+}
+
 /// An embedded deployment.
 pub struct Embedded {
     /// Policy manager and transformer.
@@ -194,9 +204,29 @@ impl Embedded {
         pace: Pace,
         rng: &mut impl CryptoRng,
     ) -> Result<Embedded, RuntimeError> {
+        let stores = Stores {
+            service: local::open(&folder.join("service"), &local::Options::default())?,
+            private: local::open(&folder.join("private"), &local::Options::default())?,
+            fence: folder.join("fence"),
+        };
+        Embedded::on(stores, schema, members, policies, controllers, pace, rng)
+    }
+
+    /// Opens the deployment on stores, as it was left, or makes it.
+    ///
+    /// # Errors
+    /// [`RuntimeError`].
+    pub fn on(
+        stores: Stores,
+        schema: &Schema,
+        members: &[Member],
+        policies: &Policies,
+        controllers: Controllers,
+        pace: Pace,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Embedded, RuntimeError> {
         let topics = Topics::new(PARTITIONS)?;
-        let store = local::open(&folder.join("service"), &local::Options::default())?;
-        let private = local::open(&folder.join("private"), &local::Options::default())?;
+        let Stores { service: store, private, fence } = stores;
         for space in [&topics.keys, &topics.ledger] {
             private.ensure_space(space)?;
         }
@@ -204,7 +234,7 @@ impl Embedded {
         let (root, _) = RootSecret::load(private.as_ref(), &topics.keys, rng)?;
         let (schema, layout) = (Arc::new(schema.clone()), Arc::new(Layout::of(schema)?));
         let (deployment, service_key) = deployment(&root)?;
-        let fence = FenceFile::load(&folder.join("fence"))?;
+        let fence = FenceFile::load(&fence)?;
         let ledger = StoreLedger::new(private.clone(), topics.ledger.clone());
         let shape = Shape::of(&schema, &layout, Span::seconds(60));
         let mut embedded = Embedded {
@@ -337,11 +367,12 @@ impl Embedded {
         let id = seat.identity.id();
         let records = scan_all(private, &self.topics.ledger, &Scope::Controller(id).prefix())?;
         let deployment = self.deployment.clone();
-        if !records.is_empty() {
+        let fence = self.host.fence_of(&id);
+        // What the fence has seen has a ledger, or has lost it.
+        if !records.is_empty() || fence.is_some() {
             let streams = seat.streams.into_iter().map(|(stream, ..)| stream).collect();
             let values = records.iter().map(|(_, value)| value.as_ref());
-            let fence = self.host.fence_of(&id);
-            let clock = Timestamp(0);
+            let clock = self.started()?;
             return Ok(Controller::restore(
                 seat.identity,
                 deployment,
@@ -459,6 +490,17 @@ impl Embedded {
             rows.extend(self.pump(clock)?);
         }
         Ok(rows)
+    }
+
+    /// The controllers' clock at the start. In a replay time stands still while
+    /// nothing is fed.
+    fn started(&self) -> Result<Timestamp, RuntimeError> {
+        match self.pace {
+            Pace::Live { .. } => Ok(wall_clock()),
+            Pace::Recorded => {
+                Ok(reached(self.store.as_ref(), &self.topics)?.unwrap_or(Timestamp(0)))
+            }
+        }
     }
 
     /// The service's clock, for deadlines only.

@@ -1,6 +1,7 @@
 //! Names in the stores, and the durable ledgers of controllers and service.
 
 use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError};
+use alpheus_policy::time::Timestamp;
 use alpheus_transport::{Batch, Error, Partition, Space, Store, Topic, partition_for_key};
 use bytes::Bytes;
 use std::ops::Bound;
@@ -50,6 +51,26 @@ impl Topics {
 #[must_use]
 pub fn device_partition(topics: &Topics, key: &[u8]) -> Partition {
     topics.events.partition(partition_for_key(key, topics.partitions))
+}
+
+const FED: &[u8] = b"fed-up-to";
+
+/// How far a replay has been fed, if any has.
+///
+/// # Errors
+/// What the store says.
+pub fn reached(store: &dyn Store, topics: &Topics) -> Result<Option<Timestamp>, Error> {
+    let stored = store.get(&topics.progress, FED)?;
+    let number = |bytes: Bytes| bytes.as_ref().try_into().ok().map(u64::from_be_bytes);
+    Ok(stored.and_then(number).map(Timestamp))
+}
+
+/// Notes it in the batch that feeds it.
+///
+/// # Errors
+/// None in practice: the key is short.
+pub fn reach(batch: &mut Batch, topics: &Topics, to: Timestamp) -> Result<(), Error> {
+    batch.put(&topics.progress, FED, to.0.to_be_bytes().to_vec())
 }
 
 /// A ledger in a space of a store.

@@ -4,6 +4,9 @@
 #![allow(dead_code, reason = "each test binary uses its part of the harness")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+pub(crate) mod recording;
+pub(crate) mod witness;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};

@@ -1,0 +1,111 @@
+//! `alpheus replay --state` killed at random points, seeded, and started again
+//! until it is done: each window has one row, which is the truth, nothing was
+//! released twice, and what was cut off is said.
+//!
+//! `ALPHEUS_KILLS` says how many seeds; `make kills` runs two hundred.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+mod common;
+
+use common::recording::{Draw, Recording, Truth, check, read};
+use common::witness::Witness;
+use common::{Process, alpheus};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const STREAMS: u64 = 4;
+/// More than a replay feeds in one commit, so that kills fall between them.
+const WINDOWS: u64 = 300;
+
+struct Scene {
+    folder: tempfile::TempDir,
+    truth: Truth,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = Recording::made(STREAMS, WINDOWS);
+        recording.write(folder.path());
+        Self { truth: recording.truth(), folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn start(&self, controllers: &str, state: &Path, output: &Path) -> Process {
+        let mut command = alpheus(["replay", "--controllers", controllers]);
+        let files = [
+            ("--schema", "schema.yaml"),
+            ("--source", "source.yaml"),
+            ("--policies", "policies.yaml"),
+            ("--query", "sum.sql"),
+            ("--input", "data.csv"),
+        ];
+        for (flag, name) in files {
+            command.arg(flag).arg(self.path(name));
+        }
+        Process::start(command.arg("--state").arg(state).arg("--output").arg(output))
+    }
+
+    /// How long a run takes that nobody kills; its answers are the truth.
+    fn undisturbed(&self, controllers: &str) -> Duration {
+        let (state, output) = (self.path("calm"), self.path("calm.json"));
+        let began = Instant::now();
+        let mut process = self.start(controllers, &state, &output);
+        assert!(process.wait().success(), "{}", process.log());
+        let took = began.elapsed();
+        let cut = check(&read(&output), &self.truth, "undisturbed");
+        assert!(cut.is_empty());
+        std::fs::remove_dir_all(state).unwrap();
+        took
+    }
+
+    /// One to three kills, then to the end. Returns how many met a process.
+    fn tortured(&self, controllers: &str, seed: u64, whole: Duration) -> usize {
+        let about = format!("seed {seed}, {controllers}");
+        let (state, output) = (self.path("state"), self.path("out.json"));
+        let (mut draw, mut witness) = (Draw(seed), Witness::default());
+        let mut killed = 0;
+        for _ in 0..1 + draw.below(3) {
+            let mut process = self.start(controllers, &state, &output);
+            let life = u64::try_from(whole.as_micros()).unwrap();
+            std::thread::sleep(Duration::from_micros(draw.below(life)));
+            process.kill();
+            killed += usize::from(!output.exists());
+            witness.look(&state, &about);
+        }
+        let mut process = self.start(controllers, &state, &output);
+        assert!(process.wait().success(), "{about}: {}", process.log());
+        witness.look(&state, &about);
+        let cut = check(&read(&output), &self.truth, &about);
+        assert!(cut.len() <= killed, "{about}: {killed} kills cost the windows {cut:?}");
+        std::fs::remove_dir_all(state).unwrap();
+        std::fs::remove_file(output).unwrap();
+        killed
+    }
+}
+
+fn seeds() -> u64 {
+    std::env::var("ALPHEUS_KILLS").map_or(20, |many| many.parse().unwrap())
+}
+
+fn torture(controllers: &str, parity: u64) {
+    let scene = Scene::new();
+    let whole = scene.undisturbed(controllers);
+    let seeds = (0..seeds()).filter(|seed| seed % 2 == parity);
+    let met: usize = seeds.clone().map(|seed| scene.tortured(controllers, seed, whole)).sum();
+    assert!(met * 2 >= seeds.count(), "only {met} kills met a running replay");
+}
+
+#[test]
+fn one_controller_survives_kills() {
+    torture("1", 0);
+}
+
+#[test]
+fn a_controller_per_owner_survives_kills() {
+    torture("per-owner", 1);
+}
