@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test binary uses its part of the harness")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+pub(crate) mod embedded;
 pub(crate) mod recording;
 pub(crate) mod witness;
 

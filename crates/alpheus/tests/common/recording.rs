@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-const SCHEMA: &str = "\
+pub(crate) const SCHEMA: &str = "\
 name: Meters
 version: 1
 tick: 10s
@@ -14,18 +14,18 @@ streamAttributes:
 streamPolicyOptions:
   - { name: open, option: aggregate, clients: [1], window: 10s, alpha: 0, dropout: 0 }
 ";
-const SOURCE: &str = "\
+pub(crate) const SOURCE: &str = "\
 schema: Meters
 time: { column: time }
 stream: meter
 attributes: { reading: reading }
 ";
-const POLICIES: &str = "\
+pub(crate) const POLICIES: &str = "\
 schema: Meters
 service: statistics.example
 default: { reading: { option: open, clients: 1 } }
 ";
-const QUERY: &str = "\
+pub(crate) const QUERY: &str = "\
 CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading)
 WINDOW TUMBLING (SIZE 10 SECONDS) FROM Meters
 ";
@@ -128,7 +128,7 @@ pub(crate) fn read(path: &PathBuf) -> Vec<Result> {
     rows.iter().map(from_json).collect()
 }
 
-fn from_json(row: &serde_json::Value) -> Result {
+pub(crate) fn from_json(row: &serde_json::Value) -> Result {
     let number = |name: &str| row[name].as_u64().unwrap();
     Result {
         start: number("window_start") / 1000,
