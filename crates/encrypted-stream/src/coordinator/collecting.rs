@@ -78,14 +78,8 @@ impl Coordinator {
             return Step::default();
         }
         let held = RosterSet::of(self.announced.controllers(), round.tokens.keys().copied());
-        let refused = round.refused().into_iter().max_by_key(|(_, many)| *many);
-        let failure = self.forbids(&fixing.fixed, &held).map(|failure| match (failure, refused) {
-            // Who was not there by refusal says more than that they were not.
-            (Failure::QuorumLost { .. }, Some((reason, _))) => Failure::ControllerRefused(reason),
-            (failure, _) => failure,
-        });
-        if let Some(failure) = failure {
-            return self.fail(start, failure);
+        if let Some(failure) = self.forbids(&fixing.fixed, &held) {
+            return self.fail(start, round.blame(failure));
         }
         if self.announced.is_single() {
             let result = self.add_up(round, &held, sums);

@@ -11,7 +11,7 @@ use alpheus_policy::time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use crate::announced::narrow;
-use crate::error::{Exclusion, Refused};
+use crate::error::{Exclusion, Failure, Refused};
 use crate::mask::set::RosterSet;
 use crate::membership::Fixed;
 use crate::messages::{Membership, OpeningSet, SummonedStream, Summons};
@@ -206,6 +206,16 @@ impl Round {
     pub(super) fn uncounted(&self) -> u32 {
         let silent = self.called.iter().filter(|(p, _)| !self.present.contains_key(*p));
         silent.map(|(_, called)| narrow(called.streams.len())).sum()
+    }
+
+    /// Who was not there by refusal says more than that they were not: the
+    /// commonest reason takes the place of a quorum that was lost.
+    pub(super) fn blame(&self, failure: Failure) -> Failure {
+        let refused = self.refused().into_iter().max_by_key(|(_, many)| *many);
+        match (failure, refused) {
+            (Failure::QuorumLost { .. }, Some((reason, _))) => Failure::ControllerRefused(reason),
+            (failure, _) => failure,
+        }
     }
 
     /// Controllers that declined, counted by reason.

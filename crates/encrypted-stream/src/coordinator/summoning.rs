@@ -136,10 +136,11 @@ impl Coordinator {
             return Step::default();
         }
         let Some(fixing) = self.membership_of(round) else {
-            return self.fail(start, Failure::QuorumLost { held: 0, needed: self.quorum(0) });
+            let failure = Failure::QuorumLost { held: 0, needed: self.quorum(0) };
+            return self.fail(start, round.blame(failure));
         };
         if let Some(failure) = self.forbids(&fixing.fixed, fixing.fixed.members()) {
-            return self.fail(start, failure);
+            return self.fail(start, round.blame(failure));
         }
         let timing = self.timing;
         let Some(round) = self.rounds.get_mut(&start) else { return Step::default() };
