@@ -1,7 +1,9 @@
 //! `alpheus replay`: a recorded file through the whole system, in event time.
 
+mod cells;
 pub mod feed;
 pub mod inputs;
+mod lines;
 mod output;
 pub mod refused;
 pub mod rows;

@@ -9,12 +9,20 @@ pub enum RowFault {
     /// More or fewer cells than the header.
     #[error("the row has another number of cells than the header")]
     CellCount,
+    /// A quoted cell does not end on its line, or goes on after its end.
+    #[error(
+        "a quoted cell does not end on its line; close it right before the next comma, and write a quote within it twice"
+    )]
+    BrokenQuotes,
     /// Not UTF-8.
     #[error("the row is not UTF-8")]
     NotUtf8,
     /// No stream key.
     #[error("the stream key is empty")]
     NoStreamKey,
+    /// No owner.
+    #[error("the owner is empty")]
+    NoOwner,
     /// Not a time.
     #[error("the time is not a number in the unit that the source file gives")]
     BadTime,
@@ -45,7 +53,8 @@ pub enum RowFault {
 pub struct Refused {
     /// Line, from 1.
     pub line: u64,
-    /// Column, where one is to blame.
+    /// Column, where one is to blame: its name, or its number from 1 where names
+    /// are streams' keys.
     pub column: Option<String>,
     /// Why.
     pub fault: RowFault,

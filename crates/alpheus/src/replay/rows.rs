@@ -3,11 +3,12 @@
 //! A bad row is refused with its line and column and never stops the good rows
 //! around it. Nothing here ever puts a cell's content into an error.
 
+pub use super::cells::Cell;
+use super::cells::{parse_cell, parse_time};
+use super::lines::{BROKEN, Lines};
 use super::refused::{Refusals, Refused, RowFault};
-use super::source::{Columns, Metadata, Source, Time, Wide};
-use alpheus_encrypted_stream::encode::Value;
-use alpheus_policy::decimal::parse_scaled;
-use alpheus_policy::schema::{Attribute, AttributeKind, Schema};
+use super::source::{Columns, Metadata, Source, Wide};
+use alpheus_policy::schema::{Attribute, Schema};
 use alpheus_policy::time::{Span, Timestamp};
 use csv::StringRecord;
 use std::collections::{BTreeMap, HashMap};
@@ -35,32 +36,6 @@ pub struct RecordedStream {
     times: Vec<Timestamp>,
     lines: Vec<u64>,
     cells: Vec<Cell>,
-}
-
-/// One attribute of one event.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Cell {
-    /// Empty.
-    Absent,
-    /// Scaled.
-    Number(i64),
-    /// `true`, `false`, `1`, `0`.
-    Boolean(bool),
-    /// Text.
-    Text(Box<str>),
-}
-
-impl Cell {
-    /// The cell as the encoder takes it.
-    #[must_use]
-    pub fn value(&self) -> Value<'_> {
-        match self {
-            Cell::Absent => Value::Absent,
-            Cell::Number(number) => Value::Number(*number),
-            Cell::Boolean(truth) => Value::Boolean(*truth),
-            Cell::Text(text) => Value::Text(text.as_bytes()),
-        }
-    }
 }
 
 /// One event of a recorded stream.
@@ -114,13 +89,13 @@ impl RecordedStream {
 pub enum ReadError {
     /// The header lacks a column.
     #[error(
-        "the input has no column {name:?}, which the source file maps; its columns are: {found}"
+        "the input's first line names no column {name:?} among its {columns}, which the source file maps; give the input a header, or map the column by the name that stands there"
     )]
     NoColumn {
         /// The column.
         name: String,
-        /// Those it has.
-        found: String,
+        /// How many there are. Without a header their names are a row of data.
+        columns: usize,
     },
     /// The first wide column stands after the last.
     #[error(
@@ -133,9 +108,9 @@ pub enum ReadError {
         to: String,
     },
     /// Nothing can be read any more.
-    #[error("cannot read the input at line {line}: {source}")]
+    #[error("the input breaks off after line {line}: {source}; give the whole file")]
     Csv {
-        /// Line of the file.
+        /// Last line that was read.
         line: u64,
         /// What the reader said.
         source: csv::Error,
@@ -153,14 +128,19 @@ pub fn read(
     schema: &Schema,
     tick: Span,
 ) -> Result<Recording, ReadError> {
-    let mut csv = csv::ReaderBuilder::new().flexible(true).from_reader(input);
-    let header = csv.headers().map_err(|source| ReadError::Csv { line: 1, source })?.clone();
+    let mut csv = csv::ReaderBuilder::new().flexible(true).from_reader(Lines::new(input));
+    let header = csv.headers().map_err(|source| ReadError::Csv { line: 0, source })?.clone();
     let mut reader = RowReader::new(source, schema, &header)?;
     let mut record = StringRecord::new();
     loop {
-        let line = csv.position().line();
-        match csv.read_record(&mut record) {
+        let read = csv.read_record(&mut record);
+        // Empty lines were skipped; the row is the line just read.
+        let line = csv.position().line().saturating_sub(1);
+        match read {
             Ok(false) => break,
+            Ok(true) if record.len() == 1 && &record[0] == BROKEN => {
+                reader.refuse(line, None, RowFault::BrokenQuotes);
+            }
             Ok(true) if record.len() != header.len() => {
                 reader.refuse(line, None, RowFault::CellCount)
             }
@@ -246,7 +226,11 @@ impl<'a> RowReader<'a> {
     }
 
     fn refuse(&mut self, line: u64, column: Option<usize>, fault: RowFault) {
-        let column = column.and_then(|at| self.header.get(at)).map(str::to_owned);
+        let column = column.map(|at| match self.shape {
+            // There the header names streams.
+            Shape::Streams { .. } if at != self.time => (at + 1).to_string(),
+            _ => self.header.get(at).unwrap_or_default().to_owned(),
+        });
         self.refused.push(Refused { line, column, fault });
     }
 
@@ -337,6 +321,9 @@ impl<'a> RowReader<'a> {
     ) {
         let index = match self.index.get(key) {
             Some(index) => *index,
+            None if self.owner.is_some_and(|owner| record[owner].is_empty()) => {
+                return self.refuse(line, self.owner, RowFault::NoOwner);
+            }
             None => self.new_stream(record, key),
         };
         let stream = &mut self.streams[index];
@@ -452,48 +439,8 @@ impl Shape {
 }
 
 fn position(header: &StringRecord, name: &str) -> Result<usize, ReadError> {
-    header.iter().position(|column| column == name).ok_or_else(|| ReadError::NoColumn {
-        name: name.to_owned(),
-        found: header.iter().take(20).collect::<Vec<_>>().join(", "),
-    })
-}
-
-fn parse_time(text: &str, time: &Time) -> Result<Timestamp, RowFault> {
-    let number = text.strip_prefix(time.prefix.as_str()).ok_or(RowFault::BadTime)?;
-    let micros = match time.steps {
-        None => parse_scaled(number, time.unit.places()).map_err(|_| RowFault::BadTime)?,
-        Some(steps) => {
-            let number: i128 = number.parse::<u64>().map_err(|_| RowFault::BadTime)?.into();
-            let seconds = (number - i128::from(steps.first)) * i128::from(steps.length);
-            let micros = (seconds + i128::from(steps.origin)).checked_mul(1_000_000);
-            micros.and_then(|t| i64::try_from(t).ok()).ok_or(RowFault::TimeOutOfRange)?
-        }
-    };
-    let micros = u64::try_from(micros).map_err(|_| RowFault::TimeOutOfRange)?;
-    if micros < Timestamp::LIMIT.0 { Ok(Timestamp(micros)) } else { Err(RowFault::TimeOutOfRange) }
-}
-
-fn parse_cell(text: &str, attribute: &Attribute) -> Result<Cell, RowFault> {
-    if text.is_empty() {
-        return if attribute.optional { Ok(Cell::Absent) } else { Err(RowFault::Missing) };
-    }
-    match attribute.kind {
-        AttributeKind::Number { scale, min, max } => {
-            let value = parse_scaled(text, scale).map_err(|_| RowFault::NotANumber)?;
-            if (min..=max).contains(&value) {
-                Ok(Cell::Number(value))
-            } else {
-                Err(RowFault::OutOfBounds)
-            }
-        }
-        AttributeKind::Boolean => match text {
-            "true" | "1" => Ok(Cell::Boolean(true)),
-            "false" | "0" => Ok(Cell::Boolean(false)),
-            _ => Err(RowFault::NotABoolean),
-        },
-        AttributeKind::Text { max_bytes } if text.len() > usize::from(max_bytes) => {
-            Err(RowFault::OutOfBounds)
-        }
-        AttributeKind::Text { .. } => Ok(Cell::Text(text.into())),
-    }
+    header
+        .iter()
+        .position(|column| column == name)
+        .ok_or_else(|| ReadError::NoColumn { name: name.to_owned(), columns: header.len() })
 }
