@@ -6,27 +6,23 @@ use super::fence::{FenceError, FenceFile};
 use super::hosts::{ControllerHost, HostError};
 use super::keys::{RootError, RootSecret};
 use super::results::Row;
+use super::seats::deployment;
 use super::service::{Round, Service, ServiceError};
-use super::storage::{StoreLedger, Topics, reached, scan_all};
+use super::storage::{StoreLedger, Topics, scan_all};
 use crate::service::metrics::Metrics;
-use alpheus_crypto::agree::AgreementKey;
-use alpheus_crypto::kdf::derive;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
 use alpheus_encrypted_stream::announced::Announced;
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
-use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::encode::{Encoder, LayoutMismatch};
 use alpheus_encrypted_stream::error::{
     AnnotationRefused, BadCertificate, PlanRefused, RestoreError,
 };
-use alpheus_encrypted_stream::ledger::{Scope, Step};
-use alpheus_encrypted_stream::messages::{Announcement, ControllerMessage};
-use alpheus_encrypted_stream::producer::{Producer, SetupError};
+use alpheus_encrypted_stream::messages::Announcement;
+use alpheus_encrypted_stream::producer::SetupError;
 use alpheus_encrypted_stream::transformer::Shape;
-use alpheus_policy::catalog::{Catalog, CatalogStream};
+use alpheus_policy::catalog::Catalog;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::layout::{Layout, LayoutError};
 use alpheus_policy::plan::Plan;
@@ -175,19 +171,13 @@ pub struct Embedded {
     pub streams: Vec<StreamId>,
     pub(super) private: Arc<dyn Store>,
     pub(super) root: RootSecret,
-    pace: Pace,
+    pub(super) pace: Pace,
     /// When the last deadline passed, if time passes by [`Pace::Recorded`].
     passed: Timestamp,
-    schema: Arc<Schema>,
-    deployment: Deployment,
+    pub(super) schema: Arc<Schema>,
+    pub(super) deployment: Deployment,
     service_key: Arc<SigningKey>,
-    certificates: HashMap<ControllerId, Signed<Certificate>>,
-}
-
-/// A controller that is to be made or restored.
-struct Seat {
-    identity: Identity,
-    streams: Vec<(HeldStream, Signed<Annotation>, SigningKey)>,
+    pub(super) certificates: HashMap<ControllerId, Signed<Certificate>>,
 }
 
 impl Embedded {
@@ -234,7 +224,6 @@ impl Embedded {
         let (root, _) = RootSecret::load(private.as_ref(), &topics.keys, rng)?;
         let (schema, layout) = (Arc::new(schema.clone()), Arc::new(Layout::of(schema)?));
         let (deployment, service_key) = deployment(&root)?;
-        let fence = FenceFile::load(&fence)?;
         let ledger = StoreLedger::new(private.clone(), topics.ledger.clone());
         let shape = Shape::of(&schema, &layout, Span::seconds(60));
         let mut embedded = Embedded {
@@ -245,7 +234,7 @@ impl Embedded {
                 shape,
                 pace.timing(),
             )?,
-            host: ControllerHost::new(&deployment, ledger, fence),
+            host: ControllerHost::new(&deployment, ledger, FenceFile::load(&fence)?),
             devices: Vec::with_capacity(members.len()),
             encoder: Encoder::new(&schema, &layout)?,
             catalog: Catalog::default(),
@@ -266,130 +255,6 @@ impl Embedded {
         embedded.seat(members, policies, controllers, &layout, private.as_ref())?;
         embedded.resume_plans()?;
         Ok(embedded)
-    }
-
-    /// Makes or restores devices and controllers.
-    fn seat(
-        &mut self,
-        members: &[Member],
-        policies: &Policies,
-        controllers: Controllers,
-        layout: &Arc<Layout>,
-        private: &dyn Store,
-    ) -> Result<(), RuntimeError> {
-        let mut seats: BTreeMap<String, Seat> = BTreeMap::new();
-        let mut names: HashMap<&str, String> = HashMap::new();
-        for member in members {
-            let next = names.len();
-            let name = names.entry(&member.owner).or_insert_with(|| match controllers {
-                Controllers::PerOwner => {
-                    format!("controller of {}", self.root.stream(&member.owner))
-                }
-                Controllers::Count(count) => format!("controller {}", next % count.max(1) as usize),
-            });
-            let seat = match seats.entry(name.clone()) {
-                std::collections::btree_map::Entry::Occupied(seat) => seat.into_mut(),
-                std::collections::btree_map::Entry::Vacant(place) => place.insert(seat_of(
-                    name,
-                    &self.root,
-                    &self.deployment,
-                    &mut self.certificates,
-                )?),
-            };
-            self.controller_of.push(seat.identity.id());
-            self.add_member(member, policies, layout, seat)?;
-        }
-        let host = scan_all(private, &self.topics.ledger, &Scope::Host.prefix())?;
-        let host =
-            HostRecords::read(host.iter().map(|(_, value)| value.as_ref()), &self.deployment)?;
-        let mut made = Vec::with_capacity(seats.len());
-        for seat in seats.into_values() {
-            made.push(self.controller(seat, &host, private)?);
-        }
-        self.host.take(made)?;
-        Ok(())
-    }
-
-    /// A member's device, catalogue entry and stream at its controller.
-    fn add_member(
-        &mut self,
-        member: &Member,
-        policies: &Policies,
-        layout: &Arc<Layout>,
-        seat: &mut Seat,
-    ) -> Result<(), RuntimeError> {
-        let (stream, owner_key) = (self.root.stream(&member.key), self.root.owner(&member.owner));
-        self.streams.push(stream);
-        self.service.admit(stream);
-        let owner = owner_id(&owner_key.verifying_key());
-        let policy = policies.of_owner(&member.owner).clone();
-        let metadata: Vec<(String, String)> = member.metadata.clone().into_iter().collect();
-        let producer =
-            Producer::for_schema(&self.root.master(&member.key), stream, &self.schema, layout)?;
-        self.devices.push(Device::new(producer.with_longest_silence(u64::MAX), &self.topics));
-        let annotation = Annotation {
-            stream,
-            owner,
-            schema: self.schema.id(),
-            version: 1,
-            valid_from: Timestamp(0),
-            valid_to: Timestamp::LIMIT,
-            metadata: metadata.clone(),
-            policy: policy.clone(),
-        };
-        let signed = Signed::new(&annotation, &owner_key);
-        let (schema, controller) = (self.schema.id(), seat.identity.id());
-        self.catalog.put_stream(CatalogStream {
-            stream,
-            owner,
-            controller,
-            schema,
-            metadata,
-            policy,
-        });
-        let (schema, layout, master) =
-            (self.schema.clone(), layout.clone(), self.root.master(&member.key));
-        seat.streams.push((
-            HeldStream { stream, owner, schema, layout, master },
-            signed,
-            owner_key,
-        ));
-        Ok(())
-    }
-
-    /// Keys and ledger are created together; keys whose ledger is there are restored.
-    fn controller(
-        &self,
-        seat: Seat,
-        host: &HostRecords,
-        private: &dyn Store,
-    ) -> Result<(Controller, Step<ControllerMessage>), RuntimeError> {
-        let id = seat.identity.id();
-        let records = scan_all(private, &self.topics.ledger, &Scope::Controller(id).prefix())?;
-        let deployment = self.deployment.clone();
-        let fence = self.host.fence_of(&id);
-        // What the fence has seen has a ledger, or has lost it.
-        if !records.is_empty() || fence.is_some() {
-            let streams = seat.streams.into_iter().map(|(stream, ..)| stream).collect();
-            let values = records.iter().map(|(_, value)| value.as_ref());
-            let clock = self.started()?;
-            return Ok(Controller::restore(
-                seat.identity,
-                deployment,
-                streams,
-                host,
-                values,
-                clock,
-                fence,
-            )?);
-        }
-        let now = Timestamp(0);
-        let (mut controller, mut step) = Controller::create(seat.identity, deployment, now);
-        for (stream, annotation, owner) in seat.streams {
-            controller.hold(stream);
-            step.merge(controller.annotate(now, &owner.verifying_key(), &annotation)?);
-        }
-        Ok((controller, step))
     }
 
     /// Shows what the deployment counts among the process's metrics.
@@ -492,17 +357,6 @@ impl Embedded {
         Ok(rows)
     }
 
-    /// The controllers' clock at the start. In a replay time stands still while
-    /// nothing is fed.
-    fn started(&self) -> Result<Timestamp, RuntimeError> {
-        match self.pace {
-            Pace::Live { .. } => Ok(wall_clock()),
-            Pace::Recorded => {
-                Ok(reached(self.store.as_ref(), &self.topics)?.unwrap_or(Timestamp(0)))
-            }
-        }
-    }
-
     /// The service's clock, for deadlines only.
     fn now(&self) -> Timestamp {
         match self.pace {
@@ -528,35 +382,7 @@ impl Embedded {
     }
 }
 
-fn deployment(root: &RootSecret) -> Result<(Deployment, Arc<SigningKey>), RuntimeError> {
-    let (authority, seed) = (root.authority(), root.service());
-    let key = SigningKey::from_seed(&derive(seed.expose(), "alpheus/service/signing/v1", &[]));
-    let agreement =
-        AgreementKey::from_seed(&derive(seed.expose(), "alpheus/service/agreement/v1", &[]));
-    let certificate = Certificate {
-        role: Role::Service,
-        name: "service".to_owned(),
-        verifying: key.verifying_key(),
-        agreement: agreement.public(),
-    };
-    let deployment = Deployment::new(authority.verifying_key(), &certificate.issue(&authority))?;
-    Ok((deployment, Arc::new(key)))
-}
-
-fn seat_of(
-    name: &str,
-    root: &RootSecret,
-    deployment: &Deployment,
-    certificates: &mut HashMap<ControllerId, Signed<Certificate>>,
-) -> Result<Seat, RuntimeError> {
-    let secrets = root.controller(name);
-    let certificate = secrets.request(name).issue(&root.authority());
-    let identity = secrets.certified(&certificate, deployment)?;
-    certificates.insert(identity.id(), certificate);
-    Ok(Seat { identity, streams: Vec::new() })
-}
-
-fn wall_clock() -> Timestamp {
+pub(super) fn wall_clock() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }

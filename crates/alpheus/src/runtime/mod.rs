@@ -9,6 +9,7 @@ pub mod keys;
 mod owners;
 pub mod planning;
 pub mod results;
+mod seats;
 pub mod service;
 pub mod storage;
 pub mod watch;
