@@ -1,5 +1,7 @@
 //! Result rows: one for each window and group, opened or not.
 
+use alpheus_encrypted_stream::coordinator::Outcome;
+use alpheus_encrypted_stream::decode::decode;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::Window;
 use serde::{Deserialize, Serialize};
@@ -52,6 +54,32 @@ impl Row {
             excluded: 0,
             status,
         }
+    }
+
+    /// The row of a window that ended.
+    #[must_use]
+    pub fn ended(plan: &Plan, outcome: &Outcome) -> Row {
+        let status = match &outcome.result {
+            Ok(_) => OK.to_owned(),
+            Err(failure) => failure.to_string(),
+        };
+        let mut row = Row::closed(plan, outcome.window, status);
+        row.excluded = outcome.excluded.values().sum();
+        let Ok(opened) = &outcome.result else { return row };
+        row.population = opened.population;
+        row.silent = opened.silent;
+        if opened.population == 0 {
+            return row;
+        }
+        match decode(&plan.select, &opened.outputs) {
+            Ok(outputs) => {
+                for ((_, cell), output) in row.outputs.iter_mut().zip(outputs) {
+                    *cell = serde_json::to_value(output).unwrap_or_default();
+                }
+            }
+            Err(error) => row.status = error.to_string(),
+        }
+        row
     }
 
     fn columns(&self) -> impl Iterator<Item = (&str, Value)> {

@@ -5,13 +5,11 @@ use super::storage::{StoreLedger, Topics};
 use super::watch::Watch;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::announced::Announced;
-use alpheus_encrypted_stream::coordinator::{self, Coordinator, Outcome, Output, Sums, Timing};
-use alpheus_encrypted_stream::decode::decode;
+use alpheus_encrypted_stream::coordinator::{self, Coordinator, Output, Sums, Timing};
 use alpheus_encrypted_stream::error::{Exclusion, PlanRefused};
 use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError, Scope, Step};
 use alpheus_encrypted_stream::transformer::{Incomplete, PlanMismatch, Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
-use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Timestamp, Window};
 use alpheus_transport::{Batch, Error, Limits, NewRecord, Offset, Store};
 use rayon::prelude::*;
@@ -378,7 +376,7 @@ impl Service {
             let Some(query) = self.queries.get(&id) else { continue };
             let plan = query.coordinator.plan();
             for outcome in step.outcomes() {
-                rows.push(row(plan, outcome));
+                rows.push(Row::ended(plan, outcome));
                 for (reason, streams) in &outcome.excluded {
                     *self.counters.exclusions.entry(*reason).or_default() += u64::from(*streams);
                 }
@@ -486,29 +484,4 @@ fn exclusion(why: Incomplete) -> Exclusion {
         Incomplete::OverCapacity => Exclusion::TooManyEvents,
         _ => Exclusion::Incomplete,
     }
-}
-
-/// The row of a window that ended.
-fn row(plan: &Plan, outcome: &Outcome) -> Row {
-    let status = match &outcome.result {
-        Ok(_) => OK.to_owned(),
-        Err(failure) => failure.to_string(),
-    };
-    let mut row = Row::closed(plan, outcome.window, status);
-    row.excluded = outcome.excluded.values().sum();
-    let Ok(opened) = &outcome.result else { return row };
-    row.population = opened.population;
-    row.silent = opened.silent;
-    if opened.population == 0 {
-        return row;
-    }
-    match decode(&plan.select, &opened.outputs) {
-        Ok(outputs) => {
-            for ((_, cell), output) in row.outputs.iter_mut().zip(outputs) {
-                *cell = serde_json::to_value(output).unwrap_or_default();
-            }
-        }
-        Err(error) => row.status = error.to_string(),
-    }
-    row
 }
