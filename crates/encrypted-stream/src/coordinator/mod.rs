@@ -326,12 +326,18 @@ impl Coordinator {
         start < self.settled || self.ended.contains(&start)
     }
 
-    /// Moves the low-water mark over old windows.
+    /// Moves the low-water mark over old windows, but never past one that is
+    /// still under way: a restart would take that for ended.
     fn forget(&mut self) -> Vec<Change> {
         if self.ended.len() < 2 * ENDED_KEPT {
             return Vec::new();
         }
-        let oldest: Vec<Timestamp> = self.ended.iter().take(ENDED_KEPT).copied().collect();
+        let under_way = self.rounds.keys().next().copied().unwrap_or(Timestamp::LIMIT);
+        let before = self.ended.range(..under_way);
+        let oldest: Vec<Timestamp> = before.take(ENDED_KEPT).copied().collect();
+        if oldest.is_empty() {
+            return Vec::new();
+        }
         let mut changes = Vec::new();
         for start in oldest {
             self.ended.remove(&start);

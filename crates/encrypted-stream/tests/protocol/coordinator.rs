@@ -14,6 +14,7 @@ use alpheus_encrypted_stream::messages::{
     Acceptance, ControllerMessage, Declined, Presence, ServiceMessage, Token,
 };
 use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::Fraction;
 use alpheus_policy::time::Span;
 
 use crate::net::Net;
@@ -213,4 +214,19 @@ fn an_acceptance_is_of_this_plan_by_its_sender() {
     assert_eq!(receive(&mut net, 0, &accept(id, 1)), Err(NotTaken::Malformed));
     assert_eq!(receive(&mut net, 0, &accept(id, 0)), Ok(()));
     assert_eq!(net.coordinator.answer(0), Some(&Ok(())));
+}
+
+#[test]
+fn a_window_that_waits_for_an_opening_outlives_a_restart_after_many_others() {
+    let windows = 600;
+    let dropout = Fraction { numerator: 2, denominator: 5 };
+    let mut net = Net::new(Setup { windows, dropout, ..Setup::new(5) });
+    net.lost = |message| matches!(message, ServiceMessage::OpeningSet(_));
+    net.close(0);
+    assert!(net.outcomes.is_empty());
+    net.lost = |_| false;
+    (1..windows).for_each(|number| net.close(number));
+    net.restart_service(after(windows));
+    net.timeout(after(windows).plus(Span::seconds(60)));
+    assert_eq!(net.outcomes.len() as u64, windows);
 }
