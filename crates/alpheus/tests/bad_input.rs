@@ -275,3 +275,21 @@ fn schemas_policies_sources_and_queries_are_refused_with_place_and_remedy() {
     let tab = Files::new().with("schema.yaml", "name: Meters\n\tversion: 1\n");
     tab.fails("data.csv", 4, &["schema.yaml: line 1, column 7: cannot be read"]);
 }
+
+#[test]
+fn a_row_years_away_costs_no_border_for_each_tick_between() {
+    let rows = "time,meter,owner,reading\n5,m,m,1\n1700000000,m,m,5\n1700000003,n,n,3\n1700000011,m,m,7\n3400000000,m,m,9\n";
+    let files = Files::new().with("source.yaml", OWNED).with("data.csv", rows);
+    let (ended, said) = files.replay("data.csv");
+    assert_eq!(ended, 0, "{said}");
+    let found: Vec<_> =
+        files.results().into_iter().map(|r| (r.start, r.sum, r.population, r.excluded)).collect();
+    let wanted = [
+        (0, Some(1), 1, 0),
+        (1_700_000_000, Some(8), 2, 0),
+        (1_700_000_010, Some(7), 1, 0),
+        (3_400_000_000, Some(9), 1, 0),
+    ];
+    assert_eq!(found, wanted, "{said}");
+    assert!(said.contains("14 frames"), "{said}");
+}

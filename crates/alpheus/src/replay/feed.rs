@@ -9,9 +9,14 @@ use alpheus_policy::time::{Span, Timestamp};
 use alpheus_transport::Batch;
 use rand_core::CryptoRng;
 
+/// After a silence of more ticks than this a stream goes offline and comes back:
+/// a border for each of them would be worth nothing and cost a vector.
+const LONGEST_SILENCE: u64 = 100_000;
+
 /// Walks a recording in event time.
 pub struct Feed<'a> {
-    streams: Vec<Track<'a>>,
+    /// By stream, then time.
+    stretches: Vec<Stretch<'a>>,
     tick: Span,
     next: Option<Timestamp>,
     /// Where this run took up an earlier one; sessions before it are dead.
@@ -19,11 +24,18 @@ pub struct Feed<'a> {
     end: Timestamp,
 }
 
-struct Track<'a> {
+/// Events of a stream from going online to going offline.
+struct Stretch<'a> {
     recorded: &'a RecordedStream,
+    /// Position of the stream among members and devices.
+    stream: usize,
+    /// Whether the stream was never online before.
+    first: bool,
     from: Timestamp,
     to: Timestamp,
+    /// The next event, and the end of those that belong here.
     next: usize,
+    until: usize,
 }
 
 impl<'a> Feed<'a> {
@@ -37,19 +49,30 @@ impl<'a> Feed<'a> {
         windows: &[Span],
         resume: Option<Timestamp>,
     ) -> Feed<'a> {
-        let track = |recorded: &'a RecordedStream| {
-            let (first, last) = recorded.range()?;
-            let (from, to) = whole_windows(first, last, windows);
-            let past = resume.unwrap_or(from);
-            let next =
-                recorded.events().position(|event| event.time > past).unwrap_or(recorded.len());
-            Some(Track { recorded, from, to, next })
-        };
-        let streams: Vec<Track<'a>> = recording.streams.iter().filter_map(track).collect();
-        let first = streams.iter().map(|track| track.from).min();
-        let end = streams.iter().map(|track| track.to).max().unwrap_or(Timestamp(0));
+        let mut stretches = Vec::new();
+        for (stream, recorded) in recording.streams.iter().enumerate() {
+            for (start, until) in split(recorded, tick) {
+                let ends = (recorded.event(start).time, recorded.event(until - 1).time);
+                let (from, to) = whole_windows(ends.0, ends.1, windows);
+                // A window longer than the silence: it was no silence.
+                if let Some(before) = stretches
+                    .last_mut()
+                    .filter(|before: &&mut Stretch<'_>| before.stream == stream && from < before.to)
+                {
+                    (before.to, before.until) = (to, until);
+                    continue;
+                }
+                let past = resume.map_or(start, |resume| {
+                    recorded.events().take_while(|event| event.time <= resume).count()
+                });
+                let (first, next) = (start == 0, past.clamp(start, until));
+                stretches.push(Stretch { recorded, stream, first, from, to, next, until });
+            }
+        }
+        let first = stretches.iter().map(|stretch| stretch.from).min();
+        let end = stretches.iter().map(|stretch| stretch.to).max().unwrap_or(Timestamp(0));
         let next = resume.or(first).filter(|next| *next < end);
-        Feed { streams, tick, next, resumed: resume, end }
+        Feed { stretches, tick, next, resumed: resume, end }
     }
 
     /// The tick that [`Feed::step`] feeds next; none at the end.
@@ -79,21 +102,21 @@ impl<'a> Feed<'a> {
     ) -> Result<(), DeviceError> {
         let Some(from) = self.next else { return Ok(()) };
         let to = from.plus(self.tick);
-        let start = |first: Timestamp| match self.resumed {
-            Some(resumed) if first < resumed => Start::Again { now: from },
-            _ => Start::First,
-        };
-        for (track, device) in self.streams.iter_mut().zip(devices) {
-            if track.from > from || track.to <= from {
+        for stretch in &mut self.stretches {
+            if stretch.from > from || stretch.to <= from {
                 continue;
             }
+            let Some(device) = devices.get_mut(stretch.stream) else { continue };
             if !device.is_online() {
-                device.open(start(track.from), from, rng, batch)?;
+                let dead = self.resumed.is_some_and(|resumed| stretch.from < resumed);
+                let again = dead || !stretch.first;
+                let start = if again { Start::Again { now: from } } else { Start::First };
+                device.open(start, from, rng, batch)?;
             }
-            track.send(to, device, encoder, rng, batch, refused)?;
-            if track.to == to { device.close(to, batch)? } else { device.advance(to, batch)? }
+            stretch.send(to, device, encoder, rng, batch, refused)?;
+            if stretch.to == to { device.close(to, batch)? } else { device.advance(to, batch)? }
         }
-        self.next = self.streams.iter().filter_map(|track| track.after(to)).min();
+        self.next = self.stretches.iter().filter_map(|stretch| stretch.after(to)).min();
         Ok(())
     }
 }
@@ -113,7 +136,24 @@ fn whole_windows(first: Timestamp, last: Timestamp, windows: &[Span]) -> (Timest
     found
 }
 
-impl Track<'_> {
+/// Where a stream's events begin and end that no long silence parts.
+fn split(recorded: &RecordedStream, tick: Span) -> Vec<(usize, usize)> {
+    let longest = tick.0.saturating_mul(LONGEST_SILENCE);
+    let (mut parts, mut start, mut before) = (Vec::new(), 0, None::<Timestamp>);
+    for (at, event) in recorded.events().enumerate() {
+        if before.is_some_and(|before| event.time.0.saturating_sub(before.0) > longest) {
+            parts.push((start, at));
+            start = at;
+        }
+        before = Some(event.time);
+    }
+    if start < recorded.len() {
+        parts.push((start, recorded.len()));
+    }
+    parts
+}
+
+impl Stretch<'_> {
     fn send(
         &mut self,
         to: Timestamp,
@@ -123,7 +163,7 @@ impl Track<'_> {
         batch: &mut Batch,
         refused: &mut Refusals,
     ) -> Result<(), DeviceError> {
-        while self.next < self.recorded.len() {
+        while self.next < self.until {
             let event = self.recorded.event(self.next);
             if event.time >= to {
                 break;

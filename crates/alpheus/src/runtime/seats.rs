@@ -89,7 +89,7 @@ impl Embedded {
         let metadata: Vec<(String, String)> = member.metadata.clone().into_iter().collect();
         let producer =
             Producer::for_schema(&self.root.master(&member.key), stream, &self.schema, layout)?;
-        self.devices.push(Device::new(producer.with_longest_silence(u64::MAX), &self.topics));
+        self.devices.push(Device::new(producer, &self.topics));
         let annotation = Annotation {
             stream,
             owner,
