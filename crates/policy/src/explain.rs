@@ -100,12 +100,15 @@ pub fn explain(
         fitting: planned.fitting,
         excluded: planned.excluded.clone(),
         groups: planned.plans.iter().map(|plan| group(plan, failure_rate)).collect(),
-        warnings: planned.plans.iter().flat_map(warnings).fold(Vec::new(), |mut all, warning| {
-            if !all.contains(&warning) {
-                all.push(warning);
-            }
-            all
-        }),
+        warnings: planned.plans.iter().flat_map(|plan| warnings(plan, schema)).fold(
+            Vec::new(),
+            |mut all, warning| {
+                if !all.contains(&warning) {
+                    all.push(warning);
+                }
+                all
+            },
+        ),
         privacy_only,
     }
 }
@@ -160,8 +163,20 @@ fn learns(plan: &Plan) -> Vec<String> {
     ]
 }
 
-fn warnings(plan: &Plan) -> Vec<String> {
+fn warnings(plan: &Plan, schema: &CatalogSchema) -> Vec<String> {
     let mut warnings = Vec::new();
+    let attributes =
+        plan.attributes.iter().filter_map(|at| schema.schema.attributes.get(usize::from(*at)));
+    let optional: Vec<&str> = attributes
+        .filter(|attribute| attribute.optional)
+        .map(|attribute| attribute.name.as_str())
+        .collect();
+    if !optional.is_empty() && plan.population.min > 1 {
+        warnings.push(format!(
+            "The least population counts owners with events; events may lack {}, so fewer may stand behind its results.",
+            optional.join(", ")
+        ));
+    }
     if plan.roster.len() == 1 {
         warnings.push(
             "One controller answers alone: its result is not hidden among others'.".to_owned(),
