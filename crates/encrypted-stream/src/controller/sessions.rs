@@ -74,9 +74,11 @@ impl Sessions {
         Ok(Some(fresh))
     }
 
-    /// A token was spent up to here on the latest session.
+    /// A token was spent up to here, on the session that was the latest then:
+    /// a later one may be known already.
     pub(super) fn extend(&mut self, to: Timestamp) {
-        if let Some(latest) = self.known.iter_mut().max_by_key(|known| known.to) {
+        let begun = self.known.iter_mut().filter(|known| known.from < to);
+        if let Some(latest) = begun.max_by_key(|known| known.from) {
             latest.to = latest.to.max(to);
         }
     }
@@ -155,6 +157,16 @@ mod tests {
         assert!(sessions.admit(&[stretch(1, 0, 10, true, false)]).is_ok());
         let overlapping = sessions.admit(&[stretch(1, 10, 25, false, false)]);
         assert_eq!(overlapping, Err(Exclusion::SessionOverlap));
+    }
+
+    #[test]
+    fn a_token_extends_the_session_that_ran_then() {
+        let mut sessions = Sessions::default();
+        sessions.admit(&[stretch(1, 0, 10, true, false)]).unwrap();
+        sessions.admit(&[stretch(2, 70, 80, false, false)]).unwrap();
+        sessions.extend(Timestamp(60));
+        let back = sessions.admit(&[stretch(2, 60, 70, true, false)]);
+        assert_eq!(back, Err(Exclusion::SessionOverlap));
     }
 
     #[test]
