@@ -1,6 +1,8 @@
 //! A membership M in the form that counting asks for: read once, for all
 //! controllers of a host.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Verified;
@@ -19,6 +21,50 @@ pub struct Fixed {
     membership: Membership,
     /// Owners with data by roster position; 0 for who is not in M.
     owners: Vec<u32>,
+    /// The set that was counted last: all controllers of a host count the same.
+    tally: Mutex<Option<Arc<Tally>>>,
+}
+
+/// What counting a set of members comes down to for each of them.
+#[derive(Debug)]
+struct Tally {
+    set: RosterSet,
+    tolerated: u32,
+    /// Owners with data in the set.
+    total: u64,
+    /// The `tolerated` largest counts and the next one, where there is one.
+    largest: u64,
+    next: Option<u32>,
+}
+
+impl Tally {
+    fn new(fixed: &Fixed, set: &RosterSet, tolerated: u32) -> Self {
+        let mut counts: Vec<u32> = set.iter().map(|at| fixed.owners_at(at)).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let sum = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
+        let most = counts.get(..tolerated as usize).unwrap_or(&counts);
+        Self {
+            set: set.clone(),
+            tolerated,
+            total: sum(&counts),
+            largest: sum(most),
+            next: counts.get(tolerated as usize).copied(),
+        }
+    }
+
+    /// Less the largest `tolerated` of the others, as a member of the set with
+    /// this many owners counts it.
+    fn counted_by(&self, own: u32) -> u64 {
+        // All others may be colluders.
+        let Some(next) = self.next else { return u64::from(own) };
+        // Who is itself among the largest leaves the next one out instead.
+        let others = if own >= next {
+            self.largest + u64::from(next) - u64::from(own)
+        } else {
+            self.largest
+        };
+        self.total - others
+    }
 }
 
 /// Sets and counts of a membership do not fit each other.
@@ -55,7 +101,7 @@ impl Fixed {
                 *slot = *count;
             }
         }
-        Ok(Self { digest, signer, membership, owners })
+        Ok(Self { digest, signer, membership, owners, tally: Mutex::new(None) })
     }
 
     /// H(M).
@@ -98,25 +144,44 @@ impl Fixed {
     #[must_use]
     pub fn rank(&self, position: u32) -> Option<u64> {
         let members = &self.membership.members;
-        members
-            .contains(position)
-            .then(|| members.iter().take_while(|at| *at < position).count() as u64)
+        members.contains(position).then(|| members.before(position) as u64)
     }
 
     /// Owners with data in a set, as M states.
     #[must_use]
     pub fn population(&self, set: &RosterSet) -> u64 {
-        set.iter().map(|position| u64::from(self.owners_at(position))).sum()
+        let known = self.last_tally().filter(|tally| tally.set == *set);
+        known.map_or_else(
+            || set.iter().map(|position| u64::from(self.owners_at(position))).sum(),
+            |tally| tally.total,
+        )
     }
 
-    /// Owners with data in a set as the controller at `position` counts them:
-    /// less those of the `tolerated` largest others, which may be invented.
+    /// Owners with data in a set as its member at `position` counts them: less
+    /// those of the `tolerated` largest others, which may be invented.
     #[must_use]
     pub fn counted(&self, set: &RosterSet, position: u32, tolerated: u32, trust: bool) -> u64 {
-        let others: Vec<u32> =
-            set.iter().filter(|at| *at != position).map(|at| self.owners_at(at)).collect();
         let own = self.owners_at(position);
-        counted_population(own, &others, tolerated, set.roster(), trust)
+        if set.roster() == 2 || tolerated == 0 || !set.contains(position) {
+            let others: Vec<u32> =
+                set.iter().filter(|at| *at != position).map(|at| self.owners_at(at)).collect();
+            return counted_population(own, &others, tolerated, set.roster(), trust);
+        }
+        self.tally(set, tolerated).counted_by(own)
+    }
+
+    fn tally(&self, set: &RosterSet, tolerated: u32) -> Arc<Tally> {
+        let known = self.last_tally();
+        let same = |tally: &Arc<Tally>| tally.tolerated == tolerated && tally.set == *set;
+        known.filter(same).unwrap_or_else(|| {
+            let tally = Arc::new(Tally::new(self, set, tolerated));
+            *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&tally));
+            tally
+        })
+    }
+
+    fn last_tally(&self) -> Option<Arc<Tally>> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The least count that any member of the set arrives at, trusting nobody:
@@ -179,6 +244,27 @@ mod tests {
     }
 
     proptest! {
+        /// Counted once for all is counted by each.
+        #[test]
+        fn a_tally_counts_what_each_member_counts(
+            owners in proptest::collection::vec(0_u32..9, 3..12),
+            picks in any::<u16>(),
+            tolerated in 0_u32..14,
+        ) {
+            let fixed = fixed(&owners);
+            let all = narrow(owners.len());
+            let set = RosterSet::of(all, (0..all).filter(|at| picks >> at & 1 == 1));
+            for member in set.iter() {
+                let others: Vec<u32> =
+                    set.iter().filter(|at| *at != member).map(|at| fixed.owners_at(at)).collect();
+                let own = fixed.owners_at(member);
+                let alone = counted_population(own, &others, tolerated, all, false);
+                prop_assert_eq!(fixed.counted(&set, member, tolerated, false), alone);
+                let stated: u64 = set.iter().map(|at| u64::from(fixed.owners_at(at))).sum();
+                prop_assert_eq!(fixed.population(&set), stated);
+            }
+        }
+
         #[test]
         fn the_least_count_is_that_of_some_member(
             owners in proptest::collection::vec(0_u32..9, 2..12),

@@ -57,6 +57,15 @@ struct Streams {
     /// Fail if a goal is not met
     #[arg(long)]
     strict: bool,
+    /// End to end: only the application whose name begins so
+    #[arg(long, value_name = "NAME")]
+    application: Option<String>,
+    /// End to end: so many producers, or several numbers between commas
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    producers: Option<Vec<u32>>,
+    /// End to end: medians over so many windows
+    #[arg(long, value_name = "NUMBER")]
+    windows: Option<usize>,
     /// Where the log is measured; by default the directory for temporary files
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
@@ -154,8 +163,13 @@ fn measure(args: &Streams) -> Result<Report, BenchFailed> {
     }
     if wanted(Part::EndToEnd) {
         let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
-        let producers: &[u32] = if args.quick { &[100] } else { &[300, 1_200] };
-        let extent = end_to_end::Extent { producers, windows: if args.quick { 3 } else { 5 } };
+        let (producers, windows): (&[u32], _) =
+            if args.quick { (&[100], 3) } else { (&[300, 1_200], 15) };
+        let extent = end_to_end::Extent {
+            producers: args.producers.as_deref().unwrap_or(producers),
+            windows: args.windows.unwrap_or(windows),
+            application: args.application.as_deref(),
+        };
         figures.extend(end_to_end::figures(&directory, &extent, say)?);
     }
     Ok(Report { environment, figures })

@@ -327,7 +327,7 @@ impl Embedded {
             }
         }
         if self.service.under_way() == 0 {
-            self.service.checkpoint()?;
+            self.service.checkpoint_if_worth()?;
         }
         Ok(rows)
     }

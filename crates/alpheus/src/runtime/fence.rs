@@ -1,11 +1,23 @@
 //! The fence file: how far each controller's ledger had come, kept apart from
 //! the ledgers, so that an older copy of a ledger is recognised at a restart.
+//!
+//! The file has two slots that are written in turn, each with its number and a
+//! digest, so that one flush makes a fence durable: a crash can tear the slot
+//! that is being written, never the one before. A slot is
+//!
+//! ```text
+//! "ALPHFNC1"  number:u64  entries:u64  (controller[32] sequence:u64 clock:u64)*  digest[32]
+//! ```
+//! little-endian, and fills whole pages.
 
+use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_encrypted_stream::ledger::Fence;
 use alpheus_policy::ids::ControllerId;
+use alpheus_policy::time::Timestamp;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -32,6 +44,12 @@ pub enum FenceError {
 pub struct FenceFile {
     path: PathBuf,
     fences: BTreeMap<ControllerId, Fence>,
+    /// Of the slot that was written last; its parity says which of the two it is.
+    number: u64,
+    /// It is not durable.
+    stale: bool,
+    /// The file with slots of this many bytes, once it has been written anew.
+    open: Option<(File, usize)>,
     flushes: u64,
 }
 
@@ -41,14 +59,14 @@ impl FenceFile {
     /// # Errors
     /// [`FenceError`] if there is a file that cannot be read.
     pub fn load(path: &Path) -> Result<FenceFile, FenceError> {
-        let fences = match std::fs::read(path) {
+        let (number, fences) = match std::fs::read(path) {
             Ok(bytes) => {
                 decode(&bytes).ok_or_else(|| FenceError::Unreadable { path: path.into() })?
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => BTreeMap::new(),
+            Err(error) if error.kind() == ErrorKind::NotFound => (0, BTreeMap::new()),
             Err(source) => return Err(FenceError::Io { path: path.into(), source }),
         };
-        Ok(FenceFile { path: path.into(), fences, flushes: 0 })
+        Ok(FenceFile { path: path.into(), fences, number, stale: false, open: None, flushes: 0 })
     }
 
     /// Disk flushes so far.
@@ -71,46 +89,169 @@ impl FenceFile {
         &mut self,
         fences: impl IntoIterator<Item = (ControllerId, Fence)>,
     ) -> Result<(), FenceError> {
-        let mut changed = false;
         for (controller, fence) in fences {
-            changed |= self.fences.insert(controller, fence) != Some(fence);
+            self.stale |= self.fences.insert(controller, fence) != Some(fence);
         }
-        if !changed {
+        if !self.stale {
             return Ok(());
         }
-        self.flushes += 2;
-        self.write().map_err(|source| FenceError::Io { path: self.path.clone(), source })
+        self.number += 1;
+        let written = self.write();
+        // Who knows what a failed write has left: the next one makes a new file.
+        self.stale = written.is_err();
+        self.open = self.open.take().filter(|_| written.is_ok());
+        written.map_err(|source| FenceError::Io { path: self.path.clone(), source })
+    }
+
+    /// Over the older of the two slots, or the whole file anew if a slot has
+    /// become too small.
+    fn write(&mut self) -> std::io::Result<()> {
+        let slot = encode(self.number, &self.fences);
+        let Some((file, _)) = self.open.as_ref().filter(|(_, size)| *size == slot.len()) else {
+            return self.write_anew(&slot);
+        };
+        self.flushes += 1;
+        file.write_all_at(&slot, (self.number % 2) * slot.len() as u64)?;
+        file.sync_data()
     }
 
     /// Writes beside, then renames: a crash leaves the old file or the new one.
-    fn write(&self) -> std::io::Result<()> {
+    fn write_anew(&mut self, slot: &[u8]) -> std::io::Result<()> {
+        self.flushes += 2;
         let beside = self.path.with_extension("new");
-        let mut file = File::create(&beside)?;
-        let entries = self.fences.iter().map(|(controller, fence)| encode(*controller, *fence));
-        file.write_all(entries.collect::<Vec<_>>().as_flattened())?;
-        file.sync_data()?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&beside)?;
+        file.write_all(slot)?;
+        file.write_all(slot)?;
+        file.sync_all()?;
         std::fs::rename(&beside, &self.path)?;
-        self.path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_data())
+        if let Some(folder) = self.path.parent() {
+            File::open(folder)?.sync_data()?;
+        }
+        self.open = Some((file, slot.len()));
+        Ok(())
     }
 }
 
+const MAGIC: &[u8; 8] = b"ALPHFNC1";
+const HEAD: usize = 24;
 const ENTRY: usize = 48;
+/// A slot begins on one, so that no page holds parts of both.
+const PAGE: usize = 4096;
 
-fn encode(controller: ControllerId, fence: Fence) -> [u8; ENTRY] {
-    let mut entry = [0; ENTRY];
-    entry[..32].copy_from_slice(&controller.0);
-    entry[32..40].copy_from_slice(&fence.sequence.to_le_bytes());
-    entry[40..].copy_from_slice(&fence.clock.0.to_le_bytes());
-    entry
+fn encode(number: u64, fences: &BTreeMap<ControllerId, Fence>) -> Vec<u8> {
+    let mut slot = Vec::with_capacity((HEAD + fences.len() * ENTRY + 32).next_multiple_of(PAGE));
+    slot.extend_from_slice(MAGIC);
+    slot.extend_from_slice(&number.to_le_bytes());
+    slot.extend_from_slice(&(fences.len() as u64).to_le_bytes());
+    for (controller, fence) in fences {
+        slot.extend_from_slice(&controller.0);
+        slot.extend_from_slice(&fence.sequence.to_le_bytes());
+        slot.extend_from_slice(&fence.clock.0.to_le_bytes());
+    }
+    let digest = digest_of(&slot);
+    slot.extend_from_slice(digest.as_bytes());
+    slot.resize(slot.len().next_multiple_of(PAGE), 0);
+    slot
 }
 
-fn decode(bytes: &[u8]) -> Option<BTreeMap<ControllerId, Fence>> {
-    let number = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_le_bytes);
-    let entry = |entry: &[u8; ENTRY]| {
-        let (id, rest) = entry.split_first_chunk::<32>()?;
-        let clock = alpheus_policy::time::Timestamp(number(&rest[8..])?);
-        Some((ControllerId(*id), Fence { sequence: number(&rest[..8])?, clock }))
-    };
-    let (entries, rest) = bytes.as_chunks::<ENTRY>();
-    if rest.is_empty() { entries.iter().map(entry).collect() } else { None }
+fn digest_of(slot: &[u8]) -> Digest {
+    labelled("alpheus/fence/v1", &[slot])
+}
+
+/// Number and content of the later of the two slots that is whole.
+fn decode(bytes: &[u8]) -> Option<(u64, BTreeMap<ControllerId, Fence>)> {
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    [first, second].into_iter().filter_map(slot).max_by_key(|(number, _)| *number)
+}
+
+fn slot(bytes: &[u8]) -> Option<(u64, BTreeMap<ControllerId, Fence>)> {
+    let (magic, rest) = bytes.split_first_chunk()?;
+    let (number, rest) = rest.split_first_chunk()?;
+    let (count, rest) = rest.split_first_chunk()?;
+    let length = usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(ENTRY)?;
+    let (entries, rest) = rest.split_at_checked(length)?;
+    let (digest, _) = rest.split_first_chunk::<32>()?;
+    if magic != MAGIC || digest_of(bytes.get(..HEAD + length)?).as_bytes() != digest {
+        return None;
+    }
+    let fences = entries.as_chunks::<ENTRY>().0.iter().map(entry).collect::<Option<_>>()?;
+    Some((u64::from_le_bytes(*number), fences))
+}
+
+fn entry(bytes: &[u8; ENTRY]) -> Option<(ControllerId, Fence)> {
+    let (id, rest) = bytes.split_first_chunk()?;
+    let (sequence, rest) = rest.split_first_chunk()?;
+    let (clock, _) = rest.split_first_chunk()?;
+    let clock = Timestamp(u64::from_le_bytes(*clock));
+    Some((ControllerId(*id), Fence { sequence: u64::from_le_bytes(*sequence), clock }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fences(many: u8, sequence: u64) -> Vec<(ControllerId, Fence)> {
+        let fence = Fence { sequence, clock: Timestamp(sequence * 10) };
+        (0..many).map(|controller| (ControllerId([controller; 32]), fence)).collect()
+    }
+
+    #[test]
+    fn one_flush_makes_a_fence_durable() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fence");
+        let mut file = FenceFile::load(&path).unwrap();
+        for sequence in 1..=5 {
+            file.advance(fences(100, sequence)).unwrap();
+            let known = FenceFile::load(&path).unwrap();
+            assert_eq!(known.fences, fences(100, sequence).into_iter().collect());
+        }
+        assert_eq!(file.flushes(), 2 + 4, "only the first makes a file");
+        file.advance(fences(100, 5)).unwrap();
+        assert_eq!(file.flushes(), 6, "nothing new");
+    }
+
+    #[test]
+    fn it_grows_with_its_controllers_and_over_restarts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fence");
+        for (many, sequence) in [(1, 1), (200, 2), (200, 3), (250, 4)] {
+            let mut file = FenceFile::load(&path).unwrap();
+            file.advance(fences(many, sequence)).unwrap();
+            file.advance(fences(many, sequence + 1)).unwrap();
+            assert_eq!(
+                FenceFile::load(&path).unwrap().fences,
+                fences(many, sequence + 1).into_iter().collect()
+            );
+        }
+    }
+
+    /// Whatever a crash leaves of the slot that was being written, the fence is
+    /// the new one or the one before.
+    #[test]
+    fn a_torn_write_leaves_the_fence_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fence");
+        let mut file = FenceFile::load(&path).unwrap();
+        (1..=4).for_each(|sequence| file.advance(fences(100, sequence)).unwrap());
+        let before = std::fs::read(&path).unwrap();
+        file.advance(fences(100, 5)).unwrap();
+        let after = std::fs::read(&path).unwrap();
+        for torn in (0..=after.len()).step_by(97) {
+            let bytes = [&after[..torn], &before[torn..]].concat();
+            let (_, known) = decode(&bytes).unwrap();
+            let sequence = known[&ControllerId([0; 32])].sequence;
+            assert!([4, 5].contains(&sequence), "{sequence}");
+            assert_eq!(known, fences(100, sequence).into_iter().collect());
+        }
+    }
+
+    #[test]
+    fn something_else_is_no_fence() {
+        for bytes in [&b""[..], b"ALPHFNC1", &[0; 2 * PAGE], &[7; 96]] {
+            assert_eq!(decode(bytes), None);
+        }
+        let mut slot = encode(3, &fences(2, 9).into_iter().collect());
+        slot[40] ^= 1;
+        assert_eq!(decode(&[slot.clone(), slot].concat()), None);
+    }
 }

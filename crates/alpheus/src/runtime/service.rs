@@ -1,5 +1,7 @@
 //! The service: policy manager and transformer. It never holds a key to data.
 
+mod reading;
+
 use super::results::{OK, Row};
 use super::storage::{StoreLedger, Topics};
 use super::watch::Watch;
@@ -13,12 +15,11 @@ use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::time::{Timestamp, Window};
 use alpheus_transport::{Batch, Error, Limits, NewRecord, Offset, Store};
 use rayon::prelude::*;
+use reading::Reading;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use thiserror::Error;
 
-const SNAPSHOT: &[u8] = b"transformer/v1";
-const POSITION: &[u8] = b"position/";
 /// Bounds what is under way when many windows have passed at once, as after a
 /// restart or in a replay.
 const MOST_SUMMONS: usize = 4096;
@@ -31,7 +32,7 @@ pub struct Service {
     key: Arc<SigningKey>,
     sums: TransformerSums,
     queries: BTreeMap<PlanId, Query>,
-    positions: Vec<Offset>,
+    reading: Reading,
     /// What restored coordinators ask again, once their windows' sums are back.
     pending: Vec<(PlanId, Step<Output>)>,
     timing: Timing,
@@ -126,15 +127,7 @@ impl Service {
         store.ensure_topic(&topics.results, 1)?;
         store.ensure_topic(&topics.refused, 1)?;
         store.ensure_space(&topics.service)?;
-        let transformer = match store.get(&topics.service, SNAPSHOT)? {
-            Some(bytes) => Transformer::restore(&bytes)
-                .map_err(|_| ServiceError::Damaged { what: "transformer" })?,
-            None => Transformer::new(shape, topics.partitions),
-        };
-        let mut positions = Vec::new();
-        for partition in 0..topics.partitions {
-            positions.push(stored_position(store.as_ref(), topics, partition)?);
-        }
+        let (transformer, reading) = Reading::resume(store.as_ref(), topics, shape)?;
         Ok(Service {
             ledger: StoreLedger::new(store.clone(), topics.service.clone()),
             store,
@@ -142,7 +135,7 @@ impl Service {
             key,
             sums: TransformerSums(transformer),
             queries: BTreeMap::new(),
-            positions,
+            reading,
             pending: Vec::new(),
             timing,
             counters: Counters::default(),
@@ -189,58 +182,6 @@ impl Service {
     #[must_use]
     pub fn refusals(&self, plan: &PlanId) -> &[(ControllerId, PlanRefused)] {
         self.queries.get(plan).map_or(&[], |query| &query.refusals)
-    }
-
-    /// Reads everything new from the log.
-    ///
-    /// # Errors
-    /// [`ServiceError`] if the log cannot be read.
-    pub fn ingest(&mut self, now: Timestamp) -> Result<(), ServiceError> {
-        let mut dead = Batch::new();
-        for partition in 0..self.topics.partitions {
-            self.ingest_partition(now, partition, &mut dead)?;
-        }
-        if !dead.is_empty() {
-            self.store.commit(dead)?;
-        }
-        Ok(())
-    }
-
-    fn ingest_partition(
-        &mut self,
-        now: Timestamp,
-        partition: u32,
-        dead: &mut Batch,
-    ) -> Result<(), ServiceError> {
-        let topic = self.topics.events.partition(partition);
-        loop {
-            let position = &mut self.positions[partition as usize];
-            let fetched = self.store.read(&topic, *position, Limits::default())?;
-            let next = fetched.next_offset();
-            if next == *position {
-                self.sums.0.watermarks().caught_up(partition);
-                return Ok(());
-            }
-            for record in fetched {
-                self.counters.frames += 1;
-                self.counters.bytes += record.value.len() as u64;
-                let stream =
-                    record.key.as_ref().try_into().map(StreamId).unwrap_or(StreamId([0; 16]));
-                if let Err(refusal) = self.sums.0.ingest(now, partition, stream, &record.value) {
-                    let reason = refusal.to_string();
-                    let dead_letter = NewRecord {
-                        key: &record.key,
-                        value: &record.value,
-                        timestamp: record.timestamp,
-                        headers: &[("reason", reason.as_bytes())],
-                    };
-                    dead.append(&self.topics.refused.partition(0), &dead_letter)?;
-                    *self.counters.refused_frames.entry(refusal.name().to_owned()).or_default() +=
-                        1;
-                }
-            }
-            self.positions[partition as usize] = next;
-        }
     }
 
     /// No more input comes: every window that holds any has passed.
@@ -352,23 +293,6 @@ impl Service {
         self.queries.values().map(|query| query.coordinator.under_way()).sum()
     }
 
-    /// Makes durable how far the log was read and what was summed of it.
-    ///
-    /// # Errors
-    /// [`ServiceError`] if it cannot be written.
-    pub fn checkpoint(&mut self) -> Result<(), ServiceError> {
-        let mut batch = Batch::new();
-        let snapshot = self.sums.0.snapshot();
-        let snapshot = snapshot.map_err(|_| ServiceError::Damaged { what: "transformer" })?;
-        batch.put(&self.topics.service, SNAPSHOT, snapshot)?;
-        for (partition, position) in (0u32..).zip(&self.positions) {
-            let key = [POSITION, &partition.to_be_bytes()].concat();
-            batch.put(&self.topics.service, key, position.0.to_be_bytes().to_vec())?;
-        }
-        self.store.commit(batch)?;
-        Ok(())
-    }
-
     /// Records and result rows in one commit, then messages.
     fn finish_round(&mut self, steps: Vec<(PlanId, Step<Output>)>) -> Result<Round, ServiceError> {
         let (mut rows, mut merged) = (Vec::new(), Step::default());
@@ -397,9 +321,18 @@ impl Service {
             };
             *counter += 1;
         }
+        // Where nothing is under way, a window's end is the time to note how far
+        // the log was read: it shares the row's flush.
+        let noted = !rows.is_empty() && self.under_way() == 0 && self.is_worth_noting();
+        if noted {
+            self.note(&mut batch)?;
+        }
         self.watch.show(&self.counters);
         let outputs =
             merged.commit(&mut WithRows { ledger: &self.ledger, store: &*self.store, batch })?;
+        if noted {
+            self.reading.noted();
+        }
         Ok(Round { messages: self.address(outputs), rows })
     }
 
@@ -465,18 +398,6 @@ impl Ledger for WithRows<'_> {
             LedgerError
         })
     }
-}
-
-fn stored_position(
-    store: &dyn Store,
-    topics: &Topics,
-    partition: u32,
-) -> Result<Offset, ServiceError> {
-    let key = [POSITION, &partition.to_be_bytes()].concat();
-    let Some(bytes) = store.get(&topics.service, &key)? else { return Ok(Offset(0)) };
-    let bytes =
-        bytes.as_ref().try_into().map_err(|_| ServiceError::Damaged { what: "position" })?;
-    Ok(Offset(u64::from_be_bytes(bytes)))
 }
 
 fn exclusion(why: Incomplete) -> Exclusion {

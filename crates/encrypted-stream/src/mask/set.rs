@@ -108,7 +108,23 @@ impl RosterSet {
 
     /// The positions, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.roster).filter(|position| self.contains(*position))
+        (0..self.roster).step_by(64).zip(&self.blocks).flat_map(|(base, block)| {
+            let mut left = *block;
+            std::iter::from_fn(move || {
+                let lowest = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left - 1;
+                Some(base + lowest)
+            })
+        })
+    }
+
+    /// Members before a position.
+    #[must_use]
+    pub fn before(&self, position: u32) -> usize {
+        let (whole, part) = (position as usize / 64, position % 64);
+        let ones = |block: &u64| block.count_ones() as usize;
+        let last = self.blocks.get(whole).map_or(0, |block| ones(&(block & ((1 << part) - 1))));
+        self.blocks.iter().take(whole).map(ones).sum::<usize>() + last
     }
 
     /// Whether every controller here is also in `other`, over the same roster.
@@ -158,7 +174,11 @@ mod tests {
             let set = RosterSet::of(roster, (0..roster).filter(|p| p % 3 == 1));
             let bytes = postcard::to_allocvec(&set).unwrap();
             assert_eq!(postcard::from_bytes::<RosterSet>(&bytes).unwrap(), set);
-            assert_eq!(set.count(), set.iter().count());
+            let members: Vec<u32> = (0..roster).filter(|p| p % 3 == 1).collect();
+            assert_eq!((set.count(), set.iter().collect()), (members.len(), members));
+            for (rank, position) in set.iter().enumerate() {
+                assert_eq!((set.before(position), set.before(position + 1)), (rank, rank + 1));
+            }
             assert!(set.is_subset_of(&RosterSet::full(roster)));
         }
     }

@@ -41,6 +41,9 @@ use session::Event;
 use std::collections::HashMap;
 use stream::Stream;
 
+/// Frames whose streams' memory is fetched at a time.
+const AHEAD: usize = 16;
+
 /// What the transformer needs to know of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
@@ -137,6 +140,55 @@ impl Transformer {
         frame: &[u8],
     ) -> Result<Accepted, Refusal> {
         let position = *self.index.get(&stream).ok_or(Refusal::UnknownStream)?;
+        self.ingest_at(now, partition, position, frame)
+    }
+
+    /// The same for many frames, in order; what became of each comes with its place among them.
+    ///
+    /// Streams take turns in a log, and what is kept of the next one has left
+    /// the processor's caches since its last frame. Here the memory of a few is
+    /// fetched at a time, rather than waited for one after the other.
+    pub fn ingest_all<'a>(
+        &mut self,
+        now: Timestamp,
+        partition: u32,
+        frames: impl IntoIterator<Item = (StreamId, &'a [u8])>,
+        mut became: impl FnMut(usize, Result<Accepted, Refusal>),
+    ) {
+        let (mut frames, mut place) = (frames.into_iter(), 0);
+        let mut ahead: Vec<(Option<u32>, &[u8])> = Vec::with_capacity(AHEAD);
+        loop {
+            let find = |(stream, frame)| (self.index.get(&stream).copied(), frame);
+            ahead.extend(frames.by_ref().take(AHEAD).map(find));
+            if ahead.is_empty() {
+                return;
+            }
+            self.fetch(ahead.iter().filter_map(|(position, _)| *position));
+            for (position, frame) in ahead.drain(..) {
+                let position = position.ok_or(Refusal::UnknownStream);
+                let taken = position.and_then(|at| self.ingest_at(now, partition, at, frame));
+                became(place, taken);
+                place += 1;
+            }
+        }
+    }
+
+    /// Brings what the next frames of these streams will touch into the caches,
+    /// step by step, so that the fetches of a step overlap. It changes nothing.
+    fn fetch(&self, positions: impl Iterator<Item = u32> + Clone) {
+        let streams = positions.filter_map(|position| self.stream(position).ok());
+        std::hint::black_box(streams.clone().fold(0, |seen, stream| seen ^ stream.fetch_session()));
+        std::hint::black_box(streams.clone().fold(0, |seen, stream| seen ^ stream.fetch_tick()));
+        std::hint::black_box(streams.fold(0, |seen, stream| seen ^ stream.fetch_words()));
+    }
+
+    fn ingest_at(
+        &mut self,
+        now: Timestamp,
+        partition: u32,
+        position: u32,
+        frame: &[u8],
+    ) -> Result<Accepted, Refusal> {
         let frame = FrameView::parse(frame)?;
         let t = frame.t();
         if t > now.plus(self.shape.skew) {

@@ -87,6 +87,17 @@ impl Session {
         }
     }
 
+    /// Touches the tick that the next event is likely to belong to.
+    pub(super) fn fetch_tick(&self) -> u64 {
+        self.ticks.last().map_or(0, |tick| tick.end.0)
+    }
+
+    /// Touches its sum: the first lines, after which the processor sees a pattern.
+    pub(super) fn fetch_words(&self) -> u64 {
+        let words = self.ticks.last().map_or(&[][..], |tick| tick.sum.words());
+        words.iter().step_by(8).take(4).fold(0, |seen, word| seen ^ word)
+    }
+
     /// Adds an event to its tick; gives the tick if that made it complete.
     ///
     /// `wants` says whether any plan wants the words of the tick that ends at a

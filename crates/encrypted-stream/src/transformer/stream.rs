@@ -55,6 +55,21 @@ impl Stream {
         running.map(|session| session.partition)
     }
 
+    /// Touches the session that the next event is likely to belong to.
+    pub(super) fn fetch_session(&self) -> u64 {
+        self.sessions.last().map_or(0, |session| session.id)
+    }
+
+    /// Touches its open tick; after [`Stream::fetch_session`].
+    pub(super) fn fetch_tick(&self) -> u64 {
+        self.sessions.last().map_or(0, Session::fetch_tick)
+    }
+
+    /// Touches that one's sum; after [`Stream::fetch_tick`].
+    pub(super) fn fetch_words(&self) -> u64 {
+        self.sessions.last().map_or(0, Session::fetch_words)
+    }
+
     /// Opens a session. One that was still running has died.
     pub(super) fn open(
         &mut self,

@@ -63,6 +63,31 @@ proptest! {
         prop_assert_eq!(run(&shuffled), expected);
     }
 
+    /// Many frames at a time are the same frames one after the other, also where
+    /// streams take turns, frames are refused and nobody knows whose they are.
+    #[test]
+    fn many_frames_are_taken_as_one_by_one(turns in proptest::collection::vec(0usize..6, 0..120)) {
+        let mut queues: Vec<Vec<Vec<u8>>> = vec![Vec::new(); 6];
+        troubled().into_iter().rev().for_each(|(of, frame)| queues[of as usize].push(frame));
+        queues[5] = vec![vec![0x11; 7]; 20];
+        let all: Vec<_> = turns.iter().filter_map(|of| Some((*of as u32, queues[*of].pop()?))).collect();
+        let fresh = || {
+            let mut transformer = Transformer::new(shape(2), 1);
+            transformer.register(&plan(STREAMS, 20, everything(2))).unwrap();
+            transformer
+        };
+        let (mut single, mut many) = (fresh(), fresh());
+        let expected: Vec<_> = all.iter().map(|(of, frame)| single.ingest(NOW, 0, stream(*of), frame)).collect();
+        let mut became = Vec::new();
+        let frames = all.iter().map(|(of, frame)| (stream(*of), frame.as_slice()));
+        many.ingest_all(NOW, 0, frames, |place, taken| {
+            assert_eq!(place, became.len());
+            became.push(taken);
+        });
+        prop_assert_eq!(became, expected);
+        prop_assert_eq!(many.snapshot(), single.snapshot());
+    }
+
     /// A restart from any snapshot goes on as if nothing had happened.
     #[test]
     fn a_snapshot_resumes(at in 0usize..60) {

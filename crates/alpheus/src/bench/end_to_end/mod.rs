@@ -26,9 +26,11 @@ const EVENTS: u32 = 20;
 const WARM_UP: usize = 1;
 
 /// How many and how much to measure.
-pub(super) struct Extent {
+pub(super) struct Extent<'a> {
+    /// Only applications whose names begin so.
+    pub(super) application: Option<&'a str>,
     /// Streams of each deployment.
-    pub(super) producers: &'static [u32],
+    pub(super) producers: &'a [u32],
     /// Windows that count.
     pub(super) windows: usize,
 }
@@ -70,17 +72,17 @@ impl Cost {
 /// Processor time and delay of all applications, sizes and parties.
 pub(super) fn figures(
     directory: &Path,
-    extent: &Extent,
+    extent: &Extent<'_>,
     mut say: impl FnMut(&str),
 ) -> Result<Vec<Figure>, BenchFailed> {
     let mut figures = Vec::new();
-    for application in Application::all()? {
+    let wanted = |name: &str| extent.application.is_none_or(|prefix| name.starts_with(prefix));
+    for application in Application::all()?.iter().filter(|it| wanted(&it.name)) {
         for producers in extent.producers.iter().copied() {
             for asked in [Asked::Query, Asked::AllWords] {
                 let name = format!("{}, {producers} producers, {asked}", application.name);
                 say(&format!("end to end: {name}"));
-                let bench =
-                    Bench { directory, application: &application, producers, asked, extent };
+                let bench = Bench { directory, application, producers, asked, extent };
                 let found = bench.figures(&name)?;
                 found.iter().for_each(|figure| say(&figure.to_string()));
                 figures.extend(found);
@@ -95,7 +97,7 @@ struct Bench<'a> {
     application: &'a Application,
     producers: u32,
     asked: Asked,
-    extent: &'a Extent,
+    extent: &'a Extent<'a>,
 }
 
 impl Bench<'_> {
@@ -231,7 +233,7 @@ mod tests {
     #[test]
     fn every_job_arrives_at_the_same_results() {
         // With a controller each and a third of them colluding, ten owners need fourteen.
-        let extent = Extent { producers: &[14], windows: 1 };
+        let extent = Extent { application: None, producers: &[14], windows: 1 };
         let folder = tempfile::tempdir().unwrap();
         let applications = Application::all().unwrap();
         for asked in [Asked::Query, Asked::AllWords] {

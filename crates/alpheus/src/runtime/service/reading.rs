@@ -1,0 +1,171 @@
+//! Taking frames out of the log, and noting how far.
+
+use super::{Service, ServiceError};
+use crate::runtime::storage::Topics;
+use alpheus_encrypted_stream::transformer::{Refusal, Shape, Transformer};
+use alpheus_policy::ids::StreamId;
+use alpheus_policy::time::Timestamp;
+use alpheus_transport::{Batch, Limits, NewRecord, Offset, Record, Store};
+
+const SNAPSHOT: &[u8] = b"transformer/v1";
+const POSITION: &[u8] = b"position/";
+
+/// How far the log was read.
+pub(super) struct Reading {
+    positions: Vec<Offset>,
+    /// Bytes that were read since that was last noted: what a restart reads again.
+    since: u64,
+    /// Dead letters were written since then: a restart would write them again.
+    dead: bool,
+}
+
+impl Reading {
+    /// Where the store says that the service was, and the sums that it had.
+    pub(super) fn resume(
+        store: &dyn Store,
+        topics: &Topics,
+        shape: Shape,
+    ) -> Result<(Transformer, Reading), ServiceError> {
+        let transformer = match store.get(&topics.service, SNAPSHOT)? {
+            Some(bytes) => Transformer::restore(&bytes)
+                .map_err(|_| ServiceError::Damaged { what: "transformer" })?,
+            None => Transformer::new(shape, topics.partitions),
+        };
+        let positions = (0..topics.partitions).map(|at| stored_position(store, topics, at));
+        let positions = positions.collect::<Result<_, _>>()?;
+        Ok((transformer, Reading { positions, since: 0, dead: false }))
+    }
+
+    /// What was noted is durable.
+    pub(super) fn noted(&mut self) {
+        (self.since, self.dead) = (0, false);
+    }
+}
+
+impl Service {
+    /// Reads everything new from the log.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the log cannot be read.
+    pub fn ingest(&mut self, now: Timestamp) -> Result<(), ServiceError> {
+        let mut dead = Batch::new();
+        for partition in 0..self.topics.partitions {
+            self.ingest_partition(now, partition, &mut dead)?;
+        }
+        if !dead.is_empty() {
+            self.store.commit(dead)?;
+            self.reading.dead = true;
+        }
+        Ok(())
+    }
+
+    fn ingest_partition(
+        &mut self,
+        now: Timestamp,
+        partition: u32,
+        dead: &mut Batch,
+    ) -> Result<(), ServiceError> {
+        let topic = self.topics.events.partition(partition);
+        loop {
+            let position = self.reading.positions[partition as usize];
+            let fetched = self.store.read(&topic, position, Limits::default())?;
+            let next = fetched.next_offset();
+            if next == position {
+                self.sums.0.watermarks().caught_up(partition);
+                return Ok(());
+            }
+            let records: Vec<Record> = fetched.collect();
+            let frames = records.iter().map(|record| (stream_of(record), record.value.as_ref()));
+            let counters = &mut self.counters;
+            let mut refused = Vec::new();
+            self.sums.0.ingest_all(now, partition, frames, |place, taken| {
+                refused.extend(taken.err().map(|refusal| (place, refusal)));
+            });
+            counters.frames += records.len() as u64;
+            let bytes = records.iter().map(|record| record.value.len() as u64).sum::<u64>();
+            counters.bytes += bytes;
+            self.reading.since += bytes;
+            for (record, refusal) in
+                refused.into_iter().filter_map(|(place, why)| Some((records.get(place)?, why)))
+            {
+                self.bury(record, &refusal, dead)?;
+            }
+            self.reading.positions[partition as usize] = next;
+        }
+    }
+
+    /// Counts a frame that was refused and lays it with the dead letters.
+    fn bury(
+        &mut self,
+        record: &Record,
+        refusal: &Refusal,
+        dead: &mut Batch,
+    ) -> Result<(), ServiceError> {
+        let reason = refusal.to_string();
+        let dead_letter = NewRecord {
+            key: &record.key,
+            value: &record.value,
+            timestamp: record.timestamp,
+            headers: &[("reason", reason.as_bytes())],
+        };
+        dead.append(&self.topics.refused.partition(0), &dead_letter)?;
+        *self.counters.refused_frames.entry(refusal.name().to_owned()).or_default() += 1;
+        Ok(())
+    }
+
+    /// Makes durable how far the log was read and what was summed of it.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if it cannot be written.
+    pub fn checkpoint(&mut self) -> Result<(), ServiceError> {
+        let mut batch = Batch::new();
+        self.note(&mut batch)?;
+        self.store.commit(batch)?;
+        self.reading.noted();
+        Ok(())
+    }
+
+    /// [`Service::checkpoint`], if a restart would otherwise read more than it
+    /// saves, or bury frames twice. Result rows bring their own.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn checkpoint_if_worth(&mut self) -> Result<(), ServiceError> {
+        if self.is_worth_noting() { self.checkpoint() } else { Ok(()) }
+    }
+
+    /// Whether at least as much was read since the last checkpoint as one takes
+    /// up: so all of them together write no more than the log holds.
+    pub(super) fn is_worth_noting(&self) -> bool {
+        let Reading { since, dead, .. } = self.reading;
+        dead || (since > 0 && since >= self.sums.0.footprint() as u64)
+    }
+
+    pub(super) fn note(&self, batch: &mut Batch) -> Result<(), ServiceError> {
+        let snapshot = self.sums.0.snapshot();
+        let snapshot = snapshot.map_err(|_| ServiceError::Damaged { what: "transformer" })?;
+        batch.put(&self.topics.service, SNAPSHOT, snapshot)?;
+        for (partition, position) in (0u32..).zip(&self.reading.positions) {
+            let key = [POSITION, &partition.to_be_bytes()].concat();
+            batch.put(&self.topics.service, key, position.0.to_be_bytes().to_vec())?;
+        }
+        Ok(())
+    }
+}
+
+/// Whose frame it is. A key that is no stream's belongs to none.
+fn stream_of(record: &Record) -> StreamId {
+    record.key.as_ref().try_into().map(StreamId).unwrap_or(StreamId([0; 16]))
+}
+
+fn stored_position(
+    store: &dyn Store,
+    topics: &Topics,
+    partition: u32,
+) -> Result<Offset, ServiceError> {
+    let key = [POSITION, &partition.to_be_bytes()].concat();
+    let Some(bytes) = store.get(&topics.service, &key)? else { return Ok(Offset(0)) };
+    let bytes =
+        bytes.as_ref().try_into().map_err(|_| ServiceError::Damaged { what: "position" })?;
+    Ok(Offset(u64::from_be_bytes(bytes)))
+}
