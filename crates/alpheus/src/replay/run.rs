@@ -155,8 +155,8 @@ fn feed(
         let passed = reached.0.saturating_sub(from.unwrap_or(reached).0);
         progress.advance(passed / inputs.schema.tick.0.max(1));
     }
-    embedded.service.seal();
     let end = feed.end().plus(longest_grace(inputs));
+    embedded.service.seal(end);
     embedded.pump(end).map_err(store_failure)?;
     Ok(refused)
 }

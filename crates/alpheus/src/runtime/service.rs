@@ -7,10 +7,10 @@ use super::storage::{StoreLedger, Topics};
 use super::watch::Watch;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::announced::Announced;
-use alpheus_encrypted_stream::coordinator::{self, Coordinator, Output, Sums, Timing};
+use alpheus_encrypted_stream::coordinator::{Coordinator, Output, Timing};
 use alpheus_encrypted_stream::error::{Exclusion, PlanRefused};
 use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError, Scope, Step};
-use alpheus_encrypted_stream::transformer::{Incomplete, PlanMismatch, Shape, Transformer};
+use alpheus_encrypted_stream::transformer::{PlanMismatch, Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::time::{Timestamp, Window};
 use alpheus_transport::{Batch, Error, Limits, NewRecord, Offset, Store};
@@ -30,7 +30,7 @@ pub struct Service {
     topics: Topics,
     ledger: StoreLedger,
     key: Arc<SigningKey>,
-    sums: TransformerSums,
+    sums: Transformer,
     queries: BTreeMap<PlanId, Query>,
     reading: Reading,
     /// What restored coordinators ask again, once their windows' sums are back.
@@ -47,15 +47,6 @@ struct Query {
     coordinator: Coordinator,
     place: HashMap<ControllerId, u32>,
     refusals: Vec<(ControllerId, PlanRefused)>,
-}
-
-/// The transformer, as the coordinators ask it.
-struct TransformerSums(Transformer);
-
-impl Sums for TransformerSums {
-    fn sum(&self, plan: &PlanId, window: Window, streams: &[u32]) -> Option<Vec<u64>> {
-        self.0.sum(plan, window, streams).ok()
-    }
 }
 
 /// What the service has done, for metrics and summaries.
@@ -133,7 +124,7 @@ impl Service {
             store,
             topics: topics.clone(),
             key,
-            sums: TransformerSums(transformer),
+            sums: transformer,
             queries: BTreeMap::new(),
             reading,
             pending: Vec::new(),
@@ -150,7 +141,7 @@ impl Service {
     /// [`ServiceError`] if its records cannot be read.
     pub fn start(&mut self, now: Timestamp, announced: Arc<Announced>) -> Result<(), ServiceError> {
         let (id, plan) = (announced.id(), announced.plan());
-        match self.sums.0.register(plan) {
+        match self.sums.register(plan) {
             // A restored transformer runs it already.
             Ok(_) | Err(PlanMismatch::Running) => {}
             Err(mismatch) => return Err(mismatch.into()),
@@ -169,7 +160,7 @@ impl Service {
 
     /// Lets a stream's events in, before any plan asks for them.
     pub fn admit(&mut self, stream: StreamId) {
-        self.sums.0.admit(stream);
+        self.sums.admit(stream);
     }
 
     /// Plans that run.
@@ -184,15 +175,16 @@ impl Service {
         self.queries.get(plan).map_or(&[], |query| &query.refusals)
     }
 
-    /// No more input comes: every window that holds any has passed.
-    pub fn seal(&mut self) {
-        self.sums.0.watermarks().seal();
+    /// No more input comes, and `end` is the end of what there was with the
+    /// longest grace: every window until then has passed.
+    pub fn seal(&mut self, end: Timestamp) {
+        self.sums.watermarks().seal(end);
     }
 
     /// Event time as far as all partitions have come.
     #[must_use]
     pub fn watermark(&self) -> Timestamp {
-        self.sums.0.watermark()
+        self.sums.watermark()
     }
 
     /// Whether [`Service::close_windows`] has anything to do.
@@ -204,7 +196,7 @@ impl Service {
     /// The next window of a plan that has passed: by event time, or because it
     /// ended before `idle` and whoever holds back the watermark is not waited for.
     fn due(&self, plan: &PlanId, idle: Timestamp) -> Option<Window> {
-        self.sums.0.due(plan).or_else(|| self.sums.0.due_by(plan, idle))
+        self.sums.due(plan).or_else(|| self.sums.due_by(plan, idle))
     }
 
     /// Closes windows that have passed, as many at a time as make
@@ -225,16 +217,14 @@ impl Service {
                 && let Some(query) = self.queries.get_mut(&id)
             {
                 // The report comes once: `due` named the next window of a plan that runs.
-                let Ok(report) = self.sums.0.close(&id, window, 0) else { break };
+                // Controllers know how many ticks each owner lets be missing.
+                let Ok(report) = self.sums.close(&id, window, u64::MAX) else { break };
                 if query.coordinator.has_ended(window.start) {
-                    self.sums.0.finish(&id, window);
+                    self.sums.finish(&id, window);
                     continue;
                 }
                 summons += query.place.len();
-                let complete = report.complete().cloned().collect();
-                let excluded = report.excluded().map(|(at, why)| (at, exclusion(why))).collect();
-                let report = coordinator::WindowReport { window, complete, excluded };
-                steps.push((id, query.coordinator.window_closed(now, &report)));
+                steps.push((id, query.coordinator.window_closed(now, &report.into())));
             }
         }
         self.finish_round(steps)
@@ -304,7 +294,7 @@ impl Service {
                 for (reason, streams) in &outcome.excluded {
                     *self.counters.exclusions.entry(*reason).or_default() += u64::from(*streams);
                 }
-                self.sums.0.finish(&id, outcome.window);
+                self.sums.finish(&id, outcome.window);
             }
             merged.merge(step.map(|output| (id, output)));
         }
@@ -397,12 +387,5 @@ impl Ledger for WithRows<'_> {
             tracing::error!(%error, "the service's records could not be written");
             LedgerError
         })
-    }
-}
-
-fn exclusion(why: Incomplete) -> Exclusion {
-    match why {
-        Incomplete::OverCapacity => Exclusion::TooManyEvents,
-        _ => Exclusion::Incomplete,
     }
 }

@@ -100,7 +100,7 @@ impl Life<'_> {
             embedded.store.commit(batch)?;
             embedded.pump(clock)?;
         }
-        embedded.service.seal();
+        embedded.service.seal(feed.end());
         embedded.pump(feed.end())?;
         Ok(true)
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Watermarks {
     partitions: Vec<Partition>,
     reached: Timestamp,
-    sealed: bool,
+    sealed: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ impl Watermarks {
     #[must_use]
     pub fn new(partitions: u32) -> Watermarks {
         let partitions = (0..partitions).map(|_| Partition::default()).collect();
-        Watermarks { partitions, reached: Timestamp(0), sealed: false }
+        Watermarks { partitions, reached: Timestamp(0), sealed: None }
     }
 
     /// An event of this time was accepted from the partition.
@@ -48,15 +48,16 @@ impl Watermarks {
         self.advance();
     }
 
-    /// There is no more input at all: every window has passed.
-    pub fn seal(&mut self) {
-        self.sealed = true;
+    /// There is no more input, and `end` is the end of what there was: whoever
+    /// has not gone offline by then is not waited for.
+    pub fn seal(&mut self, end: Timestamp) {
+        self.sealed = Some(end);
     }
 
     /// The time that all partitions have reached. It never goes back.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        if self.sealed { Timestamp(u64::MAX) } else { self.reached }
+        self.sealed.map_or(self.reached, |end| end.max(self.reached))
     }
 
     pub(super) fn session_opened(&mut self, partition: u32) {

@@ -195,7 +195,8 @@ pub(super) fn judge(
     let expected = (window.end.0 - window.start.0) / shape.tick.0;
     let missing = expected.saturating_sub(ticks.len() as u64);
     let incomplete = || Status::Incomplete(first_trouble(window, stream, &ticks, shape));
-    let Some(sum) = sum.filter(|_| missing <= gaps) else { return incomplete() };
+    let some = |sum: &&StreamSum| missing <= gaps && !sum.ticks.is_empty();
+    let Some(sum) = sum.filter(some) else { return incomplete() };
     let Some(segments) = segments(window, stream, &ticks, shape) else { return incomplete() };
     let events = segments.iter().fold(0u64, |events, s| events.saturating_add(s.events()));
     if events > shape.events {

@@ -202,7 +202,7 @@ fn windows_come_due_where_somebody_was_online() {
     take(&mut transformer, 1, &[second.data(far + 65, 1)]);
     assert_eq!(due(&mut transformer), Some((50, 60)));
     assert_eq!(transformer.due_by(&id, Timestamp(far + 75)), Some(window(far + 60, far + 70)));
-    transformer.watermarks().seal();
+    transformer.watermarks().seal(Timestamp(far + 75));
     assert_eq!(due(&mut transformer), Some((60, 70)));
 }
 

@@ -5,10 +5,12 @@ use crate::runtime::storage::Topics;
 use alpheus_encrypted_stream::transformer::{Refusal, Shape, Transformer};
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::time::Timestamp;
-use alpheus_transport::{Batch, Limits, NewRecord, Offset, Record, Store};
+use alpheus_transport::{Batch, Fetched, Limits, NewRecord, Offset, Record, Store};
 
 const SNAPSHOT: &[u8] = b"transformer/v1";
 const POSITION: &[u8] = b"position/";
+/// Records that are handed on together: few enough to stay near the processor.
+const AT_A_TIME: usize = 64;
 
 /// How far the log was read.
 pub(super) struct Reading {
@@ -71,26 +73,41 @@ impl Service {
             let fetched = self.store.read(&topic, position, Limits::default())?;
             let next = fetched.next_offset();
             if next == position {
-                self.sums.0.watermarks().caught_up(partition);
+                self.sums.watermarks().caught_up(partition);
                 return Ok(());
             }
-            let records: Vec<Record> = fetched.collect();
+            self.take_frames(now, partition, fetched, dead)?;
+            self.reading.positions[partition as usize] = next;
+        }
+    }
+
+    fn take_frames(
+        &mut self,
+        now: Timestamp,
+        partition: u32,
+        mut fetched: Fetched,
+        dead: &mut Batch,
+    ) -> Result<(), ServiceError> {
+        let (mut records, mut refused) = (Vec::with_capacity(AT_A_TIME), Vec::new());
+        loop {
+            records.clear();
+            records.extend(fetched.by_ref().take(AT_A_TIME));
+            if records.is_empty() {
+                return Ok(());
+            }
             let frames = records.iter().map(|record| (stream_of(record), record.value.as_ref()));
-            let counters = &mut self.counters;
-            let mut refused = Vec::new();
-            self.sums.0.ingest_all(now, partition, frames, |place, taken| {
+            self.sums.ingest_all(now, partition, frames, |place, taken| {
                 refused.extend(taken.err().map(|refusal| (place, refusal)));
             });
-            counters.frames += records.len() as u64;
             let bytes = records.iter().map(|record| record.value.len() as u64).sum::<u64>();
-            counters.bytes += bytes;
+            self.counters.frames += records.len() as u64;
+            self.counters.bytes += bytes;
             self.reading.since += bytes;
-            for (record, refusal) in
-                refused.into_iter().filter_map(|(place, why)| Some((records.get(place)?, why)))
-            {
-                self.bury(record, &refusal, dead)?;
+            for (place, refusal) in refused.drain(..) {
+                if let Some(record) = records.get(place) {
+                    self.bury(record, &refusal, dead)?;
+                }
             }
-            self.reading.positions[partition as usize] = next;
         }
     }
 
@@ -138,11 +155,11 @@ impl Service {
     /// up: so all of them together write no more than the log holds.
     pub(super) fn is_worth_noting(&self) -> bool {
         let Reading { since, dead, .. } = self.reading;
-        dead || (since > 0 && since >= self.sums.0.footprint() as u64)
+        dead || (since > 0 && since >= self.sums.footprint() as u64)
     }
 
     pub(super) fn note(&self, batch: &mut Batch) -> Result<(), ServiceError> {
-        let snapshot = self.sums.0.snapshot();
+        let snapshot = self.sums.snapshot();
         let snapshot = snapshot.map_err(|_| ServiceError::Damaged { what: "transformer" })?;
         batch.put(&self.topics.service, SNAPSHOT, snapshot)?;
         for (partition, position) in (0u32..).zip(&self.reading.positions) {
