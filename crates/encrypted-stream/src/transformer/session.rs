@@ -87,9 +87,17 @@ impl Session {
         }
     }
 
+    /// Touches all of itself.
+    pub(super) fn fetch(&self) -> u64 {
+        let ended = u64::from(self.end != End::Running);
+        self.id ^ self.opened.0 ^ self.latest.0 ^ self.settled.0 ^ self.ticks.len() as u64 ^ ended
+    }
+
     /// Touches the tick that the next event is likely to belong to.
     pub(super) fn fetch_tick(&self) -> u64 {
-        self.ticks.last().map_or(0, |tick| tick.end.0)
+        let tick =
+            |tick: &OpenTick| tick.end.0 ^ tick.sum.count() ^ u64::from(tick.border.is_some());
+        self.ticks.last().map_or(0, tick)
     }
 
     /// Touches its sum: the first lines, after which the processor sees a pattern.

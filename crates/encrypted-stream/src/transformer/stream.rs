@@ -57,7 +57,7 @@ impl Stream {
 
     /// Touches the session that the next event is likely to belong to.
     pub(super) fn fetch_session(&self) -> u64 {
-        self.sessions.last().map_or(0, |session| session.id)
+        self.sessions.last().map_or(0, Session::fetch)
     }
 
     /// Touches its open tick; after [`Stream::fetch_session`].

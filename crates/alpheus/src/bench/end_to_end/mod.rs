@@ -165,6 +165,8 @@ fn processor_time(name: &str, ours: &[Cost], plain: &[Cost], raw: &[Cost]) -> Ve
     };
     vec![
         beside("ingest and merge, CPU a window", Cost::merge).with_goal(Goal::RatioAtMost(1.3)),
+        beside("of that, reading and summing", |c| c.ingest),
+        beside("of that, from sums to a durable row", |c| c.close + c.checkpoint),
         beside("encoding (and encrypting), CPU a window", |c| c.devices),
         beside("appending to the log, CPU a window", |c| c.append),
         beside("everything, CPU a window", Cost::all),
