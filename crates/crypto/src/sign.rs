@@ -127,11 +127,18 @@ impl VerifyingKey {
 /// # Errors
 /// [`SignatureError`] if any signature fails; it does not say which.
 pub fn verify_batch(items: &[BatchItem<'_>]) -> Result<(), SignatureError> {
-    let digests: Vec<Digest> =
-        items.iter().map(|item| labelled(item.label, &[item.message])).collect();
-    let messages: Vec<&[u8]> = digests.iter().map(AsRef::as_ref).collect();
-    let signatures: Vec<_> = items.iter().map(|item| item.signature.to_dalek()).collect();
-    let keys = items.iter().map(|item| item.key.point()).collect::<Result<Vec<_>, _>>()?;
+    let digested =
+        |item: &BatchItem<'_>| (item.key, labelled(item.label, &[item.message]), item.signature);
+    verify_digests(&items.iter().map(digested).collect::<Vec<_>>())
+}
+
+/// The same over digests that already contain their labels.
+pub(crate) fn verify_digests(
+    items: &[(VerifyingKey, Digest, Signature)],
+) -> Result<(), SignatureError> {
+    let messages: Vec<&[u8]> = items.iter().map(|(_, digest, _)| digest.as_ref()).collect();
+    let signatures: Vec<_> = items.iter().map(|(.., signature)| signature.to_dalek()).collect();
+    let keys = items.iter().map(|(key, ..)| key.point()).collect::<Result<Vec<_>, _>>()?;
     ed25519_dalek::verify_batch(&messages, &signatures, &keys).map_err(|_| SignatureError::Mismatch)
 }
 

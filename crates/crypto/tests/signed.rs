@@ -4,7 +4,7 @@
 
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{BatchItem, SignatureError, SigningKey, verify_batch};
-use alpheus_crypto::signed::{Message, Rejected, Signed};
+use alpheus_crypto::signed::{Checked, Message, Rejected, Signed, Together};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -104,6 +104,47 @@ fn a_batch_holds_only_if_each_does() {
     assert_eq!(verify_batch(&[]), Ok(()));
     items[1].message = b"x";
     assert_eq!(verify_batch(&items), Err(SignatureError::Mismatch));
+}
+
+/// Whatever was checked together: each opens, or is refused, as it would alone.
+#[test]
+fn messages_that_are_checked_together_open_as_each_would_alone() {
+    let order = |number: u64| Order { number, names: Vec::new() };
+    let honest: Vec<_> = (1..=8).map(|seed| Signed::new(&order(seed.into()), &key(seed))).collect();
+    let check = |messages: &[Signed<Order>]| {
+        let mut together = Together::default();
+        (1u8..).zip(messages).for_each(|(seed, m)| together.add(m, &key(seed).verifying_key()));
+        together.check()
+    };
+    let opened = |messages: &[Signed<Order>], checked: &Checked| -> Vec<_> {
+        let open =
+            |(seed, m): (u8, &Signed<Order>)| m.open_among(&key(seed).verifying_key(), checked);
+        (1u8..).zip(messages).map(open).collect()
+    };
+    for forged in [None, Some(0), Some(5)] {
+        let mut messages = honest.clone();
+        if let Some(place) = forged {
+            messages[place] = Signed::new(&order(99), &key(77));
+        }
+        for (place, opened) in opened(&messages, &check(&messages)).into_iter().enumerate() {
+            let expected = if forged == Some(place) {
+                Err(Rejected::Signature)
+            } else {
+                Ok(order(place as u64 + 1))
+            };
+            assert_eq!(opened.map(|verified| verified.into_inner()), expected, "{place}");
+        }
+    }
+    // What was checked says nothing of another key, another message or another kind.
+    let checked = check(&honest);
+    assert_eq!(honest[0].open_among(&key(2).verifying_key(), &checked), Err(Rejected::Signature));
+    let other = received_as::<Refund>(&honest[0]);
+    assert!(matches!(
+        other.open_among(&key(1).verifying_key(), &checked),
+        Err(Rejected::Signature)
+    ));
+    let stranger = Signed::new(&order(1), &key(77));
+    assert_eq!(stranger.open_among(&key(1).verifying_key(), &checked), Err(Rejected::Signature));
 }
 
 proptest! {

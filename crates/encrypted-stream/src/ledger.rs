@@ -123,9 +123,9 @@ impl<M> Step<M> {
 /// Keeps, of several changes to one key, the last: what controllers of one host
 /// share is then written once.
 fn last_of_each_key(changes: &mut Vec<Change>) {
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::with_capacity(changes.len());
     let mut keep: Vec<bool> =
-        changes.iter().rev().map(|change| seen.insert(change.key.clone())).collect();
+        changes.iter().rev().map(|change| seen.insert(change.key.as_slice())).collect();
     keep.reverse();
     let mut keep = keep.into_iter();
     changes.retain(|_| keep.next().unwrap_or(true));

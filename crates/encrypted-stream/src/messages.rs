@@ -31,7 +31,8 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::mac::Tag;
 use alpheus_crypto::merkle::Proof;
-use alpheus_crypto::signed::{Message, Signed};
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::{Message, Signed, Together};
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Timestamp, Window};
@@ -319,4 +320,18 @@ pub enum ControllerMessage {
     Opening(Signed<Opening>),
     /// To anything about a window.
     Declined(Signed<Declined>),
+}
+
+impl ControllerMessage {
+    /// Adds its signature to those that are checked together.
+    pub(crate) fn check_with(&self, key: &VerifyingKey, together: &mut Together) {
+        match self {
+            ControllerMessage::Acceptance(signed) => together.add(signed, key),
+            ControllerMessage::Refusal(signed) => together.add(signed, key),
+            ControllerMessage::Presence(signed) => together.add(signed, key),
+            ControllerMessage::Token(signed) => together.add(signed, key),
+            ControllerMessage::Opening(signed) => together.add(signed, key),
+            ControllerMessage::Declined(signed) => together.add(signed, key),
+        }
+    }
 }

@@ -7,8 +7,8 @@ use super::storage::{StoreLedger, Topics};
 use super::watch::Watch;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::announced::Announced;
-use alpheus_encrypted_stream::coordinator::{Coordinator, Output, Timing};
-use alpheus_encrypted_stream::error::{Exclusion, PlanRefused};
+use alpheus_encrypted_stream::coordinator::{Coordinator, Output, Said, Timing};
+use alpheus_encrypted_stream::error::{Exclusion, NotTaken, PlanRefused};
 use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError, Scope, Step};
 use alpheus_encrypted_stream::transformer::{PlanMismatch, Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
@@ -23,6 +23,8 @@ use thiserror::Error;
 /// Bounds what is under way when many windows have passed at once, as after a
 /// restart or in a replay.
 const MOST_SUMMONS: usize = 4096;
+/// Messages whose signatures are checked together.
+const AT_A_TIME: usize = 64;
 
 /// The service of an embedded deployment.
 pub struct Service {
@@ -239,14 +241,7 @@ impl Service {
         now: Timestamp,
         messages: Vec<super::hosts::FromController>,
     ) -> Result<Round, ServiceError> {
-        // Signatures are most of the work, and each is a matter of its own.
-        let queries = &self.queries;
-        let hear = |(from, plan, message): super::hosts::FromController| {
-            let query = queries.get(&plan)?;
-            let place = *query.place.get(&from)?;
-            Some((plan, query.coordinator.hear(place, &message)))
-        };
-        let heard: Vec<_> = messages.into_par_iter().filter_map(hear).collect();
+        let heard = self.hear(&messages);
         let mut steps = Vec::with_capacity(heard.len());
         for (plan, said) in heard {
             let Some(query) = self.queries.get_mut(&plan) else { continue };
@@ -258,6 +253,26 @@ impl Service {
             }
         }
         self.finish_round(steps)
+    }
+
+    /// Signatures are most of the work: some at a time, on all processors.
+    fn hear(
+        &self,
+        messages: &[super::hosts::FromController],
+    ) -> Vec<(PlanId, Result<Said, NotTaken>)> {
+        let of_plan = |messages: &[super::hosts::FromController]| {
+            let plan = messages.first().map(|(_, plan, _)| *plan)?;
+            let query = self.queries.get(&plan)?;
+            let placed = messages.iter().filter_map(|(from, _, message)| {
+                query.place.get(from).map(|place| (*place, message))
+            });
+            let said = query.coordinator.hear_all(&placed.collect::<Vec<_>>());
+            Some(said.into_iter().map(move |said| (plan, said)))
+        };
+        let plans = |some: &[super::hosts::FromController]| {
+            some.chunk_by(|a, b| a.1 == b.1).filter_map(of_plan).flatten().collect::<Vec<_>>()
+        };
+        messages.par_chunks(AT_A_TIME).flat_map_iter(plans).collect()
     }
 
     /// Goes on where a deadline has passed.

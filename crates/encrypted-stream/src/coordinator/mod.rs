@@ -3,6 +3,7 @@
 //!
 //! | file | step |
 //! | --- | --- |
+//! | [`hearing`] | whose message it is |
 //! | [`round`] | what is known of a window |
 //! | [`summoning`] | presences, then M |
 //! | [`collecting`] | tokens, then S, openings, the sum |
@@ -18,11 +19,13 @@
 //! can compute of them is the result that it gives out.
 
 mod collecting;
+mod hearing;
 mod output;
 mod recovery;
 mod round;
 mod summoning;
 
+pub use hearing::Said;
 pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};
 pub use recovery::ServiceRecord;
 pub use round::Present;
@@ -31,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Timestamp, Window};
@@ -39,29 +42,12 @@ use alpheus_policy::time::{Timestamp, Window};
 use crate::announced::Announced;
 use crate::error::{Failure, NotTaken, PlanRefused, Refused};
 use crate::ledger::{Change, Step};
-use crate::messages::{
-    self, Closed, Closing, ControllerMessage, Declined, Presence, Retirement, ServiceMessage, Token,
-};
+use crate::messages::{Closed, Closing, ControllerMessage, Declined, Retirement, ServiceMessage};
+use hearing::What;
 use round::Round;
 
 /// Windows that are still told apart once they have ended.
 const ENDED_KEPT: usize = 256;
-
-/// A message of a controller of a plan whose signature holds: only
-/// [`Coordinator::hear`] makes one.
-pub struct Said {
-    plan: PlanId,
-    from: u32,
-    what: What,
-}
-
-enum What {
-    Answer(Result<(), PlanRefused>),
-    Presence(Verified<Presence>),
-    Token(Verified<Token>),
-    Opening(Verified<messages::Opening>),
-    Declined(Verified<Declined>),
-}
 
 /// The service's side of one running plan.
 pub struct Coordinator {
@@ -146,47 +132,6 @@ impl Coordinator {
         self.take(now, &said, sums)
     }
 
-    /// Checks whose message it is: most of the work that a message makes, and
-    /// none that changes anything, so that many may be heard at a time.
-    ///
-    /// # Errors
-    /// [`NotTaken`]: drop it and count it.
-    pub fn hear(&self, from: u32, message: &ControllerMessage) -> Result<Said, NotTaken> {
-        let said = match message {
-            ControllerMessage::Acceptance(signed) => {
-                let acceptance = self.open(from, signed)?;
-                self.check_sender(acceptance.plan, acceptance.controller, from)?;
-                What::Answer(Ok(()))
-            }
-            ControllerMessage::Refusal(signed) => {
-                let refusal = self.open(from, signed)?;
-                self.check_sender(refusal.plan, from, from)?;
-                What::Answer(Err(refusal.reason.clone()))
-            }
-            ControllerMessage::Presence(signed) => {
-                let presence = self.open(from, signed)?;
-                self.check_sender(presence.plan, presence.controller, from)?;
-                What::Presence(presence)
-            }
-            ControllerMessage::Token(signed) => {
-                let token = self.open(from, signed)?;
-                self.check_sender(token.plan, token.controller, from)?;
-                What::Token(token)
-            }
-            ControllerMessage::Opening(signed) => {
-                let opening = self.open(from, signed)?;
-                self.check_sender(opening.plan, opening.controller, from)?;
-                What::Opening(opening)
-            }
-            ControllerMessage::Declined(signed) => {
-                let declined = self.open(from, signed)?;
-                self.check_sender(declined.plan, from, from)?;
-                What::Declined(declined)
-            }
-        };
-        Ok(Said { plan: self.id(), from, what: said })
-    }
-
     /// Goes on with what was heard.
     ///
     /// # Errors
@@ -233,18 +178,6 @@ impl Coordinator {
         let messages = vec![Output::Broadcast(ServiceMessage::Retirement(message))];
         step.merge(Step::new(vec![self.put(&ServiceRecord::Retired)], messages));
         step
-    }
-
-    fn open<T: Message>(&self, from: u32, signed: &Signed<T>) -> Result<Verified<T>, NotTaken> {
-        let key = self.announced.verifying().get(from as usize);
-        Ok(signed.open(key.ok_or(NotTaken::UnknownController)?)?)
-    }
-
-    fn check_sender(&self, plan: PlanId, controller: u32, from: u32) -> Result<(), NotTaken> {
-        if plan != self.id() {
-            return Err(NotTaken::OtherPlan);
-        }
-        if controller == from { Ok(()) } else { Err(NotTaken::Malformed) }
     }
 
     fn answered(&mut self, from: u32, answer: Result<(), PlanRefused>) -> Step<Output> {

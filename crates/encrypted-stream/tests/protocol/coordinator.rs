@@ -102,6 +102,25 @@ fn receive(net: &mut Net, from: u32, message: &ControllerMessage) -> Result<(), 
 }
 
 #[test]
+fn a_forged_message_among_many_keeps_nobody_else_from_being_heard() {
+    let (net, token) = collecting();
+    let said = |controller: u32, key: u32| {
+        let token = Token { controller, ..token.clone() };
+        ControllerMessage::Token(Signed::new(&token, &signing_key(&net, key)))
+    };
+    let messages = [said(0, 0), said(1, 2), said(2, 2), said(0, 0), said(1, 1)];
+    let from = [0, 1, 2, 9, 2];
+    let placed: Vec<_> = from.into_iter().zip(&messages).collect();
+    let together = net.coordinator.hear_all(&placed);
+    assert_eq!(together.len(), placed.len());
+    for ((from, message), heard) in placed.into_iter().zip(together) {
+        let alone = net.coordinator.hear(from, message).map(|_| ());
+        assert_eq!(heard.map(|_| ()), alone, "from {from}");
+        assert_eq!(alone.is_ok(), from == 0 || (from == 2 && message == &messages[2]));
+    }
+}
+
+#[test]
 fn a_token_that_does_not_fit_is_not_taken_and_harms_nobody() {
     let (mut net, token) = collecting();
     let key = signing_key(&net, 1);
