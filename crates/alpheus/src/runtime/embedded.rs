@@ -171,6 +171,8 @@ pub struct Embedded {
     pub streams: Vec<StreamId>,
     pub(super) private: Arc<dyn Store>,
     pub(super) root: RootSecret,
+    /// It was drawn by this run: no ledger of its keys can have been lost.
+    pub(super) root_is_new: bool,
     pub(super) pace: Pace,
     /// When the last deadline passed, if time passes by [`Pace::Recorded`].
     passed: Timestamp,
@@ -221,7 +223,7 @@ impl Embedded {
             private.ensure_space(space)?;
         }
         store.ensure_space(&topics.progress)?;
-        let (root, _) = RootSecret::load(private.as_ref(), &topics.keys, rng)?;
+        let (root, root_is_new) = RootSecret::load(private.as_ref(), &topics.keys, rng)?;
         let (schema, layout) = (Arc::new(schema.clone()), Arc::new(Layout::of(schema)?));
         let (deployment, service_key) = deployment(&root)?;
         let ledger = StoreLedger::new(private.clone(), topics.ledger.clone());
@@ -245,6 +247,7 @@ impl Embedded {
             store,
             topics,
             root,
+            root_is_new,
             pace,
             passed: Timestamp(0),
             schema,

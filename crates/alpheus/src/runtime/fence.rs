@@ -32,6 +32,12 @@ pub enum FenceError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A ledger that was not restored from what the fence says goes on.
+    #[error("{} has seen more of a ledger than the ledger holds: restart the deployment", path.display())]
+    Behind {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file holds something else.
     #[error("{} is no fence file; without it every window that has closed counts as released: remove it only if that is what you want", path.display())]
     Unreadable {
@@ -90,7 +96,12 @@ impl FenceFile {
         fences: impl IntoIterator<Item = (ControllerId, Fence)>,
     ) -> Result<(), FenceError> {
         for (controller, fence) in fences {
-            self.stale |= self.fences.insert(controller, fence) != Some(fence);
+            let known = self.fences.insert(controller, fence);
+            if let Some(known) = known.filter(|known| known.sequence > fence.sequence) {
+                self.fences.insert(controller, known);
+                return Err(FenceError::Behind { path: self.path.clone() });
+            }
+            self.stale |= known != Some(fence);
         }
         if !self.stale {
             return Ok(());

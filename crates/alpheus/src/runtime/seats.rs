@@ -12,6 +12,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
+use alpheus_encrypted_stream::error::AnnotationRefused;
 use alpheus_encrypted_stream::ledger::{Scope, Step};
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_encrypted_stream::producer::Producer;
@@ -120,7 +121,8 @@ impl Embedded {
         Ok(())
     }
 
-    /// Keys and ledger are created together; keys whose ledger is there are restored.
+    /// Keys and ledger are created together; keys whose ledger is there are
+    /// restored, and keys without one count what came before as released.
     fn controller(
         &self,
         seat: Seat,
@@ -129,28 +131,34 @@ impl Embedded {
     ) -> Result<(Controller, Step<ControllerMessage>), RuntimeError> {
         let id = seat.identity.id();
         let records = scan_all(private, &self.topics.ledger, &Scope::Controller(id).prefix())?;
-        let deployment = self.deployment.clone();
         let fence = self.host.fence_of(&id);
-        // What the fence has seen has a ledger, or has lost it.
-        if !records.is_empty() || fence.is_some() {
-            let streams = seat.streams.into_iter().map(|(stream, ..)| stream).collect();
-            let values = records.iter().map(|(_, value)| value.as_ref());
-            let clock = self.started()?;
-            return Ok(Controller::restore(
-                seat.identity,
-                deployment,
-                streams,
-                host,
-                values,
-                clock,
-                fence,
-            )?);
-        }
-        let now = Timestamp(0);
-        let (mut controller, mut step) = Controller::create(seat.identity, deployment, now);
+        let now = if self.root_is_new { Timestamp(0) } else { self.started()? };
+        let mut choices = Vec::with_capacity(seat.streams.len());
+        let mut streams = Vec::with_capacity(seat.streams.len());
         for (stream, annotation, owner) in seat.streams {
-            controller.hold(stream);
-            step.merge(controller.annotate(now, &owner.verifying_key(), &annotation)?);
+            streams.push(stream);
+            choices.push((annotation, owner));
+        }
+        let deployment = self.deployment.clone();
+        // What the fence has seen has a ledger, or has lost it.
+        let (mut controller, mut step) = if !records.is_empty() || fence.is_some() {
+            let values = records.iter().map(|(_, value)| value.as_ref());
+            Controller::restore(seat.identity, deployment, streams, host, values, now, fence)?
+        } else {
+            let (mut controller, step) = if self.root_is_new {
+                Controller::create(seat.identity, deployment, now)
+            } else {
+                Controller::create_again(seat.identity, deployment, now)
+            };
+            streams.into_iter().for_each(|stream| controller.hold(stream));
+            (controller, step)
+        };
+        for (annotation, owner) in choices {
+            match controller.annotate(now, &owner.verifying_key(), &annotation) {
+                // The ledger has it, or something later.
+                Err(AnnotationRefused::NotLater { .. } | AnnotationRefused::Revoked) => {}
+                taken => step.merge(taken?),
+            }
         }
         Ok((controller, step))
     }

@@ -116,7 +116,9 @@ impl Joined {
 
     /// What may be asked about a window now: it is one of the plan's, it has
     /// passed with its grace on the controller's own clock, and nothing says
-    /// that it was released before.
+    /// that it was released before. What began before an untrusted restore counts
+    /// as released, whichever plan asks: one that the ledger has lost may have
+    /// run over the same time with other windows.
     pub(super) fn admit(
         &self,
         window: Window,
@@ -142,7 +144,7 @@ impl Joined {
             return Err(Refused::Settled);
         }
         let spent = round.is_some_and(|round| round.spent.is_some());
-        if !spent && restored.is_some_and(|restored| over <= restored) {
+        if !spent && restored.is_some_and(|restored| window.start < restored) {
             return Err(Refused::CountsAsReleased);
         }
         Ok(())

@@ -51,6 +51,10 @@ impl Controller {
         if let Some((_, answer)) = again {
             return Ok(self.opened_step(now, heard, answer));
         }
+        // What the ledger does not hold may have been said to another set.
+        if self.restored.is_some_and(|restored| heard.window.start < restored) {
+            return Err(Refused::CountsAsReleased);
+        }
         // A restored ledger may have lost what is shared on its host.
         let fixed = fixed.ok_or(Refused::Settled)?;
         self.open_first(now, heard, &spent, &fixed)

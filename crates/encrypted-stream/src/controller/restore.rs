@@ -15,7 +15,7 @@ use crate::annotation;
 use crate::announced::Announced;
 use crate::certificate::Deployment;
 use crate::error::RestoreError;
-use crate::ledger::{Fence, Record, Spent, Stamped, Step};
+use crate::ledger::{Change, Fence, Record, Spent, Stamped, Step};
 use crate::membership::Fixed;
 use crate::messages::ControllerMessage;
 
@@ -64,9 +64,9 @@ impl HostRecords {
 impl Controller {
     /// A controller as its ledger left it, with the streams that it held then.
     ///
-    /// Every window that has closed by now and is absent from the ledger counts
-    /// as released, unless the fence shows that the ledger is the latest: an
-    /// old copy cannot answer again. Commit the step before anything else.
+    /// Unless the fence shows that the ledger is the latest, every window that has
+    /// begun by now counts as released and as opened: only what the ledger holds
+    /// is said again, as it was said. Commit the step before anything else.
     ///
     /// `values` stand under the controller's own scope. `now` is its clock: in
     /// replay, the watermark stored with the ledger, so anything up to that.
@@ -97,10 +97,29 @@ impl Controller {
         let current = fence.is_some_and(|fence| fence.sequence <= controller.sequence);
         let mut changes = Vec::new();
         if !current {
-            controller.restored = Some(now);
-            changes.push(controller.put(now, Record::Restored { at: now }));
+            // No older copy than this one's may pass for the latest later on.
+            let seen = fence.map_or(0, |fence| fence.sequence);
+            controller.sequence = controller.sequence.max(seen);
+            changes.push(controller.distrust(now));
         }
         Ok((controller, Step::new(changes, Vec::new())))
+    }
+
+    /// A controller whose keys are older than this: its ledger is lost, if it
+    /// ever had one. Every window that has begun by now counts as released.
+    pub fn create_again(
+        identity: Identity,
+        deployment: Deployment,
+        now: Timestamp,
+    ) -> (Self, Step<ControllerMessage>) {
+        let (mut controller, mut step) = Self::create(identity, deployment, now);
+        step.merge(Step::new(vec![controller.distrust(now)], Vec::new()));
+        (controller, step)
+    }
+
+    fn distrust(&mut self, now: Timestamp) -> Change {
+        self.restored = Some(now);
+        self.put(now, Record::Restored { at: now })
     }
 
     /// Reads all records: whose they are, how far sequence and clock had come.

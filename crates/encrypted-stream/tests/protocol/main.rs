@@ -15,6 +15,7 @@ mod evil;
 mod honest;
 mod liar;
 mod net;
+mod old_ledgers;
 mod plans;
 mod simulation;
 mod streams;
