@@ -1,18 +1,27 @@
-//! Processor time of the whole process, so that the store's and the
-//! controllers' threads count.
+//! Processor time: of the thread that works where one does it all, else of the
+//! whole process, so that the store's and the controllers' threads count.
 
 use rustix::time::{ClockId, clock_gettime};
 
 /// Runs `work`; its result and the milliseconds of processor time that all
 /// threads of this process used meanwhile.
 pub(super) fn measured<T>(spent: &mut f64, work: impl FnOnce() -> T) -> T {
+    measured_by(ClockId::ProcessCPUTime, spent, work)
+}
+
+/// The same of this thread alone: what the store does meanwhile with what was
+/// appended before is not counted.
+pub(super) fn measured_here<T>(spent: &mut f64, work: impl FnOnce() -> T) -> T {
+    measured_by(ClockId::ThreadCPUTime, spent, work)
+}
+
+fn measured_by<T>(clock: ClockId, spent: &mut f64, work: impl FnOnce() -> T) -> T {
+    let now = || {
+        let time = clock_gettime(clock);
+        time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
+    };
     let start = now();
     let done = work();
     *spent += now() - start;
     done
-}
-
-fn now() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }

@@ -1,7 +1,7 @@
 //! Ours: an embedded deployment, each phase measured.
 
 use super::application::{Application, Asked, START, WINDOW};
-use super::clock::measured;
+use super::clock::{measured, measured_here};
 use super::{Cost, EVENTS};
 use crate::bench::BenchFailed;
 use crate::runtime::embedded::{Controllers, Embedded, Member, Pace};
@@ -138,7 +138,7 @@ fn one_window(
     for step in 0..EVENTS {
         let at = Timestamp(start.0 + 1 + u64::from(step) * WINDOW.0 / u64::from(EVENTS));
         let mut batch = Batch::new();
-        measured(&mut cost.devices, || {
+        measured_here(&mut cost.devices, || {
             let number = window * EVENTS as usize + step as usize;
             embedded.devices.iter_mut().enumerate().try_for_each(|(device, sender)| {
                 let event = application.event(device, number);
@@ -146,10 +146,10 @@ fn one_window(
             })
         })?;
         measured(&mut cost.append, || embedded.store.commit(batch))?;
-        measured(&mut cost.ingest, || embedded.service.ingest(at))?;
+        measured_here(&mut cost.ingest, || embedded.service.ingest(at))?;
     }
     let mut batch = Batch::new();
-    measured(&mut cost.devices, || {
+    measured_here(&mut cost.devices, || {
         embedded.devices.iter_mut().try_for_each(|device| device.advance(end, &mut batch))
     })?;
     measured(&mut cost.append, || embedded.store.commit(batch))?;
@@ -167,7 +167,7 @@ fn one_window(
 /// anything to say.
 fn close(embedded: &mut Embedded, end: Timestamp, cost: &mut Cost) -> Result<Row, BenchFailed> {
     let began = Instant::now();
-    measured(&mut cost.ingest, || embedded.service.ingest(end))?;
+    measured_here(&mut cost.ingest, || embedded.service.ingest(end))?;
     let mut round =
         measured(&mut cost.close, || embedded.service.close_windows(wall_clock(), Timestamp(0)))?;
     let mut row = None;

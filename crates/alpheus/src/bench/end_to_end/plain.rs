@@ -2,7 +2,7 @@
 //! durable result rows.
 
 use super::application::{Application, START, WINDOW};
-use super::clock::measured;
+use super::clock::{measured, measured_here};
 use super::{Cost, EVENTS};
 use crate::bench::BenchFailed;
 use crate::replay::rows::Cell;
@@ -89,14 +89,14 @@ impl<J: Job> Plain<'_, J> {
                 + 1
                 + u64::from(step) * WINDOW.0 / u64::from(EVENTS);
             let number = window * EVENTS as usize + step as usize;
-            let batch = measured(&mut cost.devices, || self.events(time, number))?;
+            let batch = measured_here(&mut cost.devices, || self.events(time, number))?;
             measured(&mut cost.append, || self.log.store.commit(batch))?;
-            measured(&mut cost.ingest, || self.ingest())?;
+            measured_here(&mut cost.ingest, || self.ingest())?;
         }
-        let batch = measured(&mut cost.devices, || self.log.border_everywhere())?;
+        let batch = measured_here(&mut cost.devices, || self.log.border_everywhere())?;
         measured(&mut cost.append, || self.log.store.commit(batch))?;
         let began = Instant::now();
-        measured(&mut cost.ingest, || self.ingest())?;
+        measured_here(&mut cost.ingest, || self.ingest())?;
         cost.outputs = measured(&mut cost.close, || self.close())?;
         cost.delay = began.elapsed().as_secs_f64() * 1e3;
         cost.flushes = (self.log.store.stats().syncs - flushed) as f64;
