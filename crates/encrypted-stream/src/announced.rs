@@ -7,11 +7,13 @@ use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
+use alpheus_policy::layout::MOST_WORDS;
 use alpheus_policy::plan::{Fraction, Plan};
 
 use crate::certificate::{Certificate, Deployment, fingerprint};
 use crate::error::{PlanFault, PlanRefused};
 use crate::mask::params;
+use crate::mask::quorum::Roster;
 use crate::messages::Announcement;
 
 /// A plan that this deployment's service announced, whose roster are parties
@@ -24,6 +26,8 @@ pub struct Announced {
     signed: Signed<Announcement>,
     verifying: Vec<VerifyingKey>,
     agreement: Vec<AgreementPublic>,
+    /// By controller.
+    owners: Vec<u32>,
     tolerated: u32,
     authority: VerifyingKey,
     service: VerifyingKey,
@@ -53,6 +57,7 @@ impl Announced {
             signed: signed.clone(),
             verifying: certificates.iter().map(|certificate| certificate.verifying).collect(),
             agreement: certificates.iter().map(|certificate| certificate.agreement).collect(),
+            owners: Roster::owners_per_controller(plan),
             tolerated: narrow(plan.tolerated()),
             authority: *deployment.authority(),
             service: *deployment.service(),
@@ -119,6 +124,12 @@ impl Announced {
         narrow(self.plan.roster.len())
     }
 
+    /// How many different owners the controller at a position stands for.
+    #[must_use]
+    pub fn owners(&self, controller: u32) -> u32 {
+        self.owners.get(controller as usize).copied().unwrap_or(0)
+    }
+
     /// t: controllers that may collude with the service.
     #[must_use]
     pub fn tolerated(&self) -> u32 {
@@ -155,6 +166,10 @@ fn check_shape(plan: &Plan) -> Result<(), PlanFault> {
     }
     if plan.window.0 == 0 {
         return Err(PlanFault::Window);
+    }
+    let rows = &plan.release.rows;
+    if rows.is_empty() || rows.len() > MOST_WORDS + 1 || rows.iter().any(Vec::is_empty) {
+        return Err(PlanFault::Release);
     }
     if plan.population.min == 0 || plan.population.min > plan.population.max {
         return Err(PlanFault::Population);

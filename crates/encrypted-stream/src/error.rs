@@ -113,8 +113,8 @@ pub enum PlanRefused {
         /// The rule.
         violation: PolicyViolation,
     },
-    /// A stream's owner has not annotated it, the annotation has run out, or
-    /// consent was revoked.
+    /// A stream's owner has not annotated it, or not since the controller came
+    /// back from an old ledger; the annotation has run out; or consent was revoked.
     #[error("stream {stream} has no consent in force")]
     NoConsent {
         /// The stream.
@@ -164,6 +164,9 @@ pub enum PlanFault {
     /// The window is empty.
     #[error("the window is empty")]
     Window,
+    /// The release has no row, an empty one, or more than an event has words.
+    #[error("the release has no row, an empty one, or more rows than an event has words")]
+    Release,
     /// The population bounds are empty.
     #[error("the population bounds allow no window")]
     Population,
@@ -231,6 +234,9 @@ pub enum Refused {
     /// The membership states another count of this controller's owners.
     #[error("the membership misstates this controller's count of owners")]
     OwnersMisstated,
+    /// The membership states more owners at a controller than the plan lists there.
+    #[error("the membership states more owners at a controller than the plan lists there")]
+    OwnersInvented,
     /// A token was spent on the window against another membership.
     #[error("the window already has another membership")]
     AlreadySpent,
@@ -339,6 +345,10 @@ pub enum Exclusion {
     /// Its controller takes no part in this window.
     #[error("its controller takes no part in this window")]
     ControllerAbsent,
+    /// Its controller came back from a ledger that may not be the latest, and
+    /// its owner has not confirmed the annotation before the window began.
+    #[error("its owner has not confirmed the policy since its controller was restored")]
+    Unconfirmed,
 }
 
 /// Why a window did not open.

@@ -19,6 +19,7 @@ use alpheus_transport::Batch;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
+use std::io::Write;
 
 const RUN: &[u8] = b"run";
 /// Ticks are committed together up to about this many bytes.
@@ -114,6 +115,16 @@ fn plan(
         |error: String| Failure::new(Category::Refused, error).at(query.path.display().to_string());
     let planned = planning::plan_query(&create, &embedded.catalog, Timestamp(0), rng)
         .map_err(|refusal| refused(refusal.render(&query.text)))?;
+    for left in &planned.excluded {
+        let (name, fitting) = (&planned.name, planned.fitting);
+        // Nobody is left to tell if standard error is gone.
+        let _ = writeln!(
+            std::io::stderr(),
+            "{} of {fitting} streams take no part in {name}: {}",
+            left.streams,
+            left.reason
+        );
+    }
     let plans = planned.plans.clone();
     let running = RunningQuery { name: planned.name, sql: planned.sql, plans: planned.plans };
     embedded.catalog.start(running).map_err(|error| refused(error.to_string()))?;

@@ -13,6 +13,7 @@ use super::joined::{Joined, Summoned};
 use super::{Controller, policies};
 use crate::error::Refused;
 use crate::ledger::{LogEvent, LogLine, Record, Spent, Step};
+use crate::mask::quorum::least_opening;
 use crate::mask::set::RosterSet;
 use crate::mask::{MaskRefusal, Round as MaskRound};
 use crate::membership::Fixed;
@@ -241,6 +242,17 @@ fn check_membership(
     }
     if fixed.owners_at(joined.position) != summoned.presence.owners {
         return Err(Refused::OwnersMisstated);
+    }
+    // Too few to open anything: not worth saying whom this controller masks with.
+    let (all, tolerated) = (joined.announced.controllers(), joined.announced.tolerated());
+    let (held, needed) = (fixed.size(), least_opening(all, tolerated, 0, joined.plan().dropout));
+    if held < needed {
+        return Err(Refused::BelowQuorum { held, needed });
+    }
+    // What a set must hold to count as enough was reckoned from the owners in the plan.
+    let invented = |member: &u32| fixed.owners_at(*member) > joined.announced.owners(*member);
+    if fixed.members().iter().any(|member| invented(&member)) {
+        return Err(Refused::OwnersInvented);
     }
     Ok(())
 }

@@ -117,6 +117,10 @@ pub enum UnsafeMasks {
     },
 }
 
+/// δ of a plan is at most 10^-this: whoever asks for the plan may want masks to
+/// fail less often, not more.
+pub const LEAST_DELTA_EXPONENT: u8 = 9;
+
 /// The mask strategy of a plan with this roster.
 ///
 /// Without a wish: none for one controller, `Clique` below [`SPARSE_FROM`],
@@ -139,7 +143,8 @@ pub fn choose(
     if small || wanted == Some(Wanted::Clique) {
         return Ok(MaskStrategy::Clique);
     }
-    Ok(match (largest_b(honest, delta_exponent), wanted) {
+    let exponent = delta_exponent.max(LEAST_DELTA_EXPONENT);
+    Ok(match (largest_b(honest, exponent), wanted) {
         (None, _) => MaskStrategy::Clique,
         (Some(bits), Some(Wanted::Dream)) => MaskStrategy::Dream { bits },
         (Some(bits), _) => MaskStrategy::Epoch { bits },
@@ -164,7 +169,7 @@ pub fn check(plan: &Plan) -> Result<(), UnsafeMasks> {
     let honest = roster.honest_floor()?;
     match plan.masks {
         MaskStrategy::Dream { bits } | MaskStrategy::Epoch { bits } => {
-            let allowed = largest_b(honest, plan.delta_exponent);
+            let allowed = largest_b(honest, plan.delta_exponent.max(LEAST_DELTA_EXPONENT));
             let dense_enough = bits >= 1 && allowed.is_some_and(|most| bits <= most);
             if dense_enough {
                 Ok(())

@@ -12,7 +12,7 @@ use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
     ControllerMessage, Inbox, Membership, ServiceMessage, Summons,
 };
-use alpheus_policy::plan::Fraction;
+use alpheus_policy::plan::{Fraction, Plan, PopulationBounds};
 use alpheus_policy::time::{Span, Timestamp, Window};
 
 use crate::evil::{Draft, Evil};
@@ -128,7 +128,7 @@ fn everyone_else_dropped_out_gets_no_unmasked_token() {
     let mut evil = three();
     let mut draft = evil.gather();
     draft.members.retain(|(p, ..)| *p == 0);
-    assert_eq!(evil.token(0, &draft), Err(Refused::NoNeighbours));
+    assert_eq!(evil.token(0, &draft), Err(Refused::BelowQuorum { held: 1, needed: 3 }));
 }
 
 #[test]
@@ -150,10 +150,12 @@ fn a_lowered_population_is_refused_in_membership_and_opening_set() {
 #[test]
 fn owners_that_a_colluder_invents_do_not_count() {
     let mut evil = Evil::new(Setup { minimum: 4, alpha: Fraction::THIRD, ..Setup::new(4) });
-    let mut draft = evil.gather();
-    draft.members[3].2 = 1_000;
+    let draft = evil.gather();
     let refused = Refused::PopulationTooSmall { counted: 3, needed: 4 };
     assert_eq!(evil.token(0, &draft), Err(refused));
+    let mut invented = draft.clone();
+    invented.members[3].2 = 1_000;
+    assert_eq!(evil.token(0, &invented), Err(Refused::OwnersInvented));
 }
 
 #[test]
@@ -166,9 +168,12 @@ fn a_count_of_owners_that_is_misstated_is_refused() {
 
 #[test]
 fn a_population_above_the_plans_bound_is_refused() {
-    let mut evil = three();
-    let mut draft = evil.gather();
-    draft.members[1].2 = 1_000_000;
+    let mut evil = Evil::unannounced(Setup { streams_each: 2, ..Setup::new(3) });
+    let population = PopulationBounds { max: 5, ..evil.world.plan.population };
+    let plan = Plan { population, ..evil.world.plan.clone() };
+    evil.world.take_over(plan);
+    evil.accept();
+    let draft = evil.gather();
     assert_eq!(evil.token(0, &draft), Err(Refused::PopulationTooLarge));
 }
 

@@ -29,17 +29,17 @@ fn windows_open_to_the_sum_with_one_two_three_and_five_controllers() {
 }
 
 #[test]
-fn windows_open_with_forty_controllers_under_each_strategy() {
+fn windows_open_with_sixty_controllers_under_each_strategy() {
     let strategies =
         [MaskStrategy::Clique, MaskStrategy::Dream { bits: 1 }, MaskStrategy::Epoch { bits: 1 }];
     for masks in strategies {
-        // All forty must be there for so sparse a graph to be safe.
-        let mut net = Net::new(Setup { masks, minimum: 40, delta: 7, ..Setup::new(40) });
+        // All sixty must be there for so sparse a graph to be safe.
+        let mut net = Net::new(Setup { masks, minimum: 60, ..Setup::new(60) });
         for number in 0..2 {
             net.close(number);
             assert_eq!(
                 opened(&net, number as usize).0,
-                net.world.truth(0..40, number),
+                net.world.truth(0..60, number),
                 "{masks:?}"
             );
         }

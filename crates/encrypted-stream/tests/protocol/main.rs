@@ -10,6 +10,7 @@
 )]
 
 mod attacks;
+mod bounds;
 mod coordinator;
 mod evil;
 mod honest;

@@ -175,6 +175,10 @@ fn check_population(plan: &Plan, schema: &Schema) -> Result<(), Refusal> {
     if u64::from(max) > schema.capacity.population {
         return Err(Refusal::BeyondCapacity { asked: max, most: schema.capacity.population });
     }
+    let (streams, most) = (plan.streams.len(), schema.capacity.population);
+    if streams as u64 > most {
+        return Err(Refusal::TooManyStreams { streams, most });
+    }
     Ok(())
 }
 

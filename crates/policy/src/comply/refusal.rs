@@ -35,6 +35,14 @@ pub enum Refusal {
         /// The schema's.
         most: u64,
     },
+    /// More streams, of however many owners, than the schema's digits were sized for.
+    #[error("the plan adds up {streams} streams, and the schema's capacity is {most}")]
+    TooManyStreams {
+        /// In the plan.
+        streams: usize,
+        /// The schema's.
+        most: u64,
+    },
     /// A share that is no fraction between 0 and 1.
     #[error("the plan's alpha or dropout is no fraction between 0 and 1")]
     BadFraction,
@@ -87,7 +95,7 @@ impl Refusal {
             Refusal::OtherSchema => "schema",
             Refusal::WindowOffTick { .. } => "tick",
             Refusal::EmptyPopulation { .. } => "population",
-            Refusal::BeyondCapacity { .. } => "capacity",
+            Refusal::BeyondCapacity { .. } | Refusal::TooManyStreams { .. } => "capacity",
             Refusal::BadFraction => "fraction",
             Refusal::NoAttribute | Refusal::AttributesMisstated => "attributes",
             Refusal::CheckWord | Refusal::TooManyRows | Refusal::MalformedRow { .. } => "release",

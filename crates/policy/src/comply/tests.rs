@@ -1,8 +1,9 @@
 //! Complying and refusing.
 
 use super::*;
+use crate::ids::{OwnerId, StreamId};
 use crate::layout::FieldStatistic;
-use crate::plan::{Fraction, MaskStrategy, PopulationBounds, Release};
+use crate::plan::{Fraction, MaskStrategy, PlannedStream, PopulationBounds, Release};
 use crate::policy::Policies;
 use crate::schema::{Coarse, Generalise};
 use crate::select::ReleasePlan;
@@ -124,6 +125,20 @@ fn an_aggregate_is_allowed_as_asked_and_every_number_counts() {
 }
 
 /// An owner who picks none of several gets the most private.
+#[test]
+fn streams_count_against_the_capacity_whoever_owns_them() {
+    let mut case = pulse();
+    let stream = |controller| PlannedStream {
+        stream: StreamId([0; 16]),
+        owner: OwnerId([0; 32]),
+        controller,
+    };
+    case.plan.streams = vec![stream(0); 1000];
+    assert_eq!(case.under(AGGR), Ok(()));
+    case.plan.streams.push(stream(0));
+    assert_eq!(case.under(AGGR), Err(Refusal::TooManyStreams { streams: 1001, most: 1000 }));
+}
+
 #[test]
 fn an_open_choice_is_the_most_private() {
     let denials = pulse().denials("{'*': aggr}");

@@ -257,6 +257,7 @@ impl<'a> Attempt<'a> {
             bounds: PopulationBounds { min, max: max.min(capacity) },
             alpha: self.create.settings.alpha,
             dropout: self.create.settings.dropout,
+            streams: self.schema.schema.capacity.population,
         }
     }
 

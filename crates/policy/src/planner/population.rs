@@ -39,6 +39,8 @@ pub(super) struct Asked {
     pub(super) bounds: PopulationBounds,
     pub(super) alpha: Option<Fraction>,
     pub(super) dropout: Option<Fraction>,
+    /// The schema's capacity.
+    pub(super) streams: u64,
 }
 
 /// Who is in a plan, and who is not.
@@ -66,8 +68,8 @@ pub(super) fn settle<'a>(mut candidates: Vec<Candidate<'a>>, asked: Asked) -> Se
         let numbers = numbers(&candidates, asked);
         let counted = Counted::of(&candidates, numbers.alpha);
         if counted.counted >= numbers.bounds.min {
-            if counted.owners > asked.bounds.max {
-                keep_at_most(&mut candidates, &mut gone, asked.bounds.max);
+            if counted.owners > asked.bounds.max || candidates.len() as u64 > asked.streams {
+                keep_at_most(&mut candidates, &mut gone, asked);
                 continue;
             }
             return Settled { members: Some((candidates, numbers)), gone };
@@ -95,24 +97,35 @@ fn exclude<'a>(
     gone.extend(out.into_iter().filter_map(|(reason, candidate)| Some((candidate, reason?))));
 }
 
-/// Streams of the first `most` owners: those who ask for the least population
-/// first, then in order of streams, whose ids mean nothing.
+/// Streams of as many owners as the query and the schema's capacity take: those
+/// who ask for the least population first, then in order of streams, whose ids
+/// mean nothing.
 fn keep_at_most<'a>(
     candidates: &mut Vec<Candidate<'a>>,
     gone: &mut Vec<(Candidate<'a>, Exclusion)>,
-    most: u32,
+    asked: Asked,
 ) {
+    let most = asked.bounds.max;
     let mut order: Vec<_> =
         candidates.iter().map(|one| (one.terms.min, one.stream.stream, one.stream.owner)).collect();
     order.sort_unstable();
-    let mut owners = BTreeSet::new();
-    for (.., owner) in order {
-        if owners.len() < most as usize {
+    let (mut owners, mut kept) = (BTreeSet::new(), BTreeSet::new());
+    for (_, stream, owner) in order {
+        let room = owners.contains(&owner) || owners.len() < most as usize;
+        if room && (kept.len() as u64) < asked.streams {
             owners.insert(owner);
+            kept.insert(stream);
         }
     }
     exclude(candidates, gone, |candidate| {
-        (!owners.contains(&candidate.stream.owner)).then_some(Exclusion::BeyondMaximum { most })
+        let full = Exclusion::BeyondCapacity { most: asked.streams };
+        let stays = kept.contains(&candidate.stream.stream);
+        let known = owners.contains(&candidate.stream.owner);
+        (!stays).then_some(if known || owners.len() < most as usize {
+            full
+        } else {
+            Exclusion::BeyondMaximum { most }
+        })
     });
 }
 

@@ -334,6 +334,12 @@ pub enum Exclusion {
         /// The query's maximum.
         most: u32,
     },
+    /// More streams than the schema's digits were sized for.
+    #[error("the schema's capacity is {most} streams in a window")]
+    BeyondCapacity {
+        /// The schema's.
+        most: u64,
+    },
     /// A rule that only the plan as a whole breaks.
     #[error("their controllers would refuse the plan ({rule})")]
     Refused {

@@ -131,8 +131,8 @@ fn masks(reader: &mut Reader) -> Result<MaskChoice, QueryError> {
 
 /// A power of ten such as `1e-9`, as its exponent.
 fn power(reader: &mut Reader, at: At) -> Result<u8, QueryError> {
-    let range = "a power of ten from 1e-1 to 1e-18";
+    let range = "a power of ten from 1e-9 to 1e-18";
     let error = QueryError::new(at, Problem::OutOfRange { what: "mask_delta", range });
     let number = decimal(reader, &error)?;
-    (1..=18).find(|places| Decimal::from_scaled(1, *places) == number).ok_or(error)
+    (9..=18).find(|places| Decimal::from_scaled(1, *places) == number).ok_or(error)
 }

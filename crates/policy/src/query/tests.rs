@@ -40,7 +40,7 @@ fn every_clause() {
          WHERE region IN ('California', 'Texas') AND NOT (ageGroup <> 'senior' OR floor < -2)
          WINDOW TUMBLING (SIZE 10 SECONDS, GRACE PERIOD 500 MILLISECONDS)
          GROUP BY region, ageGroup
-         WITH (epsilon = 0.5, delta = 1e-9, alpha = '1/3', dropout = 0.2, masks = 'epoch', mask_delta = 1e-7)
+         WITH (epsilon = 0.5, delta = 1e-9, alpha = '1/3', dropout = 0.2, masks = 'epoch', mask_delta = 1e-12)
          RELEASE TO hospital;",
     );
     let aliases: Vec<_> = query.items.iter().map(|item| item.alias.as_str()).collect();
@@ -49,7 +49,7 @@ fn every_clause() {
     assert_eq!(query.settings.alpha, Some(Fraction::THIRD));
     assert_eq!(query.settings.dropout, Some(Fraction::FIFTH));
     assert_eq!(query.settings.masks, Some(MaskChoice::Epoch));
-    assert_eq!(query.settings.mask_delta_exponent, Some(7));
+    assert_eq!(query.settings.mask_delta_exponent, Some(12));
     assert_eq!(query.release_to, Some(Word::new("hospital")));
     assert_eq!(
         query.filter.as_ref().unwrap().to_string(),

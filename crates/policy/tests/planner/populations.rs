@@ -85,6 +85,16 @@ fn those_who_leave_make_room_for_those_beyond_the_maximum() {
     assert_eq!((planned.plans[0].streams.len(), planned.plans[0].population.min), (12, 5));
 }
 
+#[test]
+fn no_more_streams_are_added_up_than_the_digits_were_sized_for() {
+    let schema = SCHEMA.replace("population: 1000", "population: 8");
+    let world = World::of(&schema).with(20, &plain(2), &[]);
+    let planned = world.plan(&select(COUNT, "")).unwrap();
+    assert_eq!((planned.plans[0].streams.len(), planned.plans[0].population.max), (8, 8));
+    let [left] = planned.excluded.as_slice() else { panic!("{:?}", planned.excluded) };
+    assert_eq!(left.streams, 12);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

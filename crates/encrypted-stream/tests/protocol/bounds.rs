@@ -1,0 +1,74 @@
+//! Bounds of a plan and of a membership that the service may not choose for itself.
+
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::error::Refused;
+use alpheus_encrypted_stream::mask::params;
+use alpheus_encrypted_stream::messages::{Announcement, ControllerMessage, ServiceMessage};
+use alpheus_policy::ids::ControllerId;
+use alpheus_policy::plan::{Fraction, MaskStrategy, Plan};
+use alpheus_policy::time::Timestamp;
+
+use crate::evil::Evil;
+use crate::world::{EPOCH, Setup};
+
+fn three() -> Evil {
+    Evil::new(Setup { streams_each: 2, alpha: Fraction::THIRD, ..Setup::new(3) })
+}
+
+#[test]
+fn a_plan_does_not_choose_how_often_its_masks_may_fail() {
+    let world = Evil::unannounced(Setup::new(3)).world;
+    let controller = |number: u32| {
+        let mut id = [0; 32];
+        id[..4].copy_from_slice(&number.to_be_bytes());
+        ControllerId(id)
+    };
+    let plan = |bits, delta_exponent| Plan {
+        masks: MaskStrategy::Epoch { bits },
+        delta_exponent,
+        roster: (0..300).map(controller).collect(),
+        alpha: Fraction::THIRD,
+        ..world.plan.clone()
+    };
+    assert_eq!((params::largest_b(101, 9), params::largest_b(101, 0)), (Some(1), Some(3)));
+    assert!(params::check(&plan(1, 9)).is_ok());
+    for delta_exponent in [0, 5, 8] {
+        assert!(params::check(&plan(1, delta_exponent)).is_ok());
+        assert!(params::check(&plan(3, delta_exponent)).is_err(), "{delta_exponent}");
+    }
+}
+
+#[test]
+fn a_release_of_no_or_too_many_rows_is_refused_also_by_who_has_no_stream_in_it() {
+    for rows in [vec![], vec![vec![0], vec![]], vec![vec![0]; 8194]] {
+        let mut evil = Evil::unannounced(Setup { alpha: Fraction::ZERO, ..Setup::new(3) });
+        let mut plan = evil.world.plan.clone();
+        plan.streams.retain(|stream| stream.controller != 2);
+        plan.release.rows = rows;
+        let certificates = evil.world.seats.iter().map(|(_, seat)| seat.clone()).collect();
+        let announcement = Announcement { plan, certificates };
+        let signed = Signed::new(&announcement, &evil.world.service);
+        let said = evil.say(2, Timestamp(EPOCH), &ServiceMessage::Announcement(signed));
+        assert!(!matches!(said, Some(ControllerMessage::Acceptance(_))), "{said:?}");
+    }
+}
+
+#[test]
+fn a_membership_with_owners_that_the_plan_does_not_list_gets_nothing() {
+    let mut evil = three();
+    let mut draft = evil.gather();
+    assert_eq!(evil.world.plan.streams.len(), 6, "two owners at each");
+    draft.members[1].2 = 3;
+    assert_eq!(evil.token(0, &draft), Err(Refused::OwnersInvented));
+    draft.members[1].2 = 2;
+    assert!(evil.token(0, &draft).is_ok());
+}
+
+#[test]
+fn a_membership_that_could_never_open_is_refused_before_any_mask() {
+    let dropout = Fraction { numerator: 2, denominator: 5 };
+    let mut evil = Evil::new(Setup { dropout, ..Setup::new(5) });
+    let mut draft = evil.gather();
+    draft.members.truncate(2);
+    assert_eq!(evil.token(0, &draft), Err(Refused::BelowQuorum { held: 2, needed: 3 }));
+}
