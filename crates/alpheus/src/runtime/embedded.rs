@@ -228,14 +228,9 @@ impl Embedded {
         let (deployment, service_key) = deployment(&root)?;
         let ledger = StoreLedger::new(private.clone(), topics.ledger.clone());
         let shape = Shape::of(&schema, &layout, Span::seconds(60));
+        let (log, key) = (store.clone(), service_key.clone());
         let mut embedded = Embedded {
-            service: Service::open(
-                store.clone(),
-                &topics,
-                service_key.clone(),
-                shape,
-                pace.timing(),
-            )?,
+            service: Service::open(log, &topics, key, shape, pace.timing())?,
             host: ControllerHost::new(&deployment, ledger, FenceFile::load(&fence)?),
             devices: Vec::with_capacity(members.len()),
             encoder: Encoder::new(&schema, &layout)?,
