@@ -6,9 +6,10 @@
 //! that is being written, never the one before. A slot is
 //!
 //! ```text
-//! "ALPHFNC1"  number:u64  entries:u64  (controller[32] sequence:u64 clock:u64)*  digest[32]
+//! "ALPHFNC2"  number:u64  entries:u64  entry*  digest[32]
+//! entry = controller[32]  sequence:u64  clock:u64  restored:u64
 //! ```
-//! little-endian, and fills whole pages.
+//! little-endian, and fills whole pages; `restored` is 2^64 − 1 for none.
 
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_encrypted_stream::ledger::Fence;
@@ -52,8 +53,6 @@ pub struct FenceFile {
     fences: BTreeMap<ControllerId, Fence>,
     /// Of the slot that was written last; its parity says which of the two it is.
     number: u64,
-    /// It is not durable.
-    stale: bool,
     /// The file with slots of this many bytes, once it has been written anew.
     open: Option<(File, usize)>,
     flushes: u64,
@@ -72,7 +71,7 @@ impl FenceFile {
             Err(error) if error.kind() == ErrorKind::NotFound => (0, BTreeMap::new()),
             Err(source) => return Err(FenceError::Io { path: path.into(), source }),
         };
-        Ok(FenceFile { path: path.into(), fences, number, stale: false, open: None, flushes: 0 })
+        Ok(FenceFile { path: path.into(), fences, number, open: None, flushes: 0 })
     }
 
     /// Disk flushes so far.
@@ -87,42 +86,47 @@ impl FenceFile {
         self.fences.get(controller).copied()
     }
 
-    /// Notes how far ledgers have come, durably.
+    /// Notes how far ledgers have come, durably. It never goes back.
     ///
     /// # Errors
-    /// [`FenceError::Io`]. Nothing may then leave.
+    /// [`FenceError`]. Nothing may then leave, and what is known stays what the
+    /// file last held for sure.
     pub fn advance(
         &mut self,
         fences: impl IntoIterator<Item = (ControllerId, Fence)>,
     ) -> Result<(), FenceError> {
+        let mut news = Vec::new();
         for (controller, fence) in fences {
-            let known = self.fences.insert(controller, fence);
-            if let Some(known) = known.filter(|known| known.sequence > fence.sequence) {
-                self.fences.insert(controller, known);
+            let known = self.get(&controller);
+            if known.is_some_and(|known| is_behind(&fence, &known)) {
                 return Err(FenceError::Behind { path: self.path.clone() });
             }
-            self.stale |= known != Some(fence);
+            if known != Some(fence) {
+                news.push((controller, fence));
+            }
         }
-        if !self.stale {
+        if news.is_empty() {
             return Ok(());
         }
         self.number += 1;
-        let written = self.write();
+        let mut next = self.fences.clone();
+        next.extend(news);
+        let written = self.write(&encode(self.number, &next));
         // Who knows what a failed write has left: the next one makes a new file.
-        self.stale = written.is_err();
         self.open = self.open.take().filter(|_| written.is_ok());
-        written.map_err(|source| FenceError::Io { path: self.path.clone(), source })
+        written.map_err(|source| FenceError::Io { path: self.path.clone(), source })?;
+        self.fences = next;
+        Ok(())
     }
 
     /// Over the older of the two slots, or the whole file anew if a slot has
     /// become too small.
-    fn write(&mut self) -> std::io::Result<()> {
-        let slot = encode(self.number, &self.fences);
+    fn write(&mut self, slot: &[u8]) -> std::io::Result<()> {
         let Some((file, _)) = self.open.as_ref().filter(|(_, size)| *size == slot.len()) else {
-            return self.write_anew(&slot);
+            return self.write_anew(slot);
         };
         self.flushes += 1;
-        file.write_all_at(&slot, (self.number % 2) * slot.len() as u64)?;
+        file.write_all_at(slot, (self.number % 2) * slot.len() as u64)?;
         file.sync_data()
     }
 
@@ -143,11 +147,18 @@ impl FenceFile {
     }
 }
 
-const MAGIC: &[u8; 8] = b"ALPHFNC1";
+/// A ledger that says this is not the one that goes by what is known.
+fn is_behind(fence: &Fence, known: &Fence) -> bool {
+    fence.sequence < known.sequence || fence.restored < known.restored
+}
+
+const MAGIC: &[u8; 8] = b"ALPHFNC2";
 const HEAD: usize = 24;
-const ENTRY: usize = 48;
+const ENTRY: usize = 56;
 /// A slot begins on one, so that no page holds parts of both.
 const PAGE: usize = 4096;
+/// Stands for a ledger that was never restored without being the latest.
+const NEVER: u64 = u64::MAX;
 
 fn encode(number: u64, fences: &BTreeMap<ControllerId, Fence>) -> Vec<u8> {
     let mut slot = Vec::with_capacity((HEAD + fences.len() * ENTRY + 32).next_multiple_of(PAGE));
@@ -158,6 +169,8 @@ fn encode(number: u64, fences: &BTreeMap<ControllerId, Fence>) -> Vec<u8> {
         slot.extend_from_slice(&controller.0);
         slot.extend_from_slice(&fence.sequence.to_le_bytes());
         slot.extend_from_slice(&fence.clock.0.to_le_bytes());
+        let restored = fence.restored.map_or(NEVER, |at| at.0);
+        slot.extend_from_slice(&restored.to_le_bytes());
     }
     let digest = digest_of(&slot);
     slot.extend_from_slice(digest.as_bytes());
@@ -192,17 +205,28 @@ fn slot(bytes: &[u8]) -> Option<(u64, BTreeMap<ControllerId, Fence>)> {
 fn entry(bytes: &[u8; ENTRY]) -> Option<(ControllerId, Fence)> {
     let (id, rest) = bytes.split_first_chunk()?;
     let (sequence, rest) = rest.split_first_chunk()?;
-    let (clock, _) = rest.split_first_chunk()?;
-    let clock = Timestamp(u64::from_le_bytes(*clock));
-    Some((ControllerId(*id), Fence { sequence: u64::from_le_bytes(*sequence), clock }))
+    let (clock, rest) = rest.split_first_chunk()?;
+    let (restored, _) = rest.split_first_chunk()?;
+    let restored = u64::from_le_bytes(*restored);
+    let fence = Fence {
+        sequence: u64::from_le_bytes(*sequence),
+        clock: Timestamp(u64::from_le_bytes(*clock)),
+        restored: (restored != NEVER).then_some(Timestamp(restored)),
+    };
+    Some((ControllerId(*id), fence))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn fence(sequence: u64) -> Fence {
+        let restored = (sequence > 3).then_some(Timestamp(7));
+        Fence { sequence, clock: Timestamp(sequence * 10), restored }
+    }
+
     fn fences(many: u8, sequence: u64) -> Vec<(ControllerId, Fence)> {
-        let fence = Fence { sequence, clock: Timestamp(sequence * 10) };
+        let fence = fence(sequence);
         (0..many).map(|controller| (ControllerId([controller; 32]), fence)).collect()
     }
 
@@ -257,8 +281,39 @@ mod tests {
     }
 
     #[test]
+    fn it_never_goes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fence");
+        let mut file = FenceFile::load(&path).unwrap();
+        file.advance(fences(3, 5)).unwrap();
+        let older = Fence { restored: Some(Timestamp(6)), ..fence(9) };
+        for behind in [fence(4), older, Fence { restored: None, ..fence(9) }] {
+            let given = [(ControllerId([0; 32]), fence(6)), (ControllerId([1; 32]), behind)];
+            assert!(matches!(file.advance(given), Err(FenceError::Behind { .. })));
+            assert_eq!(file.fences, fences(3, 5).into_iter().collect(), "none of them counts");
+        }
+        file.advance(fences(3, 6)).unwrap();
+        assert_eq!(FenceFile::load(&path).unwrap().fences, fences(3, 6).into_iter().collect());
+    }
+
+    #[test]
+    fn what_was_not_written_is_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("gone");
+        std::fs::create_dir(&place).unwrap();
+        let mut file = FenceFile::load(&place.join("fence")).unwrap();
+        std::fs::remove_dir(&place).unwrap();
+        assert!(matches!(file.advance(fences(2, 1)), Err(FenceError::Io { .. })));
+        assert_eq!(file.get(&ControllerId([0; 32])), None);
+        std::fs::create_dir(&place).unwrap();
+        file.advance(fences(2, 1)).unwrap();
+        let written = FenceFile::load(&place.join("fence")).unwrap().fences;
+        assert_eq!(written, fences(2, 1).into_iter().collect());
+    }
+
+    #[test]
     fn something_else_is_no_fence() {
-        for bytes in [&b""[..], b"ALPHFNC1", &[0; 2 * PAGE], &[7; 96]] {
+        for bytes in [&b""[..], b"ALPHFNC2", &[0; 2 * PAGE], &[7; 96]] {
             assert_eq!(decode(bytes), None);
         }
         let mut slot = encode(3, &fences(2, 9).into_iter().collect());

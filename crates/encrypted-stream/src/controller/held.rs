@@ -59,19 +59,24 @@ pub(super) struct Held {
     pub(super) layout: Arc<Layout>,
     keys: StreamKeys,
     annotations: Vec<Taken>,
+    /// The owner is known to have chosen what the ledger says, for windows from
+    /// then on; none after an untrusted restore, which may have lost a later choice.
+    confirmed: Option<Timestamp>,
     pub(super) revoked: bool,
     pub(super) sessions: Sessions,
 }
 
 impl Held {
-    pub(super) fn new(stream: HeldStream) -> Self {
+    /// `confirmed` is none if a ledger that knew the stream may have been lost.
+    pub(super) fn new(stream: HeldStream, confirmed: Option<Timestamp>) -> Self {
         let HeldStream { stream, owner, schema, layout, master } = stream;
         let keys = StreamKeys::new(&master, stream, schema.id());
         let (annotations, sessions) = (Vec::new(), Sessions::default());
-        Self { owner, schema, layout, keys, annotations, revoked: false, sessions }
+        Self { owner, schema, layout, keys, annotations, confirmed, revoked: false, sessions }
     }
 
-    /// Takes an annotation if it is the owner's and later than the last.
+    /// Takes an annotation if it is the owner's and later than the last, or the
+    /// last once more while that waits to be confirmed.
     pub(super) fn annotate(
         &mut self,
         annotation: Verified<Annotation>,
@@ -90,19 +95,50 @@ impl Held {
             return Err(AnnotationRefused::WrongSchema);
         }
         let given = annotation.version;
+        let waits = self.confirmed.is_none();
         let since = match self.annotations.last() {
             None => annotation.valid_from,
             Some(last) if last.annotation.version < given => now.max(last.since),
+            Some(last) if waits && last.annotation == annotation => last.since,
             Some(last) => {
                 return Err(AnnotationRefused::NotLater { given, known: last.annotation.version });
             }
         };
-        self.annotations.push(Taken { annotation, since });
+        self.confirmed.get_or_insert(now);
+        if self.annotations.last().is_none_or(|last| last.annotation.version < given) {
+            self.annotations.push(Taken { annotation, since });
+        }
         Ok((given, since))
     }
 
-    /// One that a ledger kept.
-    pub(super) fn remember(&mut self, annotation: Verified<Annotation>, since: Timestamp) {
+    /// Whatever the owner chose last may be lost: nothing leaves until they have
+    /// chosen again.
+    pub(super) fn suspend(&mut self) {
+        self.confirmed = None;
+    }
+
+    /// Whether nothing leaves before the owner has confirmed the choice.
+    pub(super) fn is_suspended(&self) -> bool {
+        self.confirmed.is_none()
+    }
+
+    /// Whether what the owner chose is known for a whole window.
+    pub(super) fn is_confirmed_for(&self, window: Window) -> bool {
+        self.confirmed.is_some_and(|confirmed| confirmed <= window.start)
+    }
+
+    /// One that a ledger kept; `confirmed` is when it was handed in, if that was
+    /// after the last untrusted restore.
+    pub(super) fn remember(
+        &mut self,
+        annotation: Verified<Annotation>,
+        since: Timestamp,
+        confirmed: Option<Timestamp>,
+    ) {
+        self.confirmed = match (self.confirmed, confirmed) {
+            (Some(known), Some(also)) => Some(known.min(also)),
+            (known, also) => known.or(also),
+        };
         self.annotations.push(Taken { annotation: annotation.into_inner(), since });
         self.annotations.sort_by_key(|taken| taken.annotation.version);
     }

@@ -60,7 +60,8 @@ pub struct Controller {
     locks: HashMap<(StreamId, u16), PlanId>,
     /// What ended plans have released: attributes and spans.
     released: HashMap<StreamId, Vec<(u16, Window)>>,
-    /// Windows that had closed by then and are not in the ledger count as released.
+    /// What had begun by then and is not in the ledger counts as released; owners
+    /// confirm their annotations anew.
     restored: Option<Timestamp>,
     /// Sequence number of the last record.
     sequence: u64,
@@ -113,7 +114,7 @@ impl Controller {
     /// What to keep apart from the ledger: see [`Fence`].
     #[must_use]
     pub fn fence(&self) -> Fence {
-        Fence { sequence: self.sequence, clock: self.clock }
+        Fence { sequence: self.sequence, clock: self.clock, restored: self.restored }
     }
 
     /// Answers a message of the service. A refusal is an answer too: a signed

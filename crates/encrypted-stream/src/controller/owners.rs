@@ -17,7 +17,9 @@ impl Controller {
     /// [annotated](Controller::annotate) it. A stream that is already held is
     /// left as it is.
     pub fn hold(&mut self, stream: HeldStream) {
-        self.streams.entry(stream.stream).or_insert_with(|| Held::new(stream));
+        // A ledger that was lost may have known the stream, and another choice.
+        let confirmed = self.restored.is_none().then_some(Timestamp(0));
+        self.streams.entry(stream.stream).or_insert_with(|| Held::new(stream, confirmed));
     }
 
     /// Whether a stream is held.
@@ -30,6 +32,10 @@ impl Controller {
     /// committed; for windows that have begun before, the earlier choice must
     /// allow a release as well.
     ///
+    /// After an untrusted restore nothing leaves of a stream, and no window that
+    /// began before is released, until its owner has handed in the annotation
+    /// that the ledger knows once more, or a later one.
+    ///
     /// # Errors
     /// [`AnnotationRefused`] names the rule.
     pub fn annotate(
@@ -41,7 +47,7 @@ impl Controller {
         let opened = annotation::open(signed, owner)?;
         let stream = opened.stream;
         let held = self.streams.get_mut(&stream).ok_or(AnnotationRefused::NotHeld)?;
-        let (version, since) = held.annotate(opened, now)?;
+        let (version, since) = held.annotate(opened, now.max(self.clock))?;
         let (owner, signed) = (*owner, signed.clone());
         let record = Record::Annotation { stream, version, since, owner, signed };
         let line = log(now, stream, LogEvent::PolicyChanged { version });

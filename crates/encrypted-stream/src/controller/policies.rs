@@ -20,6 +20,9 @@ pub(super) fn allow(
     if held.revoked {
         return Err(Exclusion::Revoked);
     }
+    if held.is_suspended() {
+        return Err(Exclusion::Unconfirmed);
+    }
     let in_force = held.in_force(window, now).ok_or(Exclusion::Policy)?;
     for annotation in in_force {
         let known = joined.verdicts.get(&(position, annotation.version)).copied();

@@ -103,6 +103,9 @@ impl Controller {
         let planned = *joined.own(stream.position).ok_or(Exclusion::Policy)?;
         let held = self.streams.get_mut(&planned.stream).ok_or(Exclusion::Policy)?;
         policies::allow(joined, stream.position, held, summons.window, now)?;
+        if !held.is_confirmed_for(summons.window) {
+            return Err(Exclusion::Unconfirmed);
+        }
         if joined.was_released(stream.position, summons.window) {
             return Err(Exclusion::Released);
         }

@@ -8,7 +8,7 @@ use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::Timestamp;
 
 use super::Controller;
-use super::held::HeldStream;
+use super::held::{Held, HeldStream};
 use super::identity::Identity;
 use super::sessions::Session;
 use crate::annotation;
@@ -66,7 +66,10 @@ impl Controller {
     ///
     /// Unless the fence shows that the ledger is the latest, every window that has
     /// begun by now counts as released and as opened: only what the ledger holds
-    /// is said again, as it was said. Commit the step before anything else.
+    /// is said again, as it was said. And a revocation or a stricter policy may be
+    /// lost: nothing leaves of a stream before its owner has
+    /// [annotated](Controller::annotate) it again. Commit the step before anything
+    /// else.
     ///
     /// `values` stand under the controller's own scope. `now` is its clock: in
     /// replay, the watermark stored with the ledger, so anything up to that.
@@ -84,24 +87,24 @@ impl Controller {
         fence: Option<Fence>,
     ) -> Result<(Self, Step<ControllerMessage>), RestoreError> {
         let mut controller = Self::empty(identity, deployment);
-        streams.into_iter().for_each(|stream| controller.hold(stream));
         let records = controller.read(values)?;
+        let distrusted = records.iter().filter_map(restored_before).max();
+        controller.restored = distrusted.map(|(_, at)| at);
+        streams.into_iter().for_each(|stream| controller.hold(stream));
         // An old copy's own clock is old; the fence may know better.
         let fenced = fence.map_or(Timestamp(0), |fence| fence.clock);
         let now = now.max(controller.clock).max(fenced);
         controller.take_plans(&records, host)?;
+        let distrusted = distrusted.map_or(0, |(sequence, _)| sequence);
         for (position, record) in records.into_iter().enumerate() {
-            controller.take(record, host, position)?;
+            let handed_in = (record.sequence > distrusted).then_some(record.clock);
+            controller.take(record.record, host, position, handed_in)?;
         }
         controller.settle_sessions();
-        let current = fence.is_some_and(|fence| fence.sequence <= controller.sequence);
-        let mut changes = Vec::new();
-        if !current {
-            // No older copy than this one's may pass for the latest later on.
-            let seen = fence.map_or(0, |fence| fence.sequence);
-            controller.sequence = controller.sequence.max(seen);
-            changes.push(controller.distrust(now));
-        }
+        let current = fence.is_some_and(|fence| {
+            fence.restored == controller.restored && fence.sequence <= controller.sequence
+        });
+        let changes = if current { Vec::new() } else { vec![controller.distrust(now, fence)] };
         Ok((controller, Step::new(changes, Vec::new())))
     }
 
@@ -113,20 +116,27 @@ impl Controller {
         now: Timestamp,
     ) -> (Self, Step<ControllerMessage>) {
         let (mut controller, mut step) = Self::create(identity, deployment, now);
-        step.merge(Step::new(vec![controller.distrust(now)], Vec::new()));
+        step.merge(Step::new(vec![controller.distrust(now, None)], Vec::new()));
         (controller, step)
     }
 
-    fn distrust(&mut self, now: Timestamp) -> Change {
-        self.restored = Some(now);
-        self.put(now, Record::Restored { at: now })
+    /// Begins a history of its own: no copy of another, older or newer, passes for
+    /// the latest of this one later on.
+    fn distrust(&mut self, now: Timestamp, fence: Option<Fence>) -> Change {
+        let seen = fence.map_or(0, |fence| fence.sequence);
+        self.sequence = self.sequence.max(seen);
+        let before = self.restored.max(fence.and_then(|fence| fence.restored));
+        let at = before.map_or(now, |before| now.max(Timestamp(before.0.saturating_add(1))));
+        self.restored = Some(at);
+        self.streams.values_mut().for_each(Held::suspend);
+        self.put(at, Record::Restored { at })
     }
 
     /// Reads all records: whose they are, how far sequence and clock had come.
     fn read<'a>(
         &mut self,
         values: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<Vec<Record>, RestoreError> {
+    ) -> Result<Vec<Stamped>, RestoreError> {
         let (mut records, mut ours) = (Vec::new(), false);
         for (position, value) in values.into_iter().enumerate() {
             let stamped = Stamped::read(value).map_err(|_| RestoreError::BadRecord { position })?;
@@ -138,21 +148,21 @@ impl Controller {
                     return Err(RestoreError::OtherController);
                 }
             }
-            records.push(stamped.record);
+            records.push(stamped);
         }
         if ours { Ok(records) } else { Err(RestoreError::NoLedger) }
     }
 
     /// Plans first, ended ones before those that run: what they released
     /// bounds the others.
-    fn take_plans(&mut self, records: &[Record], host: &HostRecords) -> Result<(), RestoreError> {
+    fn take_plans(&mut self, records: &[Stamped], host: &HostRecords) -> Result<(), RestoreError> {
         let mut marks = HashMap::new();
         for record in records {
-            if let Record::Mark { plan, settled, ended } = record {
+            if let Record::Mark { plan, settled, ended } = &record.record {
                 marks.insert(*plan, (*settled, *ended));
             }
         }
-        let plans = records.iter().filter_map(|record| match record {
+        let plans = records.iter().filter_map(|record| match &record.record {
             Record::Plan { plan } => Some(*plan),
             _ => None,
         });
@@ -180,14 +190,14 @@ impl Controller {
         record: Record,
         host: &HostRecords,
         position: usize,
+        handed_in: Option<Timestamp>,
     ) -> Result<(), RestoreError> {
         let bad = RestoreError::BadRecord { position };
         match record {
-            Record::Restored { at } => self.restored = self.restored.max(Some(at)),
             Record::Annotation { stream, since, owner, signed, .. } => {
                 let opened = annotation::open(&signed, &owner).map_err(|_| bad)?;
                 if let Some(held) = self.streams.get_mut(&stream) {
-                    held.remember(opened, since);
+                    held.remember(opened, since, handed_in);
                 }
             }
             Record::Revoked { stream } => {
@@ -208,6 +218,7 @@ impl Controller {
                 }
             }
             Record::Identity { .. }
+            | Record::Restored { .. }
             | Record::Plan { .. }
             | Record::Mark { .. }
             | Record::Log(_) => {}
@@ -237,5 +248,13 @@ impl Controller {
                 }
             }
         }
+    }
+}
+
+/// When and under which number a ledger was restored without being the latest.
+fn restored_before(record: &Stamped) -> Option<(u64, Timestamp)> {
+    match record.record {
+        Record::Restored { at } => Some((record.sequence, at)),
+        _ => None,
     }
 }

@@ -239,6 +239,9 @@ pub struct Fence {
     pub sequence: u64,
     /// The controller's clock.
     pub clock: Timestamp,
+    /// When the ledger was last restored without being the latest: numbers of
+    /// the history before that, however high, say nothing about the one since.
+    pub restored: Option<Timestamp>,
 }
 
 /// Kinds of records, as their keys say them.

@@ -16,7 +16,9 @@ use alpheus_policy::plan::{Fraction, Plan, PopulationBounds};
 use alpheus_policy::time::{Span, Timestamp, Window};
 
 use crate::evil::{Draft, Evil};
-use crate::world::{EPOCH, Memory, Setup, WINDOW, after, key, stream_id, window};
+use crate::world::{
+    EPOCH, Memory, Setup, WINDOW, after, key, owner_key, policy, stream_id, window,
+};
 
 /// Three controllers of two owners each, one of which may collude.
 fn three() -> Evil {
@@ -366,10 +368,16 @@ fn a_crash_between_spend_and_send_gives_the_same_token_after() {
     let mut other = draft.clone();
     other.members.pop();
     assert_eq!(evil.token(0, &other), Err(Refused::AlreadySpent));
-    // Openings of ledgered tokens stay available, and are the same after another
-    // crash, even of the disk that had the fence.
+    // Openings of ledgered tokens stay available while the fence holds, and those in
+    // the ledger are said again without it too, once the owners have confirmed.
     let opening = evil.ask(0, after(0), &set).unwrap();
     evil.controllers[0] = restore(&evil, &evil.store, after(0), None).unwrap();
+    for stream in [stream_id(0), stream_id(1)] {
+        let signed = evil.world.annotate(stream, 1, policy(&evil.world.setup));
+        let owner = owner_key(stream).verifying_key();
+        let step = evil.controllers[0].annotate(after(0), &owner, &signed).unwrap();
+        step.commit(&mut evil.store).unwrap();
+    }
     assert_eq!(evil.ask(0, after(0), &set).unwrap(), opening);
     let narrower = evil.set(&draft, &[0, 1]);
     assert_eq!(evil.opening(0, &narrower), Err(Refused::AlreadyOpened));

@@ -3,160 +3,242 @@
 
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
-use alpheus_encrypted_stream::error::Refused;
+use alpheus_encrypted_stream::error::{AnnotationRefused, Refused};
 use alpheus_encrypted_stream::ledger::{Fence, Scope};
-use alpheus_encrypted_stream::messages::{ControllerMessage, Retirement, ServiceMessage, Summons};
+use alpheus_encrypted_stream::messages::{ControllerMessage, Retirement, ServiceMessage, Token};
 use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::time::{Span, Timestamp};
 
 use crate::evil::{Draft, Evil};
-use crate::world::{GRACE, Memory, Setup, WINDOW, after, stream_id, window};
+use crate::world::{
+    EPOCH, GRACE, Memory, Setup, WINDOW, after, owner_key, policy, stream_id, window,
+};
 
 fn three() -> Evil {
     Evil::new(Setup { streams_each: 2, alpha: Fraction::THIRD, ..Setup::new(3) })
 }
+
 fn five() -> Evil {
     let dropout = Fraction { numerator: 2, denominator: 5 };
     Evil::new(Setup { dropout, ..Setup::new(5) })
 }
 
-fn restore_at(evil: &mut Evil, p: u32, store: &Memory, now: Timestamp, fence: Option<Fence>) {
+/// Controller `p` comes back from a store, which is everybody's from then on.
+fn restore(evil: &mut Evil, p: u32, store: &Memory, now: Timestamp, fence: Option<Fence>) {
     let world = &evil.world;
     let host = HostRecords::read(store.values(Scope::Host), &world.deployment).unwrap();
-    let identity = world.identity(p);
+    let (identity, deployment) = (world.identity(p), world.deployment.clone());
     let values = store.values(Scope::Controller(identity.id()));
-    let (c, step) = Controller::restore(
-        identity,
-        world.deployment.clone(),
-        world.held(p),
-        &host,
-        values,
-        now,
-        fence,
-    )
-    .unwrap();
-    let mut next = store.clone();
-    step.commit(&mut next).unwrap();
-    evil.controllers[p as usize] = c;
-    evil.store = next;
+    let restored =
+        Controller::restore(identity, deployment, world.held(p), &host, values, now, fence);
+    let (controller, step) = restored.unwrap();
+    evil.store = store.clone();
+    step.commit(&mut evil.store).unwrap();
+    evil.controllers[p as usize] = controller;
+}
+
+/// The same, and its owners confirm their policies at once.
+fn come_back(evil: &mut Evil, p: u32, store: &Memory, now: Timestamp, fence: Option<Fence>) {
+    restore(evil, p, store, now, fence);
+    let each = evil.world.setup.streams_each;
+    (p * each..(p + 1) * each).for_each(|stream| annotate(evil, stream, 100, now));
+}
+
+/// The owner of a stream hands in an annotation that says what it always said.
+fn annotate(evil: &mut Evil, stream: u32, version: u32, now: Timestamp) {
+    let (id, controller) = (stream_id(stream), stream / evil.world.setup.streams_each);
+    let signed = evil.world.annotate(id, version, policy(&evil.world.setup));
+    let owner = owner_key(id).verifying_key();
+    let step = evil.controllers[controller as usize].annotate(now, &owner, &signed).unwrap();
+    step.commit(&mut evil.store).unwrap();
+}
+
+/// What the first controller answers to a summons about window 0 with one of
+/// its streams.
+fn asked_for_one_stream(evil: &mut Evil) -> Result<ControllerMessage, Refused> {
+    let streams = evil.streams(0).into_iter().take(1).collect();
+    let summons = evil.summons(0, streams);
+    evil.ask(0, after(0), &summons)
 }
 
 fn retire(evil: &mut Evil, p: u32, now: Timestamp) {
     let plan = evil.world.id();
-    let message =
-        ServiceMessage::Retirement(Signed::new(&Retirement { plan }, &evil.world.service));
-    evil.say(p, now, &message);
+    let retirement = Signed::new(&Retirement { plan }, &evil.world.service);
+    evil.say(p, now, &ServiceMessage::Retirement(retirement));
 }
 
-/// Old ledger + another plan over the same attribute.
-fn second_release(change: impl Fn(&Plan) -> Plan, when: Timestamp) -> Result<(), Refused> {
+/// Window 0 is released, its ledger comes back from before that, and another
+/// plan asks for its time with one stream less.
+fn second_release(change: impl Fn(&Plan) -> Plan, when: Timestamp) -> Result<Token, Refused> {
     let mut evil = Evil::new(Setup { streams_each: 3, ..Setup::new(1) });
     let old = evil.store.clone();
     let draft = evil.gather();
-    evil.token(0, &draft).unwrap(); // window 0 released under plan A
+    evil.token(0, &draft).unwrap();
     let fence = evil.controllers[0].fence();
-    restore_at(&mut evil, 0, &old, after(0), Some(fence));
-    // plan A itself is refused
-    let streams = evil.streams(0);
-    let summons = evil.summons(0, streams);
-    assert_eq!(evil.ask(0, after(0), &summons), Err(Refused::CountsAsReleased));
+    come_back(&mut evil, 0, &old, after(0), Some(fence));
+    assert_eq!(asked_for_one_stream(&mut evil), Err(Refused::CountsAsReleased));
     retire(&mut evil, 0, after(0));
     let plan = change(&evil.world.plan);
     evil.world.take_over(plan);
-    let w = evil.world.plan.window_at(window(0).start);
     let announcement = evil.world.announcement();
     let said = evil.say(0, when, &announcement);
     assert!(matches!(said, Some(ControllerMessage::Acceptance(_))), "{said:?}");
-    let report = evil.world.transformer.close(&evil.world.id(), w, 0).unwrap();
-    evil.report.window = w;
-    evil.report.complete = report.complete().cloned().collect();
-    // only two of the three streams this time
-    let streams: Vec<_> = evil.streams(0).into_iter().take(2).collect();
-    let (plan, window) = (evil.world.id(), w);
-    let summons = Summons { plan, window, controller: 0, streams };
-    let summons = ServiceMessage::Summons(Signed::new(&summons, &evil.world.service));
+    let window = evil.world.plan.window_at(window(0).start);
+    let report = evil.world.transformer.close(&evil.world.id(), window, 0).unwrap();
+    evil.report.window = window;
+    evil.report.complete = report.complete().take(2).cloned().collect();
+    let summons = evil.summons(0, evil.streams(0));
     let key = evil.world.announced.verifying()[0];
     let ControllerMessage::Presence(signed) = evil.ask(0, when, &summons)? else { panic!() };
     let presence = signed.open(&key).unwrap();
-    if presence.accepted.is_empty() {
-        return Err(Refused::Overlaps);
-    }
-    let draft = Draft { window: w, members: vec![(0, signed.digest(), presence.owners)] };
+    assert_eq!(presence.accepted, [0, 1]);
+    let draft = Draft { window, members: vec![(0, signed.digest(), presence.owners)] };
     let message = evil.membership(&draft, 0);
     match evil.ask(0, when, &message)? {
-        ControllerMessage::Token(_) => Ok(()),
-        o => panic!("{o:?}"),
+        ControllerMessage::Token(token) => Ok(token.open(&key).unwrap().into_inner()),
+        other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn another_plan_with_more_grace_gets_nothing_that_had_begun() {
-    let r = second_release(
-        |p| Plan { nonce: [50; 16], grace: GRACE.0.checked_add(1).map(Span).unwrap(), ..p.clone() },
-        Timestamp(after(0).0 + 1),
-    );
-    assert!(r.is_err(), "window 0 released twice");
+    let grace = Span(GRACE.0 + 1);
+    let change = |plan: &Plan| Plan { nonce: [50; 16], grace, ..plan.clone() };
+    let again = second_release(change, after(0).plus(Span(1)));
+    assert_eq!(again.err(), Some(Refused::CountsAsReleased));
 }
 
 #[test]
 fn another_plan_with_longer_windows_gets_nothing_that_had_begun() {
-    let r = second_release(
-        |p| Plan { nonce: [51; 16], window: Span(2 * WINDOW.0), ..p.clone() },
-        after(5),
-    );
-    assert!(r.is_err(), "span of window 0 released twice");
+    let window = Span(2 * WINDOW.0);
+    let change = |plan: &Plan| Plan { nonce: [51; 16], window, ..plan.clone() };
+    let again = second_release(change, after(5));
+    assert_eq!(again.err(), Some(Refused::CountsAsReleased));
 }
 
 #[test]
 fn a_later_copy_does_not_pass_for_the_latest_after_an_older_one() {
     let mut evil = three();
-    let b1 = evil.store.clone(); // older backup
+    let older = evil.store.clone();
     let draft = evil.gather();
-    // some more records, so that the second backup is later than the first
-    for v in 2..8 {
-        let signed = evil.world.annotate(stream_id(0), v, crate::world::policy(&evil.world.setup));
-        let owner = crate::world::owner_key(stream_id(0)).verifying_key();
-        evil.controllers[0]
-            .annotate(after(0), &owner, &signed)
-            .unwrap()
-            .commit(&mut evil.store)
-            .unwrap();
-    }
-    let b2 = evil.store.clone(); // later backup, before the spend
+    (2..8).for_each(|version| annotate(&mut evil, 0, version, after(0)));
+    let later = evil.store.clone();
     evil.token(0, &draft).unwrap();
-    let fence = evil.controllers[0].fence();
-    restore_at(&mut evil, 0, &b1, after(0), Some(fence));
-    let fence = evil.controllers[0].fence(); // what the host writes now
-    restore_at(&mut evil, 0, &b2, after(0), Some(fence));
-    let streams: Vec<_> = evil.streams(0).into_iter().take(1).collect();
-    let summons = evil.summons(0, streams);
-    assert_eq!(evil.ask(0, after(0), &summons), Err(Refused::CountsAsReleased));
+    for store in [older, later] {
+        let fence = evil.controllers[0].fence();
+        come_back(&mut evil, 0, &store, after(0), Some(fence));
+        assert_eq!(asked_for_one_stream(&mut evil), Err(Refused::CountsAsReleased));
+    }
 }
 
+/// Without its fence an older copy begins a history of its own. A newer copy of
+/// the history before has higher numbers, and knows nothing of this one.
+#[test]
+fn a_copy_of_another_history_does_not_pass_for_the_latest() {
+    let mut evil = three();
+    let old = evil.store.clone();
+    (2..40).for_each(|version| annotate(&mut evil, 0, version, after(0)));
+    let newer = evil.store.clone();
+    come_back(&mut evil, 0, &old, Timestamp(EPOCH), None);
+    let draft = evil.gather();
+    evil.token(0, &draft).unwrap();
+    let fence = evil.controllers[0].fence();
+    come_back(&mut evil, 0, &newer, after(0), Some(fence));
+    assert_eq!(asked_for_one_stream(&mut evil), Err(Refused::CountsAsReleased));
+}
+
+/// All of a host come back from between tokens and openings.
 #[test]
 fn no_second_set_is_opened_where_the_ledger_holds_no_first() {
     let mut evil = five();
     let draft = evil.gather();
-    let tokens: Vec<_> = (0..5).map(|p| evil.token(p, &draft).unwrap()).collect();
+    (0..5).for_each(|p| assert!(evil.token(p, &draft).is_ok()));
     let old = evil.store.clone();
     let all = evil.set(&draft, &[0, 1, 2, 3, 4]);
-    let openings: Vec<_> = (0..5).map(|p| evil.opening(p, &all).unwrap()).collect();
-    let first = evil.add_up(
-        &[0, 1, 2, 3, 4],
-        &tokens.iter().collect::<Vec<_>>(),
-        &openings.iter().collect::<Vec<_>>(),
-    );
-    assert_eq!(first, evil.world.truth(0..5, 0));
-    let fences: Vec<_> = evil.controllers.iter().map(Controller::fence).collect();
-    for p in 0..5 {
-        restore_at(&mut evil, p, &old, after(0), Some(fences[p as usize]));
-    }
+    (0..5).for_each(|p| assert!(evil.opening(p, &all).is_ok()));
     let four = evil.set(&draft, &[0, 1, 2, 3]);
-    let openings: Vec<_> = (0..4).filter_map(|p| evil.opening(p, &four).ok()).collect();
-    let second = evil.add_up(
-        &[0, 1, 2, 3],
-        &tokens.iter().take(4).collect::<Vec<_>>(),
-        &openings.iter().collect::<Vec<_>>(),
-    );
-    assert_ne!(second, evil.world.truth(0..4, 0), "stream 4 alone is known by difference");
+    for p in 0..5 {
+        let fence = evil.controllers[p as usize].fence();
+        come_back(&mut evil, p, &old, after(0), Some(fence));
+        assert!(evil.token(p, &draft).is_ok(), "the ledger holds it");
+        assert_eq!(evil.opening(p, &four), Err(Refused::CountsAsReleased));
+    }
+}
+
+#[test]
+fn nothing_of_a_stream_leaves_an_old_ledger_before_its_owner_confirms() {
+    let mut evil = Evil::new(Setup { streams_each: 2, windows: 5, ..Setup::new(1) });
+    let old = evil.store.clone();
+    let step = evil.controllers[0].revoke(after(0), &stream_id(0)).unwrap();
+    step.commit(&mut evil.store).unwrap();
+    let fence = evil.controllers[0].fence();
+    restore(&mut evil, 0, &old, after(0), Some(fence));
+    evil.world.report(1);
+    assert_eq!(accepted(&mut evil, 2), [0; 0], "the revocation is forgotten");
+    // The other owner confirms while window 3 is under way, and it lasts.
+    annotate(&mut evil, 1, 1, window(3).start.plus(Span(1)));
+    let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
+    restore(&mut evil, 0, &store, after(3), Some(fence));
+    assert_eq!(accepted(&mut evil, 3), [0; 0], "another choice may have been in force");
+    assert_eq!(accepted(&mut evil, 4), [1]);
+}
+
+/// Streams that the only controller accepts of a window.
+fn accepted(evil: &mut Evil, number: u64) -> Vec<u32> {
+    evil.report = evil.world.report(number);
+    let streams = evil.streams(0);
+    evil.presence_at(0, streams, after(number)).1.accepted
+}
+
+/// What left before a restore does not leave again against an owner's will
+/// that the ledger may have lost.
+#[test]
+fn what_left_before_waits_for_the_owners_too() {
+    let mut evil = three();
+    let draft = evil.gather();
+    let token = evil.token(0, &draft).unwrap();
+    let store = evil.store.clone();
+    restore(&mut evil, 0, &store, after(0), None);
+    assert_eq!(evil.token(0, &draft), Err(Refused::PolicyChanged));
+    annotate(&mut evil, 0, 1, after(0));
+    annotate(&mut evil, 1, 1, after(0));
+    assert_eq!(evil.token(0, &draft), Ok(token));
+}
+
+#[test]
+fn an_owner_confirms_what_the_ledger_knows_or_something_later() {
+    let mut evil = three();
+    annotate(&mut evil, 0, 2, after(0));
+    let (stream, old) = (stream_id(0), evil.store.clone());
+    let owner = owner_key(stream).verifying_key();
+    let again = |evil: &mut Evil, version, minimum| {
+        let policy = policy(&Setup { minimum, ..evil.world.setup.clone() });
+        let signed = evil.world.annotate(stream, version, policy);
+        restore(evil, 0, &old, after(0), None);
+        evil.controllers[0].annotate(after(0), &owner, &signed).map(|_| ())
+    };
+    let stale = |given| Err(AnnotationRefused::NotLater { given, known: 2 });
+    assert_eq!(again(&mut evil, 2, 1), Ok(()));
+    assert_eq!(again(&mut evil, 3, 5), Ok(()));
+    assert_eq!(again(&mut evil, 2, 5), stale(2), "one version says one thing");
+    assert_eq!(again(&mut evil, 1, 1), stale(1));
+}
+
+/// A controller whose ledger is lost altogether, or that joins old keys.
+#[test]
+fn keys_that_are_older_than_their_ledger_release_nothing_that_had_begun() {
+    let mut evil = Evil::new(Setup { windows: 3, ..Setup::new(1) });
+    let (identity, deployment) = (evil.world.identity(0), evil.world.deployment.clone());
+    let (mut controller, step) = Controller::create_again(identity, deployment, after(0));
+    evil.store = Memory::default();
+    step.commit(&mut evil.store).unwrap();
+    evil.world.held(0).into_iter().for_each(|stream| controller.hold(stream));
+    evil.controllers[0] = controller;
+    annotate(&mut evil, 0, 1, after(0));
+    let announcement = evil.world.announcement();
+    let said = evil.say(0, after(0), &announcement);
+    assert!(matches!(said, Some(ControllerMessage::Acceptance(_))), "{said:?}");
+    assert_eq!(asked_for_one_stream(&mut evil), Err(Refused::CountsAsReleased));
+    evil.world.report(1);
+    assert_eq!(accepted(&mut evil, 2), [0]);
 }
