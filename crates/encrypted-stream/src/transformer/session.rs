@@ -7,6 +7,7 @@ use crate::sums::TickSum;
 use alpheus_crypto::mac::Tag;
 use alpheus_policy::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 /// Frozen ticks beyond the first missing one that are told apart. More than a
 /// window has, unless windows stay open very long.
@@ -50,7 +51,7 @@ pub(super) struct Session {
     #[expect(clippy::box_collection, reason = "a third of the size where it is empty")]
     ahead: Option<Box<Vec<Timestamp>>>,
     /// Ticks that are not complete, in no order.
-    ticks: Vec<OpenTick>,
+    ticks: SmallVec<[OpenTick; 1]>,
 }
 
 /// A tick that is not complete yet. Its sum is without words where no plan
@@ -83,24 +84,18 @@ impl Session {
             latest: opened,
             settled: opened,
             ahead: None,
-            ticks: Vec::new(),
+            ticks: SmallVec::new(),
         }
     }
 
-    /// Touches all of itself.
+    /// Touches itself and the tick that the next event is likely to belong to.
     pub(super) fn fetch(&self) -> u64 {
         let ended = u64::from(self.end != End::Running);
-        self.id ^ self.opened.0 ^ self.latest.0 ^ self.settled.0 ^ self.ticks.len() as u64 ^ ended
+        let tick = self.ticks.last().map_or(0, |tick| tick.end.0 ^ tick.sum.count());
+        self.id ^ self.opened.0 ^ self.latest.0 ^ self.settled.0 ^ ended ^ tick
     }
 
-    /// Touches the tick that the next event is likely to belong to.
-    pub(super) fn fetch_tick(&self) -> u64 {
-        let tick =
-            |tick: &OpenTick| tick.end.0 ^ tick.sum.count() ^ u64::from(tick.border.is_some());
-        self.ticks.last().map_or(0, tick)
-    }
-
-    /// Touches its sum: the first lines, after which the processor sees a pattern.
+    /// Touches that tick's sum: the first lines, after which the processor sees a pattern.
     pub(super) fn fetch_words(&self) -> u64 {
         let words = self.ticks.last().map_or(&[][..], |tick| tick.sum.words());
         words.iter().step_by(8).take(4).fold(0, |seen, word| seen ^ word)
@@ -140,7 +135,7 @@ impl Session {
         let tick = self.ticks.swap_remove(position);
         if self.ticks.is_empty() {
             // Until the next event there is nothing to keep.
-            self.ticks = Vec::new();
+            self.ticks = SmallVec::new();
         }
         self.settle_tick(end, shape);
         let frozen =
@@ -253,7 +248,7 @@ impl Session {
     /// Bytes on the heap.
     pub(super) fn heap(&self) -> usize {
         let sums: usize = self.ticks.iter().map(|tick| 8 * tick.sum.words().len()).sum();
-        sums + self.ticks.capacity() * size_of::<OpenTick>()
+        sums + if self.ticks.spilled() { self.ticks.capacity() * size_of::<OpenTick>() } else { 0 }
             + self.ahead.as_ref().map_or(0, |ahead| (3 + ahead.capacity()) * size_of::<u64>())
     }
 }

@@ -8,6 +8,7 @@ use alpheus_crypto::mac::Tag;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 /// Sessions that one stream may have open windows for.
 const MOST_SESSIONS: usize = 64;
@@ -26,13 +27,15 @@ pub(super) struct Membership {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Stream {
     pub(super) id: StreamId,
-    sessions: Vec<Session>,
+    /// In place where there is one, as nearly always: a frame of a stream that
+    /// has left the caches is then a fetch or two away from its sum.
+    sessions: SmallVec<[Session; 1]>,
     memberships: Box<[Membership]>,
 }
 
 impl Stream {
     pub(super) fn new(id: StreamId) -> Stream {
-        Stream { id, sessions: Vec::new(), memberships: Box::default() }
+        Stream { id, sessions: SmallVec::new(), memberships: Box::default() }
     }
 
     pub(super) fn memberships(&self) -> &[Membership] {
@@ -55,17 +58,12 @@ impl Stream {
         running.map(|session| session.partition)
     }
 
-    /// Touches the session that the next event is likely to belong to.
-    pub(super) fn fetch_session(&self) -> u64 {
+    /// Touches the session and the tick that the next event is likely to belong to.
+    pub(super) fn fetch(&self) -> u64 {
         self.sessions.last().map_or(0, Session::fetch)
     }
 
-    /// Touches its open tick; after [`Stream::fetch_session`].
-    pub(super) fn fetch_tick(&self) -> u64 {
-        self.sessions.last().map_or(0, Session::fetch_tick)
-    }
-
-    /// Touches that one's sum; after [`Stream::fetch_tick`].
+    /// Touches that tick's sum; after [`Stream::fetch`].
     pub(super) fn fetch_words(&self) -> u64 {
         self.sessions.last().map_or(0, Session::fetch_words)
     }
@@ -169,7 +167,11 @@ impl Stream {
     /// Bytes on the heap.
     pub(super) fn heap(&self) -> usize {
         self.sessions.iter().map(Session::heap).sum::<usize>()
-            + self.sessions.capacity() * size_of::<Session>()
+            + if self.sessions.spilled() {
+                self.sessions.capacity() * size_of::<Session>()
+            } else {
+                0
+            }
             + self.memberships.len() * size_of::<Membership>()
     }
 }
