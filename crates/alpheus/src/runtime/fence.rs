@@ -40,7 +40,7 @@ pub enum FenceError {
         path: PathBuf,
     },
     /// The file holds something else.
-    #[error("{} is no fence file; without it every window that has closed counts as released: remove it only if that is what you want", path.display())]
+    #[error("{} is no fence file; without it every window that has begun counts as released: remove it only if that is what you want", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -27,6 +27,8 @@ pub(super) struct Joined {
     pub(super) announced: Arc<Announced>,
     /// Own position in the roster.
     pub(super) position: u32,
+    /// When owners read in their log that it was accepted.
+    pub(super) accepted: Option<Timestamp>,
     /// None with a single controller, whose token opens by itself.
     pub(super) masks: Option<Masker>,
     /// Windows that end at or before this and are not in `rounds` are settled.
@@ -85,6 +87,7 @@ impl Joined {
         Self {
             announced,
             position,
+            accepted: None,
             masks,
             settled: Timestamp(0),
             ended: None,

@@ -34,14 +34,16 @@ impl Controller {
             let joined = self.join(now, announced)?;
             self.insert(joined);
         }
-        let joined = self.plans.get(&plan).filter(|joined| joined.ended.is_none());
-        let controller = joined.ok_or(PlanRefused::Ended)?.position;
+        let joined = self.plans.get_mut(&plan).filter(|joined| joined.ended.is_none());
+        let joined = joined.ok_or(PlanRefused::Ended)?;
+        // Announced again, the same line again: the service cannot fill the log.
+        let (controller, accepted) = (joined.position, *joined.accepted.get_or_insert(now));
         let acceptance = Signed::new(&Acceptance { plan, controller }, self.identity.signing());
         let signed = announced.signed().clone();
         let changes = [
             Record::Plan { plan },
             Record::Announcement { plan, signed },
-            Record::Log(self.accepted_line(now, announced.plan())),
+            Record::Log(self.accepted_line(accepted, announced.plan())),
         ];
         let changes = changes.into_iter().map(|record| self.put(now, record)).collect();
         Ok(Step::new(changes, vec![ControllerMessage::Acceptance(acceptance)]))

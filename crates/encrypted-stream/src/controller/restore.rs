@@ -15,7 +15,7 @@ use crate::annotation;
 use crate::announced::Announced;
 use crate::certificate::Deployment;
 use crate::error::RestoreError;
-use crate::ledger::{Change, Fence, Record, Spent, Stamped, Step};
+use crate::ledger::{Change, Fence, LogEvent, LogLine, Record, Spent, Stamped, Step};
 use crate::membership::Fixed;
 use crate::messages::ControllerMessage;
 
@@ -220,8 +220,13 @@ impl Controller {
             Record::Identity { .. }
             | Record::Restored { .. }
             | Record::Plan { .. }
-            | Record::Mark { .. }
-            | Record::Log(_) => {}
+            | Record::Mark { .. } => {}
+            Record::Log(LogLine { at, event: LogEvent::PlanAccepted { plan, .. }, .. }) => {
+                if let Some(joined) = self.plans.get_mut(&plan) {
+                    joined.accepted = Some(at);
+                }
+            }
+            Record::Log(_) => {}
             Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),
         }
         Ok(())

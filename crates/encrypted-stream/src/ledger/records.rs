@@ -54,8 +54,8 @@ pub enum Record {
         /// The controller.
         controller: ControllerId,
     },
-    /// The ledger was restored: windows that had closed before are not
-    /// released any more unless the ledger has them.
+    /// The ledger was restored without being known as the latest: of windows
+    /// that had begun before only what the ledger has is said again.
     Restored {
         /// The controller's clock then.
         at: Timestamp,

@@ -4,9 +4,10 @@
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::{Proof, Tree, leaf};
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::controller::Controller;
+use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::coordinator::WindowReport;
 use alpheus_encrypted_stream::error::Refused;
+use alpheus_encrypted_stream::ledger::{Fence, Scope};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
     ControllerMessage, Inbox, Membership, Opening, OpeningSet, Presence, ServiceMessage,
@@ -58,6 +59,20 @@ impl Evil {
             let answer = self.say(p, Timestamp(EPOCH), &announcement);
             assert!(matches!(answer, Some(ControllerMessage::Acceptance(_))));
         }
+    }
+
+    /// A controller comes back from a store, which is everybody's from then on.
+    pub fn restore(&mut self, p: u32, store: &Memory, now: Timestamp, fence: Option<Fence>) {
+        let world = &self.world;
+        let host = HostRecords::read(store.values(Scope::Host), &world.deployment).unwrap();
+        let (identity, deployment) = (world.identity(p), world.deployment.clone());
+        let values = store.values(Scope::Controller(identity.id()));
+        let restored =
+            Controller::restore(identity, deployment, world.held(p), &host, values, now, fence);
+        let (controller, step) = restored.unwrap();
+        self.store = store.clone();
+        step.commit(&mut self.store).unwrap();
+        self.controllers[p as usize] = controller;
     }
 
     /// Says something to a controller; what it answers, once that is durable.

@@ -7,56 +7,76 @@ use alpheus_crypto::merkle::{Tree, leaf};
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
-    ControllerMessage, Membership, OpeningSet, Presence, ServiceMessage,
+    Membership, OpeningSet, Presence, Retirement, ServiceMessage, Summons,
 };
+use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::Timestamp;
 
 use crate::simulation::Simulation;
-use crate::world::window;
 
-/// A lie: an old message again, another membership, another opening set.
+/// The last presence of each controller, by plan and window.
+pub type Presences = BTreeMap<(PlanId, Timestamp), BTreeMap<u32, (Digest, Verified<Presence>)>>;
+
+/// A lie: an old message again, another summons, another membership, another
+/// opening set, for either plan.
 pub fn invent(simulation: &mut Simulation, to: u32) -> Option<ServiceMessage> {
-    match simulation.pick(3) {
+    match simulation.pick(6) {
         0 => {
             let at = simulation.pick(simulation.said.len());
             simulation.said.get(at).cloned()
         }
-        1 => membership(simulation, to),
+        1 | 2 => summons(simulation, to),
+        3 | 4 => membership(simulation, to),
         _ => opening_set(simulation),
     }
 }
 
-/// The last presence of each controller for a window.
-fn presences(
-    simulation: &Simulation,
-    start: Timestamp,
-) -> BTreeMap<u32, (Digest, Verified<Presence>)> {
-    let mut presences = BTreeMap::new();
-    for (from, message) in &simulation.heard {
-        let ControllerMessage::Presence(signed) = message else { continue };
-        let key = simulation.world.announced.verifying()[*from as usize];
-        let presence = signed.open(&key).unwrap();
-        if presence.window.start == start {
-            presences.insert(*from, (signed.digest(), presence));
-        }
-    }
-    presences
+/// The true plan has ended, and another begins over the same data.
+pub fn other_plan(simulation: &Simulation) -> [ServiceMessage; 2] {
+    let retirement = Retirement { plan: simulation.world.id() };
+    let retirement = Signed::new(&retirement, &simulation.world.service);
+    [ServiceMessage::Retirement(retirement), simulation.rival.announcement()]
+}
+
+/// Asks for a window of either plan, some streams left out.
+fn summons(simulation: &mut Simulation, to: u32) -> Option<ServiceMessage> {
+    let (plan, reports) = match simulation.pick(2) {
+        0 => (simulation.world.id(), &simulation.reports),
+        _ => (simulation.rival.id(), &simulation.rival_reports),
+    };
+    let reports = reports.clone();
+    let at = simulation.pick(reports.len());
+    let report = reports.get(at)?;
+    let own = |position: u32| simulation.world.plan.streams[position as usize].controller == to;
+    let mut streams = report.complete.clone();
+    streams.retain(|stream| own(stream.position));
+    streams.retain(|_| simulation.pick(4) > 0);
+    let summons = Summons { plan, window: report.window, controller: to, streams };
+    Some(ServiceMessage::Summons(Signed::new(&summons, &simulation.world.service)))
 }
 
 /// Another membership over true presences, some left out, some counts invented.
 fn membership(simulation: &mut Simulation, to: u32) -> Option<ServiceMessage> {
-    let window = window(simulation.pick(4) as u64);
-    let mut presences = presences(simulation, window.start);
+    let of_it = |(window, seen): (&_, &BTreeMap<_, _>)| seen.contains_key(&to).then_some(*window);
+    let windows: Vec<_> = simulation.presences.iter().filter_map(of_it).collect();
+    let at = simulation.pick(windows.len());
+    let seen = simulation.presences.get(windows.get(at)?)?;
+    let mut presences: BTreeMap<_, _> = seen
+        .iter()
+        .map(|(p, (digest, presence))| (*p, (*digest, presence.window, presence.owners)))
+        .collect();
+    let (plan, _) = *windows.get(at)?;
+    let window = presences.get(&to)?.1;
     presences.retain(|p, _| *p == to || simulation.pick(4) > 0);
     let rank = presences.keys().position(|p| *p == to)?;
-    let mut owners: Vec<u32> = presences.values().map(|(_, p)| p.owners).collect();
-    if simulation.pick(2) == 0 {
+    let mut owners: Vec<u32> = presences.values().map(|(_, _, owners)| *owners).collect();
+    if simulation.pick(4) == 0 {
         let at = simulation.pick(owners.len());
         owners[at] += 3;
     }
-    let tree = Tree::new(presences.values().map(|(d, _)| leaf(d.as_bytes())).collect());
+    let tree = Tree::new(presences.values().map(|(d, ..)| leaf(d.as_bytes())).collect());
     let membership = Membership {
-        plan: simulation.world.id(),
+        plan,
         window,
         members: RosterSet::of(simulation.world.setup.controllers, presences.keys().copied()),
         owners,
@@ -82,7 +102,7 @@ fn opening_set(simulation: &mut Simulation) -> Option<ServiceMessage> {
     let members = membership.members.iter().filter(|_| simulation.pick(5) > 0);
     let members: Vec<u32> = members.collect();
     let set = OpeningSet {
-        plan: simulation.world.id(),
+        plan: membership.plan,
         window: membership.window,
         membership: signed.digest(),
         set: RosterSet::of(simulation.world.setup.controllers, members),

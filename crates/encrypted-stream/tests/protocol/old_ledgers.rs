@@ -2,9 +2,9 @@
 //! released, whichever plan, opening set or later copy is tried.
 
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::controller::{Controller, HostRecords};
+use alpheus_encrypted_stream::controller::Controller;
 use alpheus_encrypted_stream::error::{AnnotationRefused, Refused};
-use alpheus_encrypted_stream::ledger::{Fence, Scope};
+use alpheus_encrypted_stream::ledger::Fence;
 use alpheus_encrypted_stream::messages::{ControllerMessage, Retirement, ServiceMessage, Token};
 use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::time::{Span, Timestamp};
@@ -23,23 +23,9 @@ fn five() -> Evil {
     Evil::new(Setup { dropout, ..Setup::new(5) })
 }
 
-/// Controller `p` comes back from a store, which is everybody's from then on.
-fn restore(evil: &mut Evil, p: u32, store: &Memory, now: Timestamp, fence: Option<Fence>) {
-    let world = &evil.world;
-    let host = HostRecords::read(store.values(Scope::Host), &world.deployment).unwrap();
-    let (identity, deployment) = (world.identity(p), world.deployment.clone());
-    let values = store.values(Scope::Controller(identity.id()));
-    let restored =
-        Controller::restore(identity, deployment, world.held(p), &host, values, now, fence);
-    let (controller, step) = restored.unwrap();
-    evil.store = store.clone();
-    step.commit(&mut evil.store).unwrap();
-    evil.controllers[p as usize] = controller;
-}
-
-/// The same, and its owners confirm their policies at once.
+/// A controller comes back, and its owners confirm their policies at once.
 fn come_back(evil: &mut Evil, p: u32, store: &Memory, now: Timestamp, fence: Option<Fence>) {
-    restore(evil, p, store, now, fence);
+    evil.restore(p, store, now, fence);
     let each = evil.world.setup.streams_each;
     (p * each..(p + 1) * each).for_each(|stream| annotate(evil, stream, 100, now));
 }
@@ -172,13 +158,13 @@ fn nothing_of_a_stream_leaves_an_old_ledger_before_its_owner_confirms() {
     let step = evil.controllers[0].revoke(after(0), &stream_id(0)).unwrap();
     step.commit(&mut evil.store).unwrap();
     let fence = evil.controllers[0].fence();
-    restore(&mut evil, 0, &old, after(0), Some(fence));
+    evil.restore(0, &old, after(0), Some(fence));
     evil.world.report(1);
     assert_eq!(accepted(&mut evil, 2), [0; 0], "the revocation is forgotten");
     // The other owner confirms while window 3 is under way, and it lasts.
     annotate(&mut evil, 1, 1, window(3).start.plus(Span(1)));
     let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
-    restore(&mut evil, 0, &store, after(3), Some(fence));
+    evil.restore(0, &store, after(3), Some(fence));
     assert_eq!(accepted(&mut evil, 3), [0; 0], "another choice may have been in force");
     assert_eq!(accepted(&mut evil, 4), [1]);
 }
@@ -198,7 +184,7 @@ fn what_left_before_waits_for_the_owners_too() {
     let draft = evil.gather();
     let token = evil.token(0, &draft).unwrap();
     let store = evil.store.clone();
-    restore(&mut evil, 0, &store, after(0), None);
+    evil.restore(0, &store, after(0), None);
     assert_eq!(evil.token(0, &draft), Err(Refused::PolicyChanged));
     annotate(&mut evil, 0, 1, after(0));
     annotate(&mut evil, 1, 1, after(0));
@@ -214,7 +200,7 @@ fn an_owner_confirms_what_the_ledger_knows_or_something_later() {
     let again = |evil: &mut Evil, version, minimum| {
         let policy = policy(&Setup { minimum, ..evil.world.setup.clone() });
         let signed = evil.world.annotate(stream, version, policy);
-        restore(evil, 0, &old, after(0), None);
+        evil.restore(0, &old, after(0), None);
         evil.controllers[0].annotate(after(0), &owner, &signed).map(|_| ())
     };
     let stale = |given| Err(AnnotationRefused::NotLater { given, known: 2 });

@@ -7,6 +7,7 @@ use alpheus_encrypted_stream::announced::Announced;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
 use alpheus_encrypted_stream::controller::IdentitySecrets;
 use alpheus_encrypted_stream::error::{AnnotationRefused, BadCertificate, PlanFault, PlanRefused};
+use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, Stamped};
 use alpheus_encrypted_stream::messages::{Announcement, ControllerMessage, ServiceMessage};
 use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds};
 use alpheus_policy::schema::OptionKind;
@@ -212,4 +213,23 @@ fn a_deployment_takes_only_its_authoritys_word() {
     let forged = Signed::new(&*content, &key(55));
     let refused = Announced::open(&forged, &world.deployment).err();
     assert_eq!(refused, Some(PlanRefused::NotTheService));
+}
+
+/// However often the service announces it, and over restarts.
+#[test]
+fn owners_read_once_that_a_plan_was_accepted() {
+    let mut evil = Evil::new(setup());
+    let announcement = evil.world.announcement();
+    let lines = |evil: &Evil| {
+        let own = evil.store.values(Scope::Controller(evil.controllers[0].id()));
+        let records = own.iter().map(|value| Stamped::read(value).unwrap().record);
+        let accepted = |record: &Record| matches!(record, Record::Log(line) if matches!(line.event, LogEvent::PlanAccepted { .. }));
+        records.filter(accepted).count()
+    };
+    for later in 1..5 {
+        evil.say(0, Timestamp(EPOCH + later), &announcement);
+        assert_eq!(lines(&evil), 1);
+        let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
+        evil.restore(0, &store, Timestamp(EPOCH + later), Some(fence));
+    }
 }

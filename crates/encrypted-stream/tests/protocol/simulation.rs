@@ -1,8 +1,10 @@
 //! Seeded runs in which everything goes wrong: messages are dropped, doubled,
 //! delayed and reordered, anybody crashes at any commit, ledgers come back from
-//! old copies, and the service lies. Whatever happens:
+//! old copies, one or all at once, again and again, and the service lies: it
+//! retires the plan, and announces another over the same data. Whatever happens:
 //!
 //! - no controller ever gives two tokens, or two openings, for one window;
+//! - no stream is in tokens of two plans for overlapping windows;
 //! - no window has two results;
 //! - a window opens to exactly the sum of the streams that it says, or fails by
 //!   name.
@@ -13,15 +15,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing, WindowReport};
-use alpheus_encrypted_stream::ledger::{Change, Fence, Ledger, LedgerError, Scope, Step};
+use alpheus_encrypted_stream::ledger::{
+    Change, Fence, Ledger, LedgerError, Record, Scope, Stamped, Step,
+};
 use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
-use alpheus_policy::plan::Fraction;
-use alpheus_policy::time::{Span, Timestamp};
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::{Fraction, Plan};
+use alpheus_policy::time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::liar;
-use crate::world::{EPOCH, Memory, Setup, World, after, window};
+use crate::liar::{self, Presences};
+use crate::world::{EPOCH, GRACE, Memory, Setup, WINDOW, World, after, owner_key, policy, window};
 
 const WINDOWS: u64 = 4;
 
@@ -35,9 +40,14 @@ pub struct Weather {
     lie: u64,
 }
 
+/// Copies of a disk that are kept, of all that it ever was.
+const COPIES: usize = 20;
+/// Lies to a controller that may have forgotten.
+const RAID: usize = 16;
+
 const CALM: Weather = Weather { drop: 0, double: 0, crash: 0, old_copy: 0, lie: 0 };
 const STORM: Weather = Weather { drop: 60, double: 60, crash: 30, old_copy: 0, lie: 0 };
-const TREASON: Weather = Weather { drop: 30, double: 60, crash: 20, old_copy: 300, lie: 150 };
+const TREASON: Weather = Weather { drop: 30, double: 60, crash: 20, old_copy: 12, lie: 300 };
 
 /// A disk whose commits may not survive: told beforehand how the next one goes.
 #[derive(Default)]
@@ -85,6 +95,33 @@ fn setup(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
     }
 }
 
+/// What left each controller, by plan and window.
+type Answers = BTreeMap<(u32, PlanId, Timestamp), BTreeSet<Vec<u8>>>;
+
+/// Another plan for the same data: with more grace, longer windows, or the same.
+fn rival(setup: Setup, seed: u64) -> (World, Vec<WindowReport>) {
+    let mut world = World::new(setup);
+    let (grace, window) = match seed % 3 {
+        0 => (Span(2 * GRACE.0), WINDOW),
+        1 => (GRACE, Span(2 * WINDOW.0)),
+        _ => (GRACE, WINDOW),
+    };
+    let plan = Plan { nonce: [255; 16], grace, window, ..world.plan.clone() };
+    let windows = (0..WINDOWS * WINDOW.0 / window.0).map(|number| {
+        let start = Timestamp(EPOCH + number * window.0);
+        Window { start, end: start.plus(window) }
+    });
+    world.take_over(plan);
+    let id = world.id();
+    let reports = windows.map(|window| {
+        let report = world.transformer.close(&id, window, 0).unwrap();
+        let complete = report.complete().cloned().collect();
+        WindowReport { window, complete, excluded: vec![] }
+    });
+    let reports = reports.collect();
+    (world, reports)
+}
+
 pub struct Simulation {
     pub world: World,
     pub rng: ChaCha20Rng,
@@ -95,15 +132,20 @@ pub struct Simulation {
     coordinator: Coordinator,
     service_disk: Disk,
     inbox: Inbox,
-    reports: Vec<WindowReport>,
+    pub reports: Vec<WindowReport>,
+    /// Another plan over the same streams, and its windows.
+    pub rival: World,
+    pub rival_reports: Vec<WindowReport>,
     to_controllers: Vec<(u32, ServiceMessage)>,
     to_service: Vec<(u32, ControllerMessage)>,
-    /// Everything that the service ever said or heard, for it to lie with.
+    /// What the service ever said or heard, for it to lie with.
     pub said: Vec<ServiceMessage>,
-    pub heard: Vec<(u32, ControllerMessage)>,
+    pub presences: Presences,
     outcomes: BTreeMap<Timestamp, Vec<Outcome>>,
-    tokens: BTreeMap<(u32, Timestamp), BTreeSet<Vec<u8>>>,
-    openings: BTreeMap<(u32, Timestamp), BTreeSet<Vec<u8>>>,
+    tokens: Answers,
+    openings: Answers,
+    /// By stream: the plans and windows that tokens covered it for.
+    released: BTreeMap<u32, BTreeSet<(PlanId, Timestamp, Timestamp)>>,
 }
 
 impl Simulation {
@@ -111,8 +153,9 @@ impl Simulation {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let setup = setup(&mut rng, seed);
         let controllers = setup.controllers;
-        let mut world = World::new(setup);
+        let mut world = World::new(setup.clone());
         let reports = (0..WINDOWS).map(|number| world.report(number)).collect();
+        let (rival, rival_reports) = rival(setup, seed);
         let mut disks: Vec<(Disk, Option<Fence>)> =
             (0..controllers).map(|_| (Disk::default(), None)).collect();
         let controllers = (0_u32..).zip(&mut disks).map(|(p, (disk, fence))| {
@@ -135,13 +178,16 @@ impl Simulation {
             service_disk: Disk::default(),
             inbox,
             reports,
+            rival,
+            rival_reports,
             to_controllers: vec![],
             to_service: vec![],
             said: vec![],
-            heard: vec![],
+            presences: Presences::new(),
             outcomes: BTreeMap::new(),
             tokens: BTreeMap::new(),
             openings: BTreeMap::new(),
+            released: BTreeMap::new(),
         };
         // Everybody hears of the plan; then the weather changes.
         let step = simulation.coordinator.announce();
@@ -163,7 +209,11 @@ impl Simulation {
     fn run(&mut self, moves: usize) {
         for _ in 0..moves {
             if self.chance(self.weather.lie) {
-                self.lie();
+                let to = self.pick(self.controllers.len()) as u32;
+                self.lie(to);
+            }
+            if self.chance(self.weather.old_copy) {
+                self.swap_disks();
             }
             match self.pick(10) {
                 0 => self.pass_time(Span(300_000)),
@@ -277,25 +327,31 @@ impl Simulation {
 
     fn deliver_to_controller(&mut self) {
         let Some((to, message)) = self.take(|s| &mut s.to_controllers) else { return };
-        let Ok(heard) = self.inbox.open(&message) else { return };
+        self.hears(to, &message);
+    }
+
+    fn hears(&mut self, to: u32, message: &ServiceMessage) {
+        let Ok(heard) = self.inbox.open(message) else { return };
         let place = to as usize;
         let step = self.controllers[place].handle(self.now, &heard);
         let fate = self.fate();
+        let copy = self.pick(3 * COPIES);
         let (disk, fence) = &mut self.disks[place];
         disk.fate = fate;
-        if disk.copies.len() < 20 {
+        if disk.copies.len() < COPIES {
             disk.copies.push(disk.memory.clone());
+        } else if let Some(older) = disk.copies.get_mut(copy) {
+            *older = disk.memory.clone();
         }
         match step.commit(disk) {
             Ok(answers) => {
                 *fence = Some(self.controllers[place].fence());
                 for answer in answers {
                     self.leaves(to, &answer);
-                    self.heard.push((to, answer.clone()));
                     self.to_service.push((to, answer));
                 }
             }
-            Err(LedgerError) => self.restart_controller(to),
+            Err(LedgerError) => self.restore_controller(to, false),
         }
     }
 
@@ -311,24 +367,70 @@ impl Simulation {
     fn leaves(&mut self, from: u32, answer: &ControllerMessage) {
         let key = self.world.announced.verifying()[from as usize];
         let bytes = postcard::to_allocvec(answer).unwrap();
-        let (seen, start) = match answer {
+        let (seen, plan, window) = match answer {
             ControllerMessage::Token(token) => {
-                (&mut self.tokens, token.open(&key).unwrap().window.start)
+                let token = token.open(&key).unwrap();
+                self.covers(from, token.plan, token.window);
+                (&mut self.tokens, token.plan, token.window)
             }
             ControllerMessage::Opening(opening) => {
-                (&mut self.openings, opening.open(&key).unwrap().window.start)
+                let opening = opening.open(&key).unwrap();
+                (&mut self.openings, opening.plan, opening.window)
+            }
+            ControllerMessage::Presence(signed) => {
+                let presence = signed.open(&key).unwrap();
+                let window = (presence.plan, presence.window.start);
+                let presences = self.presences.entry(window).or_default();
+                presences.insert(from, (signed.digest(), presence));
+                return;
             }
             _ => return,
         };
-        let answers = seen.entry((from, start)).or_default();
+        let answers = seen.entry((from, plan, window.start)).or_default();
         answers.insert(bytes);
         assert_eq!(answers.len(), 1, "controller {from} answered twice for one window");
     }
 
-    fn restart_controller(&mut self, at: u32) {
-        let old = self.chance(self.weather.old_copy);
-        let with_fence = self.chance(700);
-        let copy = self.pick(20);
+    /// No stream of a token that leaves has left for another plan.
+    fn covers(&mut self, from: u32, plan: PlanId, window: Window) {
+        let scope = Scope::Controller(self.world.identity(from).id());
+        let records = self.disks[from as usize].0.memory.values(scope);
+        let spent = records.iter().find_map(|value| match Stamped::read(value).unwrap().record {
+            Record::Spent(spent) if spent.plan == plan && spent.window == window => Some(spent),
+            _ => None,
+        });
+        for stream in spent.unwrap().accepted {
+            let released = self.released.entry(stream).or_default();
+            let again = released.iter().any(|(other, start, end)| {
+                *other != plan && window.overlaps(Window { start: *start, end: *end })
+            });
+            assert!(!again, "stream {stream} was released to two plans");
+            released.insert((plan, window.start, window.end));
+        }
+    }
+
+    /// A controller comes back from an old copy, or all of them do. Whoever may
+    /// have forgotten is asked for all that it may have lost.
+    fn swap_disks(&mut self) {
+        let (one, all) = (self.pick(self.controllers.len()) as u32, self.chance(300));
+        let swapped: Vec<u32> =
+            (0..self.world.setup.controllers).filter(|at| all || *at == one).collect();
+        for at in &swapped {
+            self.restore_controller(*at, true);
+        }
+        if self.chance(400) {
+            for at in &swapped {
+                liar::other_plan(self).iter().for_each(|message| self.hears(*at, message));
+            }
+        }
+        for _ in 0..RAID {
+            swapped.iter().for_each(|at| self.lie(*at));
+        }
+    }
+
+    fn restore_controller(&mut self, at: u32, old: bool) {
+        let (with_fence, confirmed) = (self.chance(700), self.chance(800));
+        let copy = self.pick(COPIES);
         let world = &self.world;
         let (disk, fence) = &mut self.disks[at as usize];
         disk.fate = Fate::Durable;
@@ -337,27 +439,32 @@ impl Simulation {
             disk.memory = disk.copies[copy].clone();
         }
         let host = HostRecords::read(disk.memory.values(Scope::Host), &world.deployment).unwrap();
-        let identity = world.identity(at);
+        let (identity, deployment) = (world.identity(at), world.deployment.clone());
         let values = disk.memory.values(Scope::Controller(identity.id()));
-        let (controller, step) = Controller::restore(
-            identity,
-            world.deployment.clone(),
-            world.held(at),
-            &host,
-            values,
-            self.now,
-            fence.filter(|_| with_fence),
-        )
-        .unwrap();
+        let held = world.held(at);
+        let streams: Vec<_> = held.iter().map(|held| held.stream).collect();
+        let known = fence.filter(|_| with_fence);
+        let restored =
+            Controller::restore(identity, deployment, held, &host, values, self.now, known);
+        let (mut controller, mut step) = restored.unwrap();
+        for stream in streams.into_iter().filter(|_| confirmed) {
+            let signed = world.annotate(stream, 1, policy(&world.setup));
+            let owner = owner_key(stream).verifying_key();
+            // Who was not asked to confirm has nothing new to say.
+            if let Ok(confirmed) = controller.annotate(self.now, &owner, &signed) {
+                step.merge(confirmed);
+            }
+        }
         step.commit(disk).unwrap();
+        *fence = Some(controller.fence());
         self.controllers[at as usize] = controller;
     }
 
-    /// Says something to somebody that an honest service would not.
-    fn lie(&mut self) {
-        let to = self.pick(self.world.setup.controllers as usize) as u32;
+    /// Says something to a controller that an honest service would not.
+    fn lie(&mut self, to: u32) {
         if let Some(message) = liar::invent(self, to) {
-            self.to_controllers.push((to, message));
+            self.said.push(message.clone());
+            self.hears(to, &message);
         }
     }
 
