@@ -12,6 +12,7 @@
 mod attacks;
 mod bounds;
 mod coordinator;
+mod disk;
 mod evil;
 mod honest;
 mod liar;

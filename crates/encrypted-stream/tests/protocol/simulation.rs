@@ -15,9 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
 use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing, WindowReport};
-use alpheus_encrypted_stream::ledger::{
-    Change, Fence, Ledger, LedgerError, Record, Scope, Stamped, Step,
-};
+use alpheus_encrypted_stream::ledger::{Fence, LedgerError, Record, Scope, Stamped, Step};
 use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::{Fraction, Plan};
@@ -25,8 +23,9 @@ use alpheus_policy::time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::disk::{COPIES, Disk, Fate};
 use crate::liar::{self, Presences};
-use crate::world::{EPOCH, GRACE, Memory, Setup, WINDOW, World, after, owner_key, policy, window};
+use crate::world::{EPOCH, GRACE, Setup, WINDOW, World, after, owner_key, policy, window};
 
 const WINDOWS: u64 = 4;
 
@@ -40,43 +39,12 @@ pub struct Weather {
     lie: u64,
 }
 
-/// Copies of a disk that are kept, of all that it ever was.
-const COPIES: usize = 20;
 /// Lies to a controller that may have forgotten.
 const RAID: usize = 16;
 
 const CALM: Weather = Weather { drop: 0, double: 0, crash: 0, old_copy: 0, lie: 0 };
 const STORM: Weather = Weather { drop: 60, double: 60, crash: 30, old_copy: 0, lie: 0 };
 const TREASON: Weather = Weather { drop: 30, double: 60, crash: 20, old_copy: 12, lie: 300 };
-
-/// A disk whose commits may not survive: told beforehand how the next one goes.
-#[derive(Default)]
-struct Disk {
-    memory: Memory,
-    fate: Fate,
-    copies: Vec<Memory>,
-}
-
-/// What becomes of the next commit.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Fate {
-    #[default]
-    Durable,
-    /// Power fails before it is on the disk.
-    Lost,
-    /// Power fails just after.
-    Kept,
-}
-
-impl Ledger for Disk {
-    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
-        if self.fate == Fate::Lost {
-            return Err(LedgerError);
-        }
-        self.memory.commit(changes)?;
-        if self.fate == Fate::Kept { Err(LedgerError) } else { Ok(()) }
-    }
-}
 
 /// A world that the seed draws.
 fn setup(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
@@ -338,11 +306,7 @@ impl Simulation {
         let copy = self.pick(3 * COPIES);
         let (disk, fence) = &mut self.disks[place];
         disk.fate = fate;
-        if disk.copies.len() < COPIES {
-            disk.copies.push(disk.memory.clone());
-        } else if let Some(older) = disk.copies.get_mut(copy) {
-            *older = disk.memory.clone();
-        }
+        disk.keep_copy(copy);
         match step.commit(disk) {
             Ok(answers) => {
                 *fence = Some(self.controllers[place].fence());
@@ -434,9 +398,8 @@ impl Simulation {
         let world = &self.world;
         let (disk, fence) = &mut self.disks[at as usize];
         disk.fate = Fate::Durable;
-        if old && !disk.copies.is_empty() {
-            let copy = copy % disk.copies.len();
-            disk.memory = disk.copies[copy].clone();
+        if old {
+            disk.bring_back(copy);
         }
         let host = HostRecords::read(disk.memory.values(Scope::Host), &world.deployment).unwrap();
         let (identity, deployment) = (world.identity(at), world.deployment.clone());
