@@ -50,6 +50,7 @@ const RULES: &[Rule] = &[
     source::files_are_short,
     source::functions_are_short,
     source::exceptions_carry_reasons,
+    text::labels_stand_once,
     text::no_leftovers,
     text::nothing_of_this_machine,
 ];
