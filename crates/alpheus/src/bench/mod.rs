@@ -20,6 +20,7 @@ use clap::{Subcommand, ValueEnum};
 use measure::Effort;
 use report::{Environment, Report};
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,15 +58,15 @@ struct Streams {
     /// Fail if a goal is not met
     #[arg(long)]
     strict: bool,
-    /// End to end: only the application whose name begins so
-    #[arg(long, value_name = "NAME")]
+    /// End to end: only this application
+    #[arg(long, value_name = "NAME", value_parser = end_to_end::APPLICATIONS)]
     application: Option<String>,
     /// End to end: so many producers, or several numbers between commas
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     producers: Option<Vec<u32>>,
     /// End to end: medians over so many windows
     #[arg(long, value_name = "NUMBER")]
-    windows: Option<usize>,
+    windows: Option<NonZeroUsize>,
     /// Where the log is measured; by default the directory for temporary files
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
@@ -167,7 +168,7 @@ fn measure(args: &Streams) -> Result<Report, BenchFailed> {
             if args.quick { (&[100], 3) } else { (&[300, 1_200], 15) };
         let extent = end_to_end::Extent {
             producers: args.producers.as_deref().unwrap_or(producers),
-            windows: args.windows.unwrap_or(windows),
+            windows: args.windows.map_or(windows, NonZeroUsize::get),
             application: args.application.as_deref(),
         };
         figures.extend(end_to_end::figures(&directory, &extent, say)?);

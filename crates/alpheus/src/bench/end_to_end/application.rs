@@ -37,6 +37,10 @@ impl fmt::Display for Asked {
     }
 }
 
+/// The names of all.
+pub(in super::super) const APPLICATIONS: [&str; 3] =
+    ["fitness", "web-analytics", "car-maintenance"];
+
 /// One application.
 pub(super) struct Application {
     pub(super) name: String,
@@ -64,12 +68,13 @@ impl Application {
     /// Fitness, web analytics and car maintenance.
     pub(super) fn all() -> Result<Vec<Application>, BenchFailed> {
         [
-            ("fitness", example!("fitness", "heart-rate.sql")),
-            ("web analytics", example!("web-analytics", "flows.sql")),
-            ("car maintenance", example!("car-maintenance", "fleet.sql")),
+            example!("fitness", "heart-rate.sql"),
+            example!("web-analytics", "flows.sql"),
+            example!("car-maintenance", "fleet.sql"),
         ]
         .into_iter()
-        .map(|(name, [schema, query])| Application::new(name, schema, query))
+        .zip(APPLICATIONS)
+        .map(|([schema, query], name)| Application::new(name, schema, query))
         .collect()
     }
 
@@ -80,7 +85,7 @@ impl Application {
         let policies = format!(
             "schema: {}\nservice: bench\ndefault:\n  \"*\": {{ option: {}, clients: small, window: 10s }}\n",
             schema.name,
-            if name == "car maintenance" { "fleet" } else { "aggr" },
+            if name == "car-maintenance" { "fleet" } else { "aggr" },
         );
         let policies = Policies::from_yaml(&policies, &schema).map_err(|_| BenchFailed::Schema)?;
         let mut rng = ChaCha12Rng::from_seed([5; 32]);

@@ -15,6 +15,7 @@ mod vectors;
 
 use crate::bench::BenchFailed;
 use crate::bench::report::{Figure, Goal};
+pub(super) use application::APPLICATIONS;
 use application::{Application, Asked};
 use ours::Party;
 use plain::Job;
@@ -27,7 +28,7 @@ const WARM_UP: usize = 1;
 
 /// How many and how much to measure.
 pub(super) struct Extent<'a> {
-    /// Only applications whose names begin so.
+    /// Only this one of [`APPLICATIONS`].
     pub(super) application: Option<&'a str>,
     /// Streams of each deployment.
     pub(super) producers: &'a [u32],
@@ -76,7 +77,7 @@ pub(super) fn figures(
     mut say: impl FnMut(&str),
 ) -> Result<Vec<Figure>, BenchFailed> {
     let mut figures = Vec::new();
-    let wanted = |name: &str| extent.application.is_none_or(|prefix| name.starts_with(prefix));
+    let wanted = |name: &str| extent.application.is_none_or(|only| name.starts_with(only));
     for application in Application::all()?.iter().filter(|it| wanted(&it.name)) {
         for producers in extent.producers.iter().copied() {
             for asked in [Asked::Query, Asked::AllWords] {
