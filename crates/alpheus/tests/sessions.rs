@@ -62,7 +62,8 @@ impl Deployment {
             Embedded::open(path, &schema, &members, &policies, controllers, pace, &mut rng)
                 .unwrap();
         let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
-        let planned = plan_query(&create, &embedded.catalog, Timestamp(0), &mut rng).unwrap();
+        let planned =
+            plan_query(&create, &embedded.manager.catalog, Timestamp(0), &mut rng).unwrap();
         embedded.start(&planned.plans).unwrap();
         Self { embedded, rng, _folder: folder }
     }
@@ -98,7 +99,7 @@ impl Deployment {
                 self.embedded.devices[1].crash();
             }
         }
-        self.embedded.service.seal(Timestamp(START + 6 * TICK));
+        self.embedded.manager.service.seal(Timestamp(START + 6 * TICK));
         rows.extend(self.embedded.pump(Timestamp(START + 6 * TICK)).unwrap());
         assert_eq!(rows.len(), 1, "{rows:?}");
         rows.remove(0)
@@ -118,7 +119,7 @@ fn an_owner_who_does_not_is_left_out_by_that_name() {
     let row = deployment.a_minute_with_a_death();
     assert_eq!((row.status.as_str(), row.population, row.excluded), ("ok", 1, 1));
     assert_eq!(row.outputs[0].1, "6");
-    let exclusions = &deployment.embedded.service.counters.exclusions;
+    let exclusions = &deployment.embedded.manager.service.counters.exclusions;
     assert_eq!(exclusions.get(&Exclusion::MissingTicks), Some(&1), "{exclusions:?}");
 }
 

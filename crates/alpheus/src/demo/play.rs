@@ -161,7 +161,7 @@ impl<'a> Play<'a> {
 
     /// How many streams were left out of windows so far, for a reason.
     pub(super) fn left_out(&self, reason: Exclusion) -> u64 {
-        self.embedded.service.counters.exclusions.get(&reason).copied().unwrap_or(0)
+        self.embedded.manager.service.counters.exclusions.get(&reason).copied().unwrap_or(0)
     }
 
     /// Notes what did not happen.

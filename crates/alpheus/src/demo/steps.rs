@@ -59,19 +59,21 @@ fn what_it_sees(play: &mut Play<'_>) -> Result<PlannedQuery, Failure> {
     play.stage.quote(&events.join("\n"))?;
     play.stage.say("\nWhat it may ask, by what the owners chose from:\n")?;
     let tables =
-        describe(&play.embedded.catalog, &play.world.schema.name).blame(Category::Check)?;
+        describe(&play.embedded.manager.catalog, &play.world.schema.name).blame(Category::Check)?;
     if let Some(policies) = tables.last() {
         play.stage.quote(&policies.to_string())?;
     }
     play.stage.say("\nThis query fits. EXPLAIN says what it will reveal before it runs:\n")?;
     play.stage.quote(&play.world.allowed.text)?;
     play.stage.say("")?;
-    let planned =
-        plan_query(&play.world.allowed.create, &play.embedded.catalog, play.now()?, &mut play.rng)
-            .map_err(|refusal| {
-                Failure::new(Category::Refused, refusal.render(&play.world.allowed.text))
-            })?;
-    if let Some(schema) = play.embedded.catalog.schema(&play.world.schema.name) {
+    let planned = plan_query(
+        &play.world.allowed.create,
+        &play.embedded.manager.catalog,
+        play.now()?,
+        &mut play.rng,
+    )
+    .map_err(|refusal| Failure::new(Category::Refused, refusal.render(&play.world.allowed.text)))?;
+    if let Some(schema) = play.embedded.manager.catalog.schema(&play.world.schema.name) {
         play.stage.quote(&explain(&planned, schema, 0.01, false).to_string())?;
     }
     Ok(planned)
@@ -114,14 +116,15 @@ fn allowed(play: &mut Play<'_>, planned: PlannedQuery) -> Result<(), Failure> {
     )?;
     let plans = planned.plans.clone();
     let running = RunningQuery { name: planned.name, sql: planned.sql, plans: planned.plans };
-    play.embedded.catalog.start(running).blame(Category::Check)?;
+    play.embedded.manager.catalog.start(running).blame(Category::Check)?;
     play.embedded.start(&plans).map_err(broken)?;
     let asked: BTreeSet<StreamId> =
         plans.iter().flat_map(|plan| &plan.streams).map(|planned| planned.stream).collect();
     let streams = play.embedded.streams.iter().enumerate();
     play.taking_part =
         streams.filter(|(_, stream)| asked.contains(stream)).map(|(at, _)| at).collect();
-    let refused = plans.iter().any(|plan| !play.embedded.service.refusals(&plan.id()).is_empty());
+    let refused =
+        plans.iter().any(|plan| !play.embedded.manager.service.refusals(&plan.id()).is_empty());
     play.expect(!refused, "every controller to accept the plan");
     windows(play, 3)
 }
@@ -140,14 +143,15 @@ fn forbidden(play: &mut Play<'_>) -> Result<(), Failure> {
     play.stage.quote(&question.text)?;
     play.stage.say("")?;
     let now = play.now()?;
-    let Err(refusal) = plan_query(&question.create, &play.embedded.catalog, now, &mut play.rng)
+    let Err(refusal) =
+        plan_query(&question.create, &play.embedded.manager.catalog, now, &mut play.rng)
     else {
         play.expect(false, "the forbidden query to be refused");
         return Ok(());
     };
     play.stage.quote(&refusal.render(&question.text))?;
     let nearest = refusal.nearest.as_deref().is_some_and(|nearest| {
-        plan_query(nearest, &play.embedded.catalog, now, &mut play.rng).is_ok()
+        plan_query(nearest, &play.embedded.manager.catalog, now, &mut play.rng).is_ok()
     });
     play.expect(nearest, "the nearest query to be allowed");
     if nearest {
@@ -238,7 +242,7 @@ fn compare(mut play: Play<'_>) -> Result<(), Failure> {
          histogram and population of each window were reckoned again from the readings themselves:",
     )?;
     play.expect(play.matched == 7, "seven windows that equal the plaintext");
-    let counters = &play.embedded.service.counters;
+    let counters = &play.embedded.manager.service.counters;
     let dead = !(counters.refused_frames.is_empty() && counters.refused_messages.is_empty());
     play.stage.say(&format!(
         "    {} of 7 windows equal the plaintext to the last digit. The service took in {} frames,\n    \

@@ -53,10 +53,10 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let resume = begin(&mut embedded, &inputs, args, &mut rng)?;
     globals.health.part("replay").set(State::Ready);
     let refused = feed(&mut embedded, &inputs, resume, &mut rng)?;
-    let rows = embedded.service.results().map_err(|error| store_failure(error.into()))?;
+    let rows = embedded.manager.service.results().map_err(|error| store_failure(error.into()))?;
     output::write(&outputs, &inputs, rows)?;
     // Nobody is left to tell if standard error is gone.
-    let counters = &embedded.service.counters;
+    let counters = &embedded.manager.service.counters;
     let _ = output::report(&mut std::io::stderr().lock(), &inputs, counters, &refused);
     Ok(())
 }
@@ -91,7 +91,7 @@ fn begin(
         }
     }
     for running in embedded.running() {
-        if let Some((controller, refused)) = embedded.service.refusals(&running).first() {
+        if let Some((controller, refused)) = embedded.manager.service.refusals(&running).first() {
             return Err(Failure::new(
                 Category::Refused,
                 format!("controller {controller} refuses the plan: {refused}"),
@@ -113,7 +113,7 @@ fn plan(
     }
     let refused =
         |error: String| Failure::new(Category::Refused, error).at(query.path.display().to_string());
-    let planned = planning::plan_query(&create, &embedded.catalog, Timestamp(0), rng)
+    let planned = planning::plan_query(&create, &embedded.manager.catalog, Timestamp(0), rng)
         .map_err(|refusal| refused(refusal.render(&query.text)))?;
     for left in &planned.excluded {
         let (name, fitting) = (&planned.name, planned.fitting);
@@ -127,7 +127,7 @@ fn plan(
     }
     let plans = planned.plans.clone();
     let running = RunningQuery { name: planned.name, sql: planned.sql, plans: planned.plans };
-    embedded.catalog.start(running).map_err(|error| refused(error.to_string()))?;
+    embedded.manager.catalog.start(running).map_err(|error| refused(error.to_string()))?;
     Ok(plans)
 }
 
@@ -167,7 +167,7 @@ fn feed(
         progress.advance(passed / inputs.schema.tick.0.max(1));
     }
     let end = feed.end().plus(longest_grace(inputs));
-    embedded.service.seal(end);
+    embedded.manager.service.seal(end);
     embedded.pump(end).map_err(store_failure)?;
     Ok(refused)
 }
@@ -175,7 +175,7 @@ fn feed(
 /// The controllers' clock: the watermark, or the end of the recording.
 fn clock(embedded: &mut Embedded, inputs: &Inputs, feed: &Feed<'_>) -> Timestamp {
     let reached = feed.next_tick().unwrap_or(feed.end().plus(longest_grace(inputs)));
-    embedded.service.watermark().max(reached)
+    embedded.manager.service.watermark().max(reached)
 }
 
 fn longest_grace(inputs: &Inputs) -> Span {

@@ -6,6 +6,7 @@ pub mod embedded;
 pub mod fence;
 pub mod hosts;
 pub mod keys;
+pub mod manager;
 mod owners;
 pub mod planning;
 pub mod results;

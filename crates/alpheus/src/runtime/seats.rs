@@ -4,6 +4,7 @@
 use super::devices::Device;
 use super::embedded::{Controllers, Embedded, Member, Pace, RuntimeError, wall_clock};
 use super::keys::RootSecret;
+use super::manager::Manager;
 use super::storage::{reached, scan_all};
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::kdf::derive;
@@ -17,7 +18,6 @@ use alpheus_encrypted_stream::ledger::{Scope, Step};
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_encrypted_stream::producer::Producer;
 use alpheus_policy::catalog::CatalogStream;
-use alpheus_policy::ids::ControllerId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::time::Timestamp;
@@ -53,12 +53,9 @@ impl Embedded {
             });
             let seat = match seats.entry(name.clone()) {
                 std::collections::btree_map::Entry::Occupied(seat) => seat.into_mut(),
-                std::collections::btree_map::Entry::Vacant(place) => place.insert(seat_of(
-                    name,
-                    &self.root,
-                    &self.deployment,
-                    &mut self.certificates,
-                )?),
+                std::collections::btree_map::Entry::Vacant(place) => {
+                    place.insert(seat_of(name, &self.root, &self.deployment, &mut self.manager)?)
+                }
             };
             self.controller_of.push(seat.identity.id());
             self.add_member(member, policies, layout, seat)?;
@@ -84,7 +81,7 @@ impl Embedded {
     ) -> Result<(), RuntimeError> {
         let (stream, owner_key) = (self.root.stream(&member.key), self.root.owner(&member.owner));
         self.streams.push(stream);
-        self.service.admit(stream);
+        self.manager.service.admit(stream);
         let owner = owner_id(&owner_key.verifying_key());
         let policy = policies.of_owner(&member.owner).clone();
         let metadata: Vec<(String, String)> = member.metadata.clone().into_iter().collect();
@@ -103,7 +100,7 @@ impl Embedded {
         };
         let signed = Signed::new(&annotation, &owner_key);
         let (schema, controller) = (self.schema.id(), seat.identity.id());
-        self.catalog.put_stream(CatalogStream {
+        self.manager.catalog.put_stream(CatalogStream {
             stream,
             owner,
             controller,
@@ -195,11 +192,11 @@ fn seat_of(
     name: &str,
     root: &RootSecret,
     deployment: &Deployment,
-    certificates: &mut HashMap<ControllerId, Signed<Certificate>>,
+    manager: &mut Manager,
 ) -> Result<Seat, RuntimeError> {
     let secrets = root.controller(name);
     let certificate = secrets.request(name).issue(&root.authority());
     let identity = secrets.certified(&certificate, deployment)?;
-    certificates.insert(identity.id(), certificate);
+    manager.know(&certificate)?;
     Ok(Seat { identity, streams: Vec::new() })
 }

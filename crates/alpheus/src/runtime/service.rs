@@ -136,6 +136,18 @@ impl Service {
         })
     }
 
+    /// Its store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Names in its store.
+    #[must_use]
+    pub fn topics(&self) -> &Topics {
+        &self.topics
+    }
+
     /// Starts a plan whose participants were checked, or takes it up again.
     /// The next [`Service::close_windows`] announces it.
     ///

@@ -66,7 +66,8 @@ impl Life<'_> {
     fn plan(&mut self) -> Result<(), RuntimeError> {
         let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
         let planned =
-            plan_query(&create, &self.embedded.catalog, Timestamp(0), &mut self.rng).unwrap();
+            plan_query(&create, &self.embedded.manager.catalog, Timestamp(0), &mut self.rng)
+                .unwrap();
         self.embedded.start(&planned.plans)
     }
 
@@ -100,14 +101,14 @@ impl Life<'_> {
             embedded.store.commit(batch)?;
             embedded.pump(clock)?;
         }
-        embedded.service.seal(feed.end());
+        embedded.manager.service.seal(feed.end());
         embedded.pump(feed.end())?;
         Ok(true)
     }
 
     /// All results so far, by window.
     pub(crate) fn results(&self) -> Vec<Row> {
-        let mut rows = self.embedded.service.results().unwrap();
+        let mut rows = self.embedded.manager.service.results().unwrap();
         alpheus::runtime::results::sort(&mut rows);
         rows.iter().map(|row| from_json(&row.to_json().into())).collect()
     }
