@@ -5,20 +5,24 @@
 //! and randomness. A room per command or service:
 //!
 //! - [`mod@bench`]: our figures beside floors, in one run,
+//! - [`ca`]: a PKI to try things with,
 //! - [`commands`]: the command line,
 //! - [`demo`]: the guided first minutes,
 //! - [`failure`]: how a command fails, and with which exit code,
 //! - [`generate`]: plausible data for examples,
+//! - [`network`]: who processes are, and how they reach each other,
 //! - [`query`]: what a query would reveal, before anything runs,
 //! - [`replay`]: a recorded file through the whole system,
 //! - [`runtime`]: every role in one process, over a durable log,
 //! - [`service`]: health, metrics, logs, TLS and an orderly stop, for all of them.
 
 pub mod bench;
+pub mod ca;
 pub mod commands;
 pub mod demo;
 pub mod failure;
 pub mod generate;
+pub mod network;
 pub mod query;
 pub mod replay;
 pub mod runtime;

@@ -114,6 +114,8 @@ pub enum Command {
     Query(crate::query::Args),
     /// Measure our figures beside floors, in one run
     Bench(crate::bench::Args),
+    /// Make a PKI to try things with
+    Ca(crate::ca::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }
@@ -146,6 +148,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Query(args) => crate::query::run(&args, &globals),
         Command::Generate(args) => crate::generate::run(&args, &globals),
         Command::Bench(args) => crate::bench::run(&args, &globals),
+        Command::Ca(args) => crate::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
     }
 }

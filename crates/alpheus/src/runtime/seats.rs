@@ -6,12 +6,10 @@ use super::embedded::{Controllers, Embedded, Member, Pace, RuntimeError, wall_cl
 use super::keys::RootSecret;
 use super::manager::Manager;
 use super::storage::{reached, scan_all};
-use alpheus_crypto::agree::AgreementKey;
-use alpheus_crypto::kdf::derive;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
+use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
 use alpheus_encrypted_stream::error::AnnotationRefused;
 use alpheus_encrypted_stream::ledger::{Scope, Step};
@@ -174,18 +172,10 @@ impl Embedded {
 
 /// The deployment's authority and the service's keys in it.
 pub(super) fn deployment(root: &RootSecret) -> Result<(Deployment, Arc<SigningKey>), RuntimeError> {
-    let (authority, seed) = (root.authority(), root.service());
-    let key = SigningKey::from_seed(&derive(seed.expose(), "alpheus/service/signing/v1", &[]));
-    let agreement =
-        AgreementKey::from_seed(&derive(seed.expose(), "alpheus/service/agreement/v1", &[]));
-    let certificate = Certificate {
-        role: Role::Service,
-        name: "service".to_owned(),
-        verifying: key.verifying_key(),
-        agreement: agreement.public(),
-    };
-    let deployment = Deployment::new(authority.verifying_key(), &certificate.issue(&authority))?;
-    Ok((deployment, Arc::new(key)))
+    let (authority, service) = (root.authority(), root.service());
+    let certificate = service.request().issue(&authority);
+    let deployment = Deployment::new(authority.verifying_key(), &certificate)?;
+    Ok((deployment, Arc::new(service.into_signing())))
 }
 
 fn seat_of(

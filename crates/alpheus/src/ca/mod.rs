@@ -1,0 +1,123 @@
+//! `alpheus ca`: a PKI to try things with. A deployment in earnest has one
+//! already, with its root key somewhere safer than a folder; put the same files
+//! into the identity folders (see [`crate::network::identity`]).
+
+mod files;
+
+use crate::commands::Globals;
+use crate::failure::{Blame, Category, Failure};
+use crate::network::identity::{self, DeploymentFile};
+use crate::network::role::{Name, Role};
+use crate::runtime::keys::ServiceKeys;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::certificate::Certificate;
+use files::{Place, folder_for, read_seed};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus ca init pki
+  alpheus ca issue pki --role server --name service --host service.example
+  alpheus ca issue pki --role controller --name first
+  alpheus ca certify pki first/request.json";
+
+/// Arguments of `alpheus ca`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Make the authority: for TLS, and for controllers' protocol certificates
+    #[command(after_help = EXAMPLES)]
+    Init {
+        /// A folder that is not there yet
+        folder: PathBuf,
+    },
+    /// Make an identity folder: TLS certificate and key, authority, deployment
+    #[command(after_help = EXAMPLES)]
+    Issue(Issue),
+}
+
+#[derive(Debug, clap::Args)]
+struct Issue {
+    /// The authority's folder
+    folder: PathBuf,
+    /// What the holder acts as
+    #[arg(long, value_enum)]
+    role: Role,
+    /// What the holder is called
+    #[arg(long)]
+    name: String,
+    /// Names and addresses at which it is reached; `localhost` and 127.0.0.1 besides
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+    /// How long the certificate is good
+    #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u32).range(1..=3650))]
+    days: u32,
+    /// The identity folder; by default the name, in the authority's folder
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If a folder cannot be read or written, or exists and would be written over.
+pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
+    match &args.what {
+        What::Init { folder } => init(folder),
+        What::Issue(issue) => issue_one(issue),
+    }
+}
+
+fn init(folder: &Path) -> Result<(), Failure> {
+    let place = Place::create(folder)?;
+    let mut rng = ChaCha20Rng::from_seed(seed()?);
+    let authority = Secret::random(&mut rng);
+    place.write_secret(files::AUTHORITY_SEED, &authority)?;
+    let service = Secret::random(&mut rng);
+    place.write_secret(files::SERVICE_SEED, &service)?;
+    let key = SigningKey::from_seed(&authority);
+    let certificate = ServiceKeys::from_seed(&service).request().issue(&key);
+    let deployment = DeploymentFile::new(&key.verifying_key(), &certificate);
+    let text = serde_json::to_string_pretty(&deployment).blame(Category::Io)?;
+    place.write(identity::DEPLOYMENT, &text)?;
+    files::make_tls_authority(&place)
+}
+
+fn issue_one(issue: &Issue) -> Result<(), Failure> {
+    let name = Name::new(issue.role, issue.name.clone()).blame(Category::Usage)?;
+    let authority = Place::existing(&issue.folder);
+    let output = folder_for(issue.output.as_deref(), &issue.folder, &name);
+    let place = Place::create(&output)?;
+    files::issue_tls(&authority, &place, &name, &issue.host, issue.days)?;
+    place.copy(&authority, identity::AUTHORITY)?;
+    place.copy(&authority, identity::DEPLOYMENT)?;
+    if issue.role == Role::Server {
+        place.copy_secret(&authority, files::SERVICE_SEED)?;
+    }
+    Ok(())
+}
+
+/// Signs a controller's request with the authority in `folder`.
+///
+/// # Errors
+/// If the authority's seed cannot be read.
+pub fn certify(folder: &Path, request: &Certificate) -> Result<Signed<Certificate>, Failure> {
+    let authority = SigningKey::from_seed(&read_seed(&folder.join(files::AUTHORITY_SEED))?);
+    Ok(request.issue(&authority))
+}
+
+fn seed() -> Result<[u8; 32], Failure> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).blame(Category::Io)?;
+    Ok(seed)
+}
