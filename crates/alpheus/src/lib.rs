@@ -26,4 +26,5 @@ pub mod network;
 pub mod query;
 pub mod replay;
 pub mod runtime;
+pub mod server;
 pub mod service;

@@ -4,7 +4,7 @@
 
 use alpheus::replay::rows::Cell;
 use alpheus::runtime::embedded::{Controllers, Embedded, Member, Pace};
-use alpheus::runtime::planning::plan_query;
+use alpheus::runtime::planning::{Asking, plan_query};
 use alpheus::runtime::results::Row;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::error::Exclusion;
@@ -63,7 +63,8 @@ impl Deployment {
                 .unwrap();
         let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
         let planned =
-            plan_query(&create, &embedded.manager.catalog, Timestamp(0), &mut rng).unwrap();
+            plan_query(&create, &embedded.manager.catalog, Asking::from(Timestamp(0)), &mut rng)
+                .unwrap();
         embedded.start(&planned.plans).unwrap();
         Self { embedded, rng, _folder: folder }
     }

@@ -6,7 +6,7 @@ use super::play::{DemoError, Play, broken};
 use super::stage::Stage;
 use super::world::World;
 use crate::failure::{Blame, Category, Failure};
-use crate::runtime::planning::plan_query;
+use crate::runtime::planning::{Asking, plan_query};
 use alpheus_encrypted_stream::error::Exclusion;
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
@@ -69,7 +69,7 @@ fn what_it_sees(play: &mut Play<'_>) -> Result<PlannedQuery, Failure> {
     let planned = plan_query(
         &play.world.allowed.create,
         &play.embedded.manager.catalog,
-        play.now()?,
+        Asking::from(play.now()?),
         &mut play.rng,
     )
     .map_err(|refusal| Failure::new(Category::Refused, refusal.render(&play.world.allowed.text)))?;
@@ -143,15 +143,19 @@ fn forbidden(play: &mut Play<'_>) -> Result<(), Failure> {
     play.stage.quote(&question.text)?;
     play.stage.say("")?;
     let now = play.now()?;
-    let Err(refusal) =
-        plan_query(&question.create, &play.embedded.manager.catalog, now, &mut play.rng)
-    else {
+    let Err(refusal) = plan_query(
+        &question.create,
+        &play.embedded.manager.catalog,
+        Asking::from(now),
+        &mut play.rng,
+    ) else {
         play.expect(false, "the forbidden query to be refused");
         return Ok(());
     };
     play.stage.quote(&refusal.render(&question.text))?;
     let nearest = refusal.nearest.as_deref().is_some_and(|nearest| {
-        plan_query(nearest, &play.embedded.manager.catalog, now, &mut play.rng).is_ok()
+        plan_query(nearest, &play.embedded.manager.catalog, Asking::from(now), &mut play.rng)
+            .is_ok()
     });
     play.expect(nearest, "the nearest query to be allowed");
     if nearest {

@@ -9,7 +9,7 @@ use crate::commands::{Format, Globals};
 use crate::failure::{Blame, Category, Failure};
 use crate::replay::ControllerCount;
 use crate::replay::inputs::{read_schema, read_text};
-use crate::runtime::planning::plan_query;
+use crate::runtime::planning::{Asking, plan_query};
 use alpheus_policy::catalog::Catalog;
 use alpheus_policy::explain::{Explanation, explain};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
@@ -152,7 +152,7 @@ fn explained(
 ) -> Result<Answer, Failure> {
     // A plan's nonce is fresh where it runs. This one never does.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
-    let planned = plan_query(create, catalog, Timestamp(0), &mut rng)
+    let planned = plan_query(create, catalog, Asking::from(Timestamp(0)), &mut rng)
         .map_err(|refusal| query.failure(Category::Refused, refusal.render(&query.text)))?;
     let known = catalog.schema(&create.from.text).ok_or_else(|| {
         query.failure(Category::Input, format!("there is no schema `{}`", create.from))

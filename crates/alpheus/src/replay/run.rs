@@ -113,8 +113,13 @@ fn plan(
     }
     let refused =
         |error: String| Failure::new(Category::Refused, error).at(query.path.display().to_string());
-    let planned = planning::plan_query(&create, &embedded.manager.catalog, Timestamp(0), rng)
-        .map_err(|refusal| refused(refusal.render(&query.text)))?;
+    let planned = planning::plan_query(
+        &create,
+        &embedded.manager.catalog,
+        planning::Asking::from(Timestamp(0)),
+        rng,
+    )
+    .map_err(|refusal| refused(refusal.render(&query.text)))?;
     for left in &planned.excluded {
         let (name, fitting) = (&planned.name, planned.fitting);
         // Nobody is left to tell if standard error is gone.

@@ -2,6 +2,7 @@
 //! that a restart must take up again.
 
 use super::embedded::RuntimeError;
+use super::planning::{Asking, plan_query};
 use super::service::{Round, Service};
 use super::storage::scan_all;
 use alpheus_crypto::sign::SigningKey;
@@ -9,16 +10,41 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced::Announced;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, fingerprint};
 use alpheus_encrypted_stream::messages::Announcement;
-use alpheus_policy::catalog::Catalog;
-use alpheus_policy::ids::ControllerId;
+use alpheus_policy::catalog::{Catalog, NotStarted, RunningQuery};
+use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::Plan;
+use alpheus_policy::planner::{PlannedQuery, Refusal};
+use alpheus_policy::query::Create;
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::Timestamp;
 use alpheus_transport::Batch;
+use rand_core::CryptoRng;
 use std::collections::HashMap;
 use std::sync::Arc;
+use thiserror::Error;
 
 const PLANS: &[u8] = b"announcement/";
+const QUERIES: &[u8] = b"query/";
+
+/// Why a query does not run.
+#[derive(Debug, Error)]
+pub enum NotAsked {
+    /// Policies forbid it.
+    #[error("policies forbid it")]
+    Refused(Box<Refusal>),
+    /// Its name or its data is taken.
+    #[error(transparent)]
+    NotStarted(#[from] NotStarted),
+    /// The runtime.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+}
+
+impl From<Refusal> for NotAsked {
+    fn from(refusal: Refusal) -> Self {
+        NotAsked::Refused(Box::new(refusal))
+    }
+}
 
 /// Policy manager and transformer of one schema's streams. It never holds a key
 /// to data.
@@ -88,13 +114,60 @@ impl Manager {
         Ok(self.service.close_windows(now, Timestamp(0))?)
     }
 
+    /// Plans a query and starts it under its name, durably.
+    ///
+    /// # Errors
+    /// [`NotAsked`].
+    pub fn ask(
+        &mut self,
+        create: &Create,
+        asked: Asking<'_>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(PlannedQuery, Round), NotAsked> {
+        let planned = plan_query(create, &self.catalog, asked, rng)?;
+        let (name, sql, plans) = (planned.name.clone(), planned.sql.clone(), planned.plans.clone());
+        let query = RunningQuery { name: name.clone(), sql, plans };
+        let bytes = postcard::to_allocvec(&query).map_err(|_| RuntimeError::DamagedPlans)?;
+        self.catalog.start(query)?;
+        let mut batch = Batch::new();
+        let key = [QUERIES, name.as_bytes()].concat();
+        batch.put(&self.service.topics().service, key, bytes).map_err(RuntimeError::from)?;
+        self.service.store().commit(batch).map_err(RuntimeError::from)?;
+        let round = self.start(asked.now, &planned.plans)?;
+        Ok((planned, round))
+    }
+
+    /// Ends a query; none if there is none of this name. What comes out tells
+    /// the controllers, which frees what it held.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the store fails.
+    pub fn drop_query(&mut self, name: &str) -> Result<Option<Round>, RuntimeError> {
+        let Some(query) = self.catalog.stop(name) else { return Ok(None) };
+        let space = self.service.topics().service.clone();
+        let plans: Vec<PlanId> = query.plans.iter().map(Plan::id).collect();
+        let round = self.service.retire(&plans)?;
+        let mut batch = Batch::new();
+        batch.delete(&space, [QUERIES, name.as_bytes()].concat())?;
+        for plan in &plans {
+            batch.delete(&space, [PLANS, &plan.0].concat())?;
+        }
+        self.service.store().commit(batch)?;
+        Ok(Some(round))
+    }
+
     /// Takes up again what ran when the process ended.
     ///
     /// # Errors
     /// [`RuntimeError`] if the stored plans cannot be read.
     pub fn resume(&mut self, now: Timestamp) -> Result<(), RuntimeError> {
-        let space = &self.service.topics().service;
-        for (_, value) in scan_all(self.service.store().as_ref(), space, PLANS)? {
+        let (store, space) = (self.service.store().clone(), self.service.topics().service.clone());
+        for (_, value) in scan_all(store.as_ref(), &space, QUERIES)? {
+            let query: RunningQuery =
+                postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
+            self.catalog.start(query).map_err(|_| RuntimeError::DamagedPlans)?;
+        }
+        for (_, value) in scan_all(store.as_ref(), &space, PLANS)? {
             let signed: Signed<Announcement> =
                 postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
             let announced = Arc::new(Announced::open(&signed, &self.deployment)?);

@@ -172,6 +172,24 @@ impl Service {
         Ok(())
     }
 
+    /// Ends plans: their windows under way fail by that name, and what comes out
+    /// tells the controllers.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if what must be durable cannot be written.
+    pub fn retire(&mut self, plans: &[PlanId]) -> Result<Round, ServiceError> {
+        let retired = plans.iter().filter_map(|id| {
+            self.queries.get_mut(id).map(|query| (*id, query.coordinator.retire()))
+        });
+        let steps = retired.collect();
+        let round = self.finish_round(steps)?;
+        for id in plans {
+            self.queries.remove(id);
+            self.sums.unregister(id);
+        }
+        Ok(round)
+    }
+
     /// Lets a stream's events in, before any plan asks for them.
     pub fn admit(&mut self, stream: StreamId) {
         self.sums.admit(stream);

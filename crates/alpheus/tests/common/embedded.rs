@@ -8,7 +8,7 @@ use alpheus::replay::refused::Refusals;
 use alpheus::replay::rows::{self, read};
 use alpheus::replay::source::Source;
 use alpheus::runtime::embedded::{Controllers, Embedded, Pace, RuntimeError, Stores};
-use alpheus::runtime::planning::plan_query;
+use alpheus::runtime::planning::{Asking, plan_query};
 use alpheus::runtime::storage::{reach, reached};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
@@ -65,9 +65,13 @@ pub(crate) struct Life<'a> {
 impl Life<'_> {
     fn plan(&mut self) -> Result<(), RuntimeError> {
         let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
-        let planned =
-            plan_query(&create, &self.embedded.manager.catalog, Timestamp(0), &mut self.rng)
-                .unwrap();
+        let planned = plan_query(
+            &create,
+            &self.embedded.manager.catalog,
+            Asking::from(Timestamp(0)),
+            &mut self.rng,
+        )
+        .unwrap();
         self.embedded.start(&planned.plans)
     }
 

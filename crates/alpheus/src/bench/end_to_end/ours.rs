@@ -91,8 +91,13 @@ fn plan_in(
     asked: Asked,
     rng: &mut ChaCha20Rng,
 ) -> Result<Plan, BenchFailed> {
-    let planned = planning::plan_query(&application.query, &embedded.manager.catalog, START, rng)
-        .map_err(|_| BenchFailed::Query)?;
+    let planned = planning::plan_query(
+        &application.query,
+        &embedded.manager.catalog,
+        planning::Asking::from(START),
+        rng,
+    )
+    .map_err(|_| BenchFailed::Query)?;
     let mut plan = planned.plans.into_iter().next().ok_or(BenchFailed::Query)?;
     if asked == Asked::AllWords {
         release_all(&mut plan, application);
