@@ -20,6 +20,7 @@ pub mod bench;
 pub mod ca;
 pub mod commands;
 pub mod demo;
+mod entropy;
 pub mod failure;
 pub mod generate;
 pub mod network;

@@ -5,6 +5,7 @@
 mod files;
 
 use crate::commands::Globals;
+use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::network::identity::{self, DeploymentFile};
 use crate::network::role::{Name, Role};
@@ -13,9 +14,8 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
-use files::{Place, folder_for, read_seed};
-use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
+use files::{Place, folder_for};
+pub use files::{SERVICE_SEED, read_seed};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -80,7 +80,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
 
 fn init(folder: &Path) -> Result<(), Failure> {
     let place = Place::create(folder)?;
-    let mut rng = ChaCha20Rng::from_seed(seed()?);
+    let mut rng = entropy::rng()?;
     let authority = Secret::random(&mut rng);
     place.write_secret(files::AUTHORITY_SEED, &authority)?;
     let service = Secret::random(&mut rng);
@@ -114,10 +114,4 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
 pub fn certify(folder: &Path, request: &Certificate) -> Result<Signed<Certificate>, Failure> {
     let authority = SigningKey::from_seed(&read_seed(&folder.join(files::AUTHORITY_SEED))?);
     Ok(request.issue(&authority))
-}
-
-fn seed() -> Result<[u8; 32], Failure> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).blame(Category::Io)?;
-    Ok(seed)
 }

@@ -10,8 +10,6 @@ pub mod rows;
 mod run;
 pub mod source;
 
-pub(crate) use run::os_seeded;
-
 use crate::commands::Globals;
 use crate::failure::Failure;
 use crate::runtime::embedded::Controllers;

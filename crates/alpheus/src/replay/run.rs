@@ -6,6 +6,7 @@ use super::inputs::{Inputs, QueryFile};
 use super::output;
 use super::refused::Refusals;
 use crate::commands::Globals;
+use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::runtime::embedded::{Embedded, Pace, RuntimeError};
 use crate::runtime::planning;
@@ -17,7 +18,6 @@ use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Span, Timestamp};
 use alpheus_transport::Batch;
 use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
 use std::io::Write;
 
@@ -37,7 +37,7 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let temporary = tempfile::tempdir().blame(Category::Io)?;
     let folder = args.state.clone().unwrap_or_else(|| temporary.path().to_owned());
     std::fs::create_dir_all(&folder).blame_io(&folder)?;
-    let mut rng = os_seeded()?;
+    let mut rng = entropy::rng()?;
     let members = inputs.members();
     let mut embedded = Embedded::open(
         &folder,
@@ -215,11 +215,4 @@ fn put(embedded: &Embedded, key: &[u8], value: &[u8]) -> Result<(), Failure> {
 
 fn store_failure(error: RuntimeError) -> Failure {
     Failure::new(Category::Io, error)
-}
-
-/// A generator that the operating system seeds.
-pub(crate) fn os_seeded() -> Result<ChaCha20Rng, Failure> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(|error| Failure::new(Category::Io, error.to_string()))?;
-    Ok(ChaCha20Rng::from_seed(seed))
 }

@@ -1,0 +1,53 @@
+//! What hosts of controllers send and fetch.
+
+use super::{Api, ApiError, caller, decode, encode};
+use crate::network::role::Role;
+use crate::network::wire::{Done, Introduction, Mail, Post, Registration};
+use crate::service::http::Peer;
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::State;
+use std::time::Duration;
+
+/// The longest that a host may ask to wait.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Takes note of a host's controllers.
+pub(super) async fn introduce(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let host = caller(&peer, &[Role::Controller])?.name;
+    let introduction: Introduction = decode(&body)?;
+    api.engine.ask(move |engine| engine.introduce(&host, &introduction)).await??;
+    encode(&Done {})
+}
+
+/// Takes note of a stream, or of its owner's later choice.
+pub(super) async fn register(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let host = caller(&peer, &[Role::Controller])?.name;
+    let registration: Registration = decode(&body)?;
+    api.engine.ask(move |engine| engine.register(&host, registration)).await??;
+    encode(&Done {})
+}
+
+/// Takes what controllers say; answers with what there is to hear.
+pub(super) async fn mail(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let host = caller(&peer, &[Role::Controller])?.name;
+    let Mail { said, wait } = decode(&body)?;
+    if !said.is_empty() {
+        let host = host.clone();
+        api.engine.ask(move |engine| engine.hear(&host, said)).await??;
+    }
+    let wait = Duration::from_millis(u64::from(wait)).min(LONGEST);
+    encode(&Post { messages: api.outboxes.fetch(&host, wait).await })
+}
