@@ -49,9 +49,8 @@ fn service() {
     let router = Router::new()
         .route("/count", post(move || std::future::ready(count())))
         .route("/slow/{milliseconds}", get(slow));
-    let drained =
-        let never = Trigger::new();
-        run(&settings, router, &health, &metrics, never.shutdown(), |address| println!("serving {address}")).unwrap();
+    let (started, never) = (|address| println!("serving {address}"), Trigger::new());
+    let drained = run(&settings, router, &health, &metrics, never.shutdown(), started).unwrap();
     println!("drained {drained:?}");
 }
 
