@@ -5,7 +5,8 @@
 //! The crate knows nothing of streams, policies or transports. It does no I/O,
 //! reads no clock and draws no randomness of its own: whoever needs randomness
 //! passes a generator. It forbids unsafe code and leans on vetted crates
-//! (`aes`, `sha2`, `hkdf`, `hmac`, `ed25519-dalek`, `x25519-dalek`); what is
+//! (`aes`, `sha2`, `hkdf`, `hmac`, `ed25519-dalek`, `x25519-dalek`, `hpke`,
+//! `argon2`, `chacha20poly1305`); what is
 //! here are the types that make them hard to misuse.
 //!
 //! | module | gives | built on |
@@ -17,6 +18,8 @@
 //! | [`mac`] | 16-byte tags | HMAC-SHA256 |
 //! | [`sign`], [`signed`] | signatures, signed messages | Ed25519 |
 //! | [`agree`] | a key that two parties share | X25519 |
+//! | [`seal`] | a secret for one party alone | HPKE |
+//! | [`vault`] | secrets at rest | Argon2id, XChaCha20-Poly1305 |
 //! | [`merkle`] | one digest for many leaves, short proofs | SHA-256 |
 //! | [`labels`] | every domain-separation label | |
 
@@ -28,9 +31,11 @@ pub mod labels;
 pub mod mac;
 pub mod merkle;
 pub mod prf;
+pub mod seal;
 pub mod secret;
 pub mod sign;
 pub mod signed;
+pub mod vault;
 
 /// Runs the README's example.
 #[cfg(doctest)]
