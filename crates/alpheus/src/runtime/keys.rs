@@ -59,6 +59,7 @@ impl ServiceKeys {
             name: "service".to_owned(),
             verifying: self.signing.verifying_key(),
             agreement: self.agreement.public(),
+            sealing: None,
         }
     }
 
