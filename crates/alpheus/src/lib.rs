@@ -19,6 +19,7 @@
 pub mod bench;
 pub mod ca;
 pub mod commands;
+pub mod controller;
 pub mod demo;
 mod entropy;
 pub mod failure;

@@ -7,6 +7,7 @@
 //! [`alpheus_encrypted_stream::messages`] says; annotations are public.
 
 use crate::runtime::hosts::{FromController, ToController};
+use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
@@ -80,6 +81,30 @@ pub struct Registration {
     pub controller: ControllerId,
     /// The name on the certificate of the device that sends it.
     pub producer: String,
+}
+
+/// An owner hands a stream over to a controller.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Handover {
+    /// Who is to guard it.
+    pub controller: ControllerId,
+    /// The master secret, sealed for that controller.
+    pub sealed: Sealed,
+    /// The owner's first choice.
+    pub annotation: Signed<Annotation>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+    /// The name on the certificate of the device that sends it.
+    pub producer: String,
+}
+
+/// An owner chooses anew.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Choice {
+    /// The choice.
+    pub annotation: Signed<Annotation>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
 }
 
 /// Done.

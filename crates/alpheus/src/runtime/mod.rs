@@ -10,7 +10,7 @@ pub mod manager;
 mod owners;
 pub mod planning;
 pub mod results;
-mod seats;
+pub(crate) mod seats;
 pub mod service;
 pub mod storage;
 pub mod watch;

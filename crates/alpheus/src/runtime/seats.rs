@@ -11,8 +11,8 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
-use alpheus_encrypted_stream::error::AnnotationRefused;
-use alpheus_encrypted_stream::ledger::{Scope, Step};
+use alpheus_encrypted_stream::error::{AnnotationRefused, RestoreError};
+use alpheus_encrypted_stream::ledger::{Fence, Scope, Step};
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_encrypted_stream::producer::Producer;
 use alpheus_policy::catalog::CatalogStream;
@@ -116,8 +116,7 @@ impl Embedded {
         Ok(())
     }
 
-    /// Keys and ledger are created together; keys whose ledger is there are
-    /// restored, and keys without one count what came before as released.
+    /// A controller with its owners' choices.
     fn controller(
         &self,
         seat: Seat,
@@ -134,20 +133,10 @@ impl Embedded {
             streams.push(stream);
             choices.push((annotation, owner));
         }
-        let deployment = self.deployment.clone();
-        // What the fence has seen has a ledger, or has lost it.
-        let (mut controller, mut step) = if !records.is_empty() || fence.is_some() {
-            let values = records.iter().map(|(_, value)| value.as_ref());
-            Controller::restore(seat.identity, deployment, streams, host, values, now, fence)?
-        } else {
-            let (mut controller, step) = if self.root_is_new {
-                Controller::create(seat.identity, deployment, now)
-            } else {
-                Controller::create_again(seat.identity, deployment, now)
-            };
-            streams.into_iter().for_each(|stream| controller.hold(stream));
-            (controller, step)
-        };
+        let values: Vec<&[u8]> = records.iter().map(|(_, value)| value.as_ref()).collect();
+        let keys = Keys { identity: seat.identity, new: self.root_is_new };
+        let (mut controller, mut step) =
+            from_ledger(keys, &self.deployment, streams, host, &values, now, fence)?;
         for (annotation, owner) in choices {
             match controller.annotate(now, &owner.verifying_key(), &annotation) {
                 // The ledger has it, or something later.
@@ -168,6 +157,38 @@ impl Embedded {
             }
         }
     }
+}
+
+/// A controller's keys, and whether this run has drawn them.
+pub(crate) struct Keys {
+    pub(crate) identity: Identity,
+    pub(crate) new: bool,
+}
+
+/// Keys and ledger are created together; keys whose ledger is there are
+/// restored, and keys without one count what came before as released.
+pub(crate) fn from_ledger(
+    keys: Keys,
+    deployment: &Deployment,
+    streams: Vec<HeldStream>,
+    host: &HostRecords,
+    values: &[&[u8]],
+    now: Timestamp,
+    fence: Option<Fence>,
+) -> Result<(Controller, Step<ControllerMessage>), RestoreError> {
+    let (identity, deployment) = (keys.identity, deployment.clone());
+    // What the fence has seen has a ledger, or has lost it.
+    if !values.is_empty() || fence.is_some() {
+        let values = values.iter().copied();
+        return Controller::restore(identity, deployment, streams, host, values, now, fence);
+    }
+    let (mut controller, step) = if keys.new {
+        Controller::create(identity, deployment, now)
+    } else {
+        Controller::create_again(identity, deployment, now)
+    };
+    streams.into_iter().for_each(|stream| controller.hold(stream));
+    Ok((controller, step))
 }
 
 /// The deployment's authority and the service's keys in it.
