@@ -9,11 +9,13 @@ use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::network::identity::{self, DeploymentFile};
 use crate::network::role::{Name, Role};
+use crate::replay::inputs::read_text;
 use crate::runtime::keys::ServiceKeys;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use files::{Place, folder_for};
 pub use files::{SERVICE_SEED, read_seed};
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ Examples:
   alpheus ca init pki
   alpheus ca issue pki --role server --name service --host service.example
   alpheus ca issue pki --role controller --name first
-  alpheus ca certify pki first/request.json";
+  alpheus ca certify pki first/request.txt > first/certificate.txt";
 
 /// Arguments of `alpheus ca`.
 #[derive(Debug, clap::Args)]
@@ -44,6 +46,14 @@ enum What {
     /// Make an identity folder: TLS certificate and key, authority, deployment
     #[command(after_help = EXAMPLES)]
     Issue(Issue),
+    /// Certify a controller's request: prints the certificate
+    #[command(after_help = EXAMPLES)]
+    Certify {
+        /// The authority's folder
+        folder: PathBuf,
+        /// The request, as `alpheus controller init` wrote it
+        request: PathBuf,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -75,6 +85,11 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     match &args.what {
         What::Init { folder } => init(folder),
         What::Issue(issue) => issue_one(issue),
+        What::Certify { folder, request } => {
+            let certificate = certify(folder, &read_request(request)?)?;
+            println!("{}", identity::to_hex(&certificate));
+            Ok(())
+        }
     }
 }
 
@@ -114,4 +129,17 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
 pub fn certify(folder: &Path, request: &Certificate) -> Result<Signed<Certificate>, Failure> {
     let authority = SigningKey::from_seed(&read_seed(&folder.join(files::AUTHORITY_SEED))?);
     Ok(request.issue(&authority))
+}
+
+/// A request as text.
+#[must_use]
+pub fn request_text(request: &Certificate) -> String {
+    HEXLOWER.encode(&postcard::to_allocvec(request).unwrap_or_default()) + "\n"
+}
+
+fn read_request(path: &Path) -> Result<Certificate, Failure> {
+    let text = read_text(path)?;
+    let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok();
+    let request = bytes.and_then(|bytes| postcard::from_bytes(&bytes).ok());
+    request.ok_or("not a request of `alpheus controller init`").blame_input(path)
 }

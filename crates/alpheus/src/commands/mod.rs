@@ -130,6 +130,8 @@ pub enum Command {
     Bench(crate::bench::Args),
     /// Run the service: log, sums, queries; no key to any data
     Server(crate::server::Args),
+    /// Guard owners' streams: keys, policies, ledger
+    Controller(crate::controller::Args),
     /// Make a PKI to try things with
     Ca(crate::ca::Args),
     /// Print a completion script for a shell
@@ -163,6 +165,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Generate(args) => crate::generate::run(&args, &globals),
         Command::Bench(args) => crate::bench::run(&args, &globals),
         Command::Server(args) => crate::server::run(&args, &globals),
+        Command::Controller(args) => crate::controller::run(&args, &globals),
         Command::Ca(args) => crate::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
     }

@@ -1,6 +1,7 @@
 //! What hosts of controllers send and fetch.
 
-use super::{Api, ApiError, caller, decode, encode};
+use super::Api;
+use crate::network::answer::{ApiError, caller, decode, encode};
 use crate::network::role::Role;
 use crate::network::wire::{Done, Introduction, Mail, Post, Registration};
 use crate::service::http::Peer;

@@ -1,6 +1,7 @@
 //! What devices send.
 
-use super::{Api, ApiError, caller, decode, encode};
+use super::Api;
+use crate::network::answer::{ApiError, caller, decode, encode};
 use crate::network::role::Role;
 use crate::network::wire::{Received, Upload};
 use crate::service::http::Peer;

@@ -21,16 +21,11 @@ mod queries;
 use super::engine::Handle;
 use super::intake::Intake;
 use super::outboxes::Outboxes;
-use crate::network::role::{Name, NoName, Role};
 use crate::runtime::storage::Topics;
-use crate::service::http::Peer;
 use alpheus_transport::Store;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
-pub use problem::ApiError;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -71,24 +66,4 @@ pub fn router(api: Api) -> Router {
         .fallback(public::unknown)
         .layer(DefaultBodyLimit::max(LARGEST))
         .with_state(api)
-}
-
-/// Who asks, if it has one of these roles.
-fn caller(peer: &Peer, allowed: &[Role]) -> Result<Name, ApiError> {
-    let certificate = peer.certificate.as_deref().ok_or(NoName::Anonymous)?;
-    let name = Name::of_certificate(certificate)?;
-    if allowed.contains(&name.role) { Ok(name) } else { Err(ApiError::role(name.role, allowed)) }
-}
-
-/// Reads a binary body.
-fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    match postcard::take_from_bytes(body) {
-        Ok((value, [])) => Ok(value),
-        _ => Err(ApiError::malformed("the body is not what this request takes")),
-    }
-}
-
-/// Writes a binary answer.
-fn encode(value: &impl Serialize) -> Result<Vec<u8>, ApiError> {
-    postcard::to_allocvec(value).map_err(|_| ApiError::failed("the answer cannot be written"))
 }

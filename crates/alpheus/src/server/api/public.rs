@@ -1,6 +1,7 @@
 //! What anybody of the deployment may know.
 
-use super::{Api, ApiError};
+use super::Api;
+use crate::network::answer::ApiError;
 use axum::extract::State;
 use axum::http::{Uri, header};
 use axum::response::IntoResponse;

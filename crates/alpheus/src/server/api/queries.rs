@@ -1,6 +1,7 @@
 //! What consumers ask.
 
-use super::{Api, ApiError, caller};
+use super::Api;
+use crate::network::answer::{ApiError, caller};
 use crate::network::role::Role;
 use crate::runtime::embedded::wall_clock;
 use crate::runtime::manager::NotAsked;
