@@ -21,6 +21,8 @@ use std::time::SystemTime;
 pub(super) const AUTHORITY_SEED: &str = "authority.seed";
 /// The service's keys.
 pub const SERVICE_SEED: &str = "service.seed";
+/// An owner's signing key: it signs their choices.
+pub const OWNER_SEED: &str = "owner.seed";
 const AUTHORITY_KEY: &str = "ca.key";
 
 /// A folder that files are put into once.

@@ -16,8 +16,8 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+pub use files::{OWNER_SEED, SERVICE_SEED, read_seed};
 use files::{Place, folder_for};
-pub use files::{SERVICE_SEED, read_seed};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -116,10 +116,11 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
     files::issue_tls(&authority, &place, &name, &issue.host, issue.days)?;
     place.copy(&authority, identity::AUTHORITY)?;
     place.copy(&authority, identity::DEPLOYMENT)?;
-    if issue.role == Role::Server {
-        place.copy_secret(&authority, files::SERVICE_SEED)?;
+    match issue.role {
+        Role::Server => place.copy_secret(&authority, files::SERVICE_SEED),
+        Role::Owner => place.write_secret(files::OWNER_SEED, &Secret::random(&mut entropy::rng()?)),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Signs a controller's request with the authority in `folder`.

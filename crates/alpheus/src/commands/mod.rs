@@ -132,6 +132,8 @@ pub enum Command {
     Server(crate::server::Args),
     /// Guard owners' streams: keys, policies, ledger
     Controller(crate::controller::Args),
+    /// Add streams, choose what may be learnt, see who learnt what, revoke
+    Owner(crate::owner::Args),
     /// Make a PKI to try things with
     Ca(crate::ca::Args),
     /// Print a completion script for a shell
@@ -166,6 +168,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Bench(args) => crate::bench::run(&args, &globals),
         Command::Server(args) => crate::server::run(&args, &globals),
         Command::Controller(args) => crate::controller::run(&args, &globals),
+        Command::Owner(args) => crate::owner::run(&args, &globals),
         Command::Ca(args) => crate::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
     }

@@ -1,11 +1,11 @@
 //! The steps of the demo, in the order in which they are told.
 
 use super::Args;
-use super::log::{in_order, in_words};
 use super::play::{DemoError, Play, broken};
 use super::stage::Stage;
 use super::world::World;
 use crate::failure::{Blame, Category, Failure};
+use crate::owner::log::{in_order, in_words};
 use crate::runtime::planning::{Asking, plan_query};
 use alpheus_encrypted_stream::error::Exclusion;
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
@@ -201,7 +201,7 @@ fn show_log(play: &mut Play<'_>, member: usize, before: &[LogLine]) -> Result<()
     play.stage.say("The owner's log at their controller; new lines have a +:\n")?;
     for line in &after {
         let mark = if before.contains(line) { ' ' } else { '+' };
-        play.stage.quote(&format!("{mark} {}", in_words(line, &play.world.schema)))?;
+        play.stage.quote(&format!("{mark} {}", in_words(line, &play.world.schema, seconds)))?;
     }
     let mut gained = after.iter().filter(|line| !before.contains(line));
     let changed = gained.any(|line| matches!(line.event, LogEvent::PolicyChanged { version: 2 }));
@@ -259,4 +259,9 @@ fn compare(mut play: Play<'_>) -> Result<(), Failure> {
     } else {
         Err(Failure::new(Category::Check, DemoError::Unmet(play.unmet)))
     }
+}
+
+fn seconds(window: alpheus_policy::time::Window) -> String {
+    let short = |micros: u64| micros / 1_000_000 % 1000;
+    format!("window {} to {} s", short(window.start.0), short(window.end.0))
 }
