@@ -134,6 +134,8 @@ pub enum Command {
     Controller(crate::controller::Args),
     /// Add streams, choose what may be learnt, see who learnt what, revoke
     Owner(crate::owner::Args),
+    /// Encrypt lines of input as a device's events, and send them
+    Produce(crate::produce::Args),
     /// Make a PKI to try things with
     Ca(crate::ca::Args),
     /// Print a completion script for a shell
@@ -169,6 +171,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Server(args) => crate::server::run(&args, &globals),
         Command::Controller(args) => crate::controller::run(&args, &globals),
         Command::Owner(args) => crate::owner::run(&args, &globals),
+        Command::Produce(args) => crate::produce::run(&args, &globals),
         Command::Ca(args) => crate::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
     }

@@ -1,6 +1,6 @@
 //! `alpheus replay`: a recorded file through the whole system, in event time.
 
-mod cells;
+pub(crate) mod cells;
 pub mod feed;
 pub mod inputs;
 mod lines;
