@@ -261,11 +261,12 @@ impl Embedded {
         self.service.watch.register(metrics);
     }
 
-    /// Starts plans and keeps them, so that a restart takes them up again.
+    /// Starts plans and keeps them, so that a restart takes them up again. `clock`
+    /// is the controllers' clock.
     ///
     /// # Errors
     /// [`RuntimeError`]; a controller's refusal is no error, see [`Service::refusals`].
-    pub fn start(&mut self, plans: &[Plan]) -> Result<(), RuntimeError> {
+    pub fn start(&mut self, clock: Timestamp, plans: &[Plan]) -> Result<(), RuntimeError> {
         let mut batch = Batch::new();
         let mut announced = Vec::with_capacity(plans.len());
         for plan in plans {
@@ -284,7 +285,7 @@ impl Embedded {
             self.service.start(self.now(), announced)?;
         }
         let round = self.service.close_windows(self.now(), Timestamp(0))?;
-        self.exchange(Timestamp(0), round).map(|_| ())
+        self.exchange(clock, round).map(|_| ())
     }
 
     fn resume_plans(&mut self) -> Result<(), RuntimeError> {

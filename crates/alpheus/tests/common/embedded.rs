@@ -67,7 +67,7 @@ impl Life<'_> {
         let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
         let planned =
             plan_query(&create, &self.embedded.catalog, Timestamp(0), &mut self.rng).unwrap();
-        self.embedded.start(&planned.plans)
+        self.embedded.start(Timestamp(0), &planned.plans)
     }
 
     /// Feeds chunks of so many ticks from where the last life stopped, while
