@@ -172,7 +172,6 @@ impl Service {
     }
 
     /// Controllers that refused a plan, and why.
-    #[must_use]
     pub fn refusals(
         &self,
         plan: &PlanId,
