@@ -1,0 +1,161 @@
+//! The issuer: one credential for each account, kind and period.
+
+use crate::configuration::Pinned;
+use crate::error::{IssueRefused, Malformed};
+use crate::keys::IssuerKey;
+use crate::ledger::{Change, Step, put};
+use crate::messages::{Request, Response};
+use crate::schedule::{Period, Time};
+use crate::statements;
+use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::sigma::{Claim, NotProven, Proof};
+use rand_core::CryptoRng;
+use std::collections::BTreeMap;
+
+/// The issuer of one configuration. It learns which account gets a credential
+/// for which period, and nothing about any showing.
+pub struct Issuer {
+    key: IssuerKey,
+    pinned: Pinned,
+    /// H(request) and response, by account and period.
+    issued: BTreeMap<(Vec<u8>, Period), (Digest, Vec<u8>)>,
+}
+
+impl Issuer {
+    /// An issuer with what its ledger holds. It owns the ledger alone, also
+    /// against another issuer of another tier: an account has one credential
+    /// of a kind in a period, of whatever tier.
+    ///
+    /// # Errors
+    /// [`IssueRefused::OtherKey`] if the key is not the configuration's.
+    pub fn restore(
+        key: IssuerKey,
+        pinned: Pinned,
+        records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+    ) -> Result<Self, IssueRefused> {
+        if *key.public() != pinned.issuer {
+            return Err(IssueRefused::OtherKey);
+        }
+        let records = records.into_iter();
+        let ours = records.filter_map(|(key, value)| record(&key, &value, pinned.kind));
+        let issued = ours.collect();
+        Ok(Self { key, pinned, issued })
+    }
+
+    /// Answers a request of an account that the caller has identified. The
+    /// same request gets the same answer again, another one of the account none.
+    ///
+    /// # Errors
+    /// [`IssueRefused`].
+    ///
+    /// # Privacy
+    /// The issuer learns that the account asks, and for which period. E1 hides m1
+    /// perfectly; nothing here can be found again in a showing.
+    pub fn issue(
+        &mut self,
+        now: Time,
+        account: &[u8],
+        request: &[u8],
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Vec<u8>>, IssueRefused> {
+        let request = Request::from_bytes(request)?;
+        self.check_period(now, request.period)?;
+        let place = (account.to_vec(), request.period);
+        let digest = request.digest();
+        if let Some((known, response)) = self.issued.get(&place) {
+            let same = *known == digest;
+            // Stored again, so that it is durable before it is answered even if
+            // the first answer is still on its way to the disk.
+            let change = change(self.pinned.kind, &place, &digest, response);
+            return if same {
+                Ok(Step::new(vec![change], response.clone()))
+            } else {
+                Err(IssueRefused::AlreadyIssued)
+            };
+        }
+        let asked = Asked::check(&self.pinned, account, request)?;
+        let response = asked.respond(&self.key, &self.pinned, rng)?.to_bytes();
+        let change = change(self.pinned.kind, &place, &digest, &response);
+        self.issued.insert(place, (digest, response.clone()));
+        Ok(Step::new(vec![change], response))
+    }
+
+    /// The running period and the next one.
+    fn check_period(&self, now: Time, period: Period) -> Result<(), IssueRefused> {
+        let epoch = self.pinned.schedule.epoch_at(now).ok_or(IssueRefused::Period)?;
+        let running = self.pinned.schedule.period_of(epoch).0;
+        let may = period.0 == running || period.0 == running.saturating_add(1);
+        if may { Ok(()) } else { Err(IssueRefused::Period) }
+    }
+}
+
+/// A request whose proof holds: only such are answered.
+struct Asked(Request);
+
+impl Asked {
+    fn check(pinned: &Pinned, account: &[u8], request: Request) -> Result<Self, IssueRefused> {
+        let statement = statements::request(pinned, account, request.period, &request.e1);
+        let proof = Proof::from_bytes(&request.proof, &statement).map_err(Malformed::from)?;
+        if Claim::new(statement, proof).holds() { Ok(Self(request)) } else { Err(IssueRefused::Proof) }
+    }
+
+    /// The MAC on (m1, m2), blinded, with its proof.
+    fn respond(
+        &self,
+        key: &IssuerKey,
+        pinned: &Pinned,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Response, NotProven> {
+        let vanished = |Vanished| NotProven::Vanished;
+        let b = SecretScalar::random(rng);
+        let (t1, t2) = (b.times(&key.x1), b.times(&key.x2));
+        let m2 = SecretScalar::from_public(&pinned.attributes(self.0.period));
+        let mut response = self.blinded(key, &b, [&t1, &t2, &t2.times(&m2)]).map_err(vanished)?;
+        let statement = statements::response(pinned, &self.0, &response).map_err(vanished)?;
+        let witness = [&key.x0, &key.x1, &key.x2, &key.xb, &b, &t1, &t2];
+        response.proof = statement.prove(&witness, rng)?.to_bytes();
+        Ok(response)
+    }
+
+    /// The elements of a response, without the proof.
+    fn blinded(
+        &self,
+        key: &IssuerKey,
+        b: &SecretScalar,
+        [t1, t2, t2m2]: [&SecretScalar; 3],
+    ) -> Result<Response, Vanished> {
+        let (g, h) = (Element::base(), Element::second_base());
+        Ok(Response {
+            u: g.times(b)?,
+            eu: Element::combine(
+                &[(&b.times(&key.x0).plus(t2m2), &g), (&b.times(&key.xb), &h), (t1, &self.0.e1)],
+                &[],
+                &[],
+            )?,
+            ha: h.times(b)?,
+            x0a: h.times(&b.times(&key.xb))?,
+            x1a: h.times(t1)?,
+            x2a: h.times(t2)?,
+            proof: Vec::new(),
+        })
+    }
+}
+
+/// `issued ‖ kind:32 ‖ period:64 ‖ account` → `H(request) ‖ response`.
+fn change(kind: u32, place: &(Vec<u8>, Period), digest: &Digest, response: &[u8]) -> Change {
+    let key = [ISSUED, &kind.to_be_bytes(), &place.1.0.to_be_bytes(), place.0.as_slice()].concat();
+    put(key, [digest.as_bytes(), response].concat())
+}
+
+const ISSUED: &[u8] = b"issued";
+
+type Issued = ((Vec<u8>, Period), (Digest, Vec<u8>));
+
+fn record(key: &[u8], value: &[u8], kind: u32) -> Option<Issued> {
+    let rest = key.strip_prefix(ISSUED)?.strip_prefix(&kind.to_be_bytes())?;
+    let (period, account) = rest.split_first_chunk()?;
+    let (digest, response) = value.split_first_chunk()?;
+    let place = (account.to_vec(), Period(u64::from_be_bytes(*period)));
+    Some((place, (Digest(*digest), response.to_vec())))
+}
