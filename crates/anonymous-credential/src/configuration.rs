@@ -54,7 +54,9 @@ pub struct Compared(pub(crate) Digest);
 /// The other side works by another configuration than the pinned one: it may be
 /// singling this holder out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the other side works by another configuration than the one pinned here; do not log in, compare with other holders")]
+#[error(
+    "the other side works by another configuration than the one pinned here; do not log in, compare with other holders"
+)]
 pub struct OtherConfiguration;
 
 impl Pinned {

@@ -56,7 +56,9 @@ pub enum IssueRefused {
     #[error("the request is for a period that is neither the running nor the next one")]
     Period,
     /// The account had a credential of this kind for the period, for another request.
-    #[error("the account has its credential for this period; send the request that it was issued for again")]
+    #[error(
+        "the account has its credential for this period; send the request that it was issued for again"
+    )]
     AlreadyIssued,
     /// The proof does not hold.
     #[error("the proof of the request does not hold")]
@@ -82,7 +84,9 @@ pub enum Refused {
     #[error("this server's clock went back; set it right")]
     ClockStepped,
     /// This shard may have forgotten tags of the epoch.
-    #[error("this shard restarted from a log that may lack tags of the epoch; log in for the next one")]
+    #[error(
+        "this shard restarted from a log that may lack tags of the epoch; log in for the next one"
+    )]
     MayHaveForgotten,
     /// The proof does not hold.
     #[error("the proof does not hold")]
@@ -120,10 +124,14 @@ pub enum HolderRefused {
     #[error("the credential is of another period; use or request that period's")]
     OtherPeriod,
     /// Everything that may be shown in the epoch has been.
-    #[error("the credential is shown in this epoch as often as it may be; resend, or wait for the next epoch")]
+    #[error(
+        "the credential is shown in this epoch as often as it may be; resend, or wait for the next epoch"
+    )]
     Burnt,
     /// The clock went back behind an epoch that was shown in.
-    #[error("this device's clock went back behind an epoch that it showed its credential in; set it right")]
+    #[error(
+        "this device's clock went back behind an epoch that it showed its credential in; set it right"
+    )]
     ClockStepped,
     /// Nothing was shown in the epoch.
     #[error("nothing was shown in this epoch; log in")]

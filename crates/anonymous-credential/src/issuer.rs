@@ -97,7 +97,11 @@ impl Asked {
     fn check(pinned: &Pinned, account: &[u8], request: Request) -> Result<Self, IssueRefused> {
         let statement = statements::request(pinned, account, request.period, &request.e1);
         let proof = Proof::from_bytes(&request.proof, &statement).map_err(Malformed::from)?;
-        if Claim::new(statement, proof).holds() { Ok(Self(request)) } else { Err(IssueRefused::Proof) }
+        if Claim::new(statement, proof).holds() {
+            Ok(Self(request))
+        } else {
+            Err(IssueRefused::Proof)
+        }
     }
 
     /// The MAC on (m1, m2), blinded, with its proof.

@@ -18,7 +18,9 @@ pub struct Change {
 
 /// The store did not make the changes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the ledger did not store the changes; nothing was released. Mend the store, then restart from it")]
+#[error(
+    "the ledger did not store the changes; nothing was released. Mend the store, then restart from it"
+)]
 pub struct LedgerError;
 
 /// A durable store of changes with one writer.

@@ -27,4 +27,3 @@ pub mod schedule;
 pub mod sessions;
 mod statements;
 pub mod verifier;
-

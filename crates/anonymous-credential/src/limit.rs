@@ -92,7 +92,8 @@ mod tests {
             assert_eq!(bases.iter().sum::<u32>(), limit.get() - 1);
             for index in 0..limit.get() {
                 let bits = limit.decompose(index);
-                let sum: u32 = bits.iter().zip(&bases).filter(|(b, _)| is_one(b)).map(|(_, b)| b).sum();
+                let sum: u32 =
+                    bits.iter().zip(&bases).filter(|(b, _)| is_one(b)).map(|(_, b)| b).sum();
                 assert_eq!(sum, index, "limit {}", limit.get());
             }
         }

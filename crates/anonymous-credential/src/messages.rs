@@ -250,8 +250,7 @@ impl TagId {
     /// The name of a tag in a context.
     #[must_use]
     pub fn of(configuration: &Digest, epoch: Epoch, tag: &Element) -> Self {
-        let parts: [&[u8]; 3] =
-            [configuration.as_bytes(), &epoch.0.to_be_bytes(), tag.as_bytes()];
+        let parts: [&[u8]; 3] = [configuration.as_bytes(), &epoch.0.to_be_bytes(), tag.as_bytes()];
         Self(labelled(labels::CREDENTIAL_TAG, &parts))
     }
 

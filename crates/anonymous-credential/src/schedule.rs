@@ -48,7 +48,8 @@ impl Epoch {
 impl Schedule {
     pub(crate) fn check(&self) -> Result<(), BadConfiguration> {
         let lengths = self.epoch > 0 && self.epochs_per_period > 0;
-        let windows = self.pre_login <= self.border_pre_login && self.border_pre_login <= self.epoch;
+        let windows =
+            self.pre_login <= self.border_pre_login && self.border_pre_login <= self.epoch;
         let sizes = self.start.0 < LAST_TIME && self.epoch < LAST && self.epochs_per_period < LAST;
         if lengths && windows && sizes { Ok(()) } else { Err(BadConfiguration::Schedule) }
     }

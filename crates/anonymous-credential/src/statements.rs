@@ -94,8 +94,7 @@ pub(crate) fn showing(pinned: &Pinned, login: &Login, v: &Element) -> Statement 
 pub(crate) fn re_up(pinned: &Pinned, from: &Element, re_up: &ReUp) -> Statement {
     let (fingerprint, epoch) = (pinned.fingerprint(), re_up.epoch);
     let session = re_up.session.0.0;
-    let fields: [&[u8]; 3] =
-        [fingerprint.as_bytes(), &epoch.0.to_be_bytes(), session.as_bytes()];
+    let fields: [&[u8]; 3] = [fingerprint.as_bytes(), &epoch.0.to_be_bytes(), session.as_bytes()];
     let mut s = Statement::new(labels::CREDENTIAL_RE_UP, &fields);
     let m1 = s.secret();
     let before = pinned.context(crate::schedule::Epoch(epoch.0.saturating_sub(1)));

@@ -211,7 +211,9 @@ impl Shard {
         let id = self.tag_id(epoch, &due.re_up.tag);
         let spent = match self.tags.get(&(epoch, id)) {
             None => Spent::Pending(session),
-            Some(Spent::Pending(by) | Spent::Active(by)) if *by == session => self.tags[&(epoch, id)],
+            Some(Spent::Pending(by) | Spent::Active(by)) if *by == session => {
+                self.tags[&(epoch, id)]
+            }
             Some(_) => return Err(Refused::Spent),
         };
         let mut changes = self.tick(now);
@@ -224,11 +226,7 @@ impl Shard {
     ///
     /// # Errors
     /// [`Refused`]. The reserved tag then stays spent: nobody has a session of it.
-    pub fn advance(
-        &mut self,
-        now: Time,
-        Reserved(due): Reserved,
-    ) -> Result<Step<Moved>, Refused> {
+    pub fn advance(&mut self, now: Time, Reserved(due): Reserved) -> Result<Step<Moved>, Refused> {
         let DueReUp { re_up, from } = due;
         self.check(now, re_up.epoch)?;
         let session = *self.sessions.get(&re_up.session).ok_or(Refused::NoSession)?;

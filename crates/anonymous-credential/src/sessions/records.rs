@@ -17,7 +17,9 @@ const SESSION: &[u8] = b"session";
 
 /// A record that is damaged: the log is not whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a record of the shard's log is damaged; restore from a copy, or start with a doubtful log")]
+#[error(
+    "a record of the shard's log is damaged; restore from a copy, or start with a doubtful log"
+)]
 pub struct Damaged;
 
 impl Shard {

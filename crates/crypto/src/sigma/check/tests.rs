@@ -167,9 +167,7 @@ fn two_that_cancel_among_256_are_found() {
     let early = |claims: &[&Claim]| -> Vec<Scalar> {
         let challenges: Vec<u8> = claims.iter().flat_map(|c| c.challenge.to_bytes()).collect();
         let of = |j: usize| wide(LABEL, &[&challenges, &j.to_be_bytes()]);
-        (0..claims.len())
-            .flat_map(|j| [Scalar::from_bytes_mod_order_wide(&of(j)); 3])
-            .collect()
+        (0..claims.len()).flat_map(|j| [Scalar::from_bytes_mod_order_wide(&of(j)); 3]).collect()
     };
     let known = early(&claims.iter().collect::<Vec<_>>());
     shift(&mut claims[3], Scalar::ONE);
