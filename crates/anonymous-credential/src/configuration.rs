@@ -15,7 +15,8 @@ use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A deployment's configuration for one kind and tier of credential. All who
 /// share it are one crowd; whoever has another one is in another crowd.
@@ -44,7 +45,17 @@ impl Message for Configuration {
 
 /// A configuration whose signature and content have been checked. Cheap to clone.
 #[derive(Clone)]
-pub struct Pinned(Arc<Verified<Configuration>>);
+pub struct Pinned(Arc<Opened>);
+
+struct Opened {
+    configuration: Verified<Configuration>,
+    /// The contexts that were used last, which cost some ten microseconds each.
+    /// Public values, so it does not matter who sees which are here.
+    contexts: Mutex<VecDeque<(Epoch, Element)>>,
+}
+
+/// Messages are about the running epoch and its neighbours.
+const CONTEXTS: usize = 4;
 
 /// The other side works by the same configuration, as heard over the path that
 /// showings take. Only [`Pinned::compare`] makes it, and a login demands it.
@@ -70,14 +81,15 @@ impl Pinned {
     ) -> Result<Self, BadConfiguration> {
         let opened = signed.open(key).map_err(BadConfiguration::Signature)?;
         opened.schedule.check()?;
-        Ok(Self(Arc::new(opened)))
+        let contexts = Mutex::new(VecDeque::with_capacity(CONTEXTS));
+        Ok(Self(Arc::new(Opened { configuration: opened, contexts })))
     }
 
     /// The digest of all of it: what two parties compare, and what every proof
     /// is bound to.
     #[must_use]
     pub fn fingerprint(&self) -> Digest {
-        self.0.digest()
+        self.0.configuration.digest()
     }
 
     /// Compares with what the other side says it works by.
@@ -111,9 +123,16 @@ impl Pinned {
     /// incarnation, schedule, issuer) and the epoch.
     #[must_use]
     pub(crate) fn context(&self, epoch: Epoch) -> Element {
+        let mut contexts = self.0.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = contexts.iter().find(|(known, _)| *known == epoch) {
+            return *known;
+        }
         let fingerprint = self.fingerprint();
         let parts: [&[u8]; 2] = [fingerprint.as_bytes(), &epoch.0.to_be_bytes()];
-        Element::hashed(labels::CREDENTIAL_CONTEXT, &parts)
+        let context = Element::hashed(labels::CREDENTIAL_CONTEXT, &parts);
+        contexts.truncate(CONTEXTS - 1);
+        contexts.push_front((epoch, context));
+        context
     }
 }
 
@@ -121,6 +140,6 @@ impl std::ops::Deref for Pinned {
     type Target = Configuration;
 
     fn deref(&self) -> &Configuration {
-        &self.0
+        &self.0.configuration
     }
 }
