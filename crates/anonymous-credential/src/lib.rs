@@ -27,3 +27,8 @@ pub mod schedule;
 pub mod sessions;
 mod statements;
 pub mod verifier;
+
+/// Runs the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

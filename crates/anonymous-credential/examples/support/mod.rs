@@ -108,7 +108,7 @@ impl Service {
 
     pub(crate) fn re_up(&mut self, now: Time, sent: &Outgoing) -> Result<Acknowledged, Failed> {
         let moved = match self.shard.due(now, ReUp::from_bytes(&sent.bytes)?)? {
-            Due::Moved(moved) => moved,
+            Due::Moved(step) => step.commit(&mut self.ledger)?,
             Due::Due(due) => {
                 let mut verdicts = verify_re_ups(&self.pinned, vec![due]);
                 let proven = verdicts.pop().ok_or("no verdict")??;

@@ -87,7 +87,7 @@ pub enum Due {
     /// It is due: verify it.
     Due(DueReUp),
     /// The session has moved already: activate the tag again.
-    Moved(Moved),
+    Moved(Step<Moved>),
 }
 
 /// A re-up whose tag is durably pending.
@@ -185,7 +185,9 @@ impl Shard {
         }
         if session.epoch == re_up.epoch && session.tag == re_up.tag && session.first < session.epoch
         {
-            return Ok(Due::Moved(Moved(re_up)));
+            // Stored again, as a login that is sent again.
+            let changes = vec![records::session(re_up.session, session)];
+            return Ok(Due::Moved(Step::new(changes, Moved(re_up))));
         }
         if session.epoch.next() != re_up.epoch {
             return Err(Refused::NotCurrent);

@@ -7,7 +7,7 @@ use alpheus_anonymous_credential::error::{HolderRefused, Refused};
 use alpheus_anonymous_credential::holder::{Outgoing, Which};
 use alpheus_anonymous_credential::messages::ReUp;
 use alpheus_anonymous_credential::schedule::{Epoch, Time};
-use alpheus_anonymous_credential::sessions::Log;
+use alpheus_anonymous_credential::sessions::{Due, Log};
 
 #[test]
 fn a_session_goes_on_from_epoch_to_epoch() {
@@ -19,7 +19,9 @@ fn a_session_goes_on_from_epoch_to_epoch() {
         assert_eq!((done.session, done.epoch), (session, Epoch(START.0 + epoch + 1)));
         // It serves the epoch that runs, and then the next.
         assert!(town.is_live(now, session) && town.is_live(at(16 + 15 * epoch), session));
-        // The same again, on another connection: the same answer.
+        // The same again, on another connection, after a restart: the same answer.
+        town.restart(Log::Whole, now);
+        assert!(town.is_live(at(16 + 15 * epoch), session));
         assert_eq!(town.re_up(now, &sent, None), Ok(Some(done)));
     }
     // Too early for the holder, and too early for the shard.
@@ -82,7 +84,9 @@ fn a_logout_before_the_move_wins() {
     town.log_out(&device, session).unwrap();
     let advanced = town.shard_of(session.0).0.advance(at(13), reserved).err();
     assert_eq!(advanced, Some(Refused::Ended));
-    assert_eq!(town.re_up(at(13), &sent, None), Err(Refused::Ended));
+    let re_up = ReUp::from_bytes(&sent.bytes).unwrap();
+    let due = town.shard_of(session.0).0.due(at(13), re_up).err();
+    assert_eq!(due, Some(Refused::Ended));
     assert!(!town.is_live(at(16), session));
     // The tag stays reserved: no other session comes of it in that epoch.
     let mut other = town.copy(&device);
@@ -126,10 +130,21 @@ fn no_step_is_taken_before_the_one_before_is_durable() {
     let sent = town.carry(&mut device, at(13)).unwrap();
     let re_up = ReUp::from_bytes(&sent.bytes).unwrap();
     let tag = town.tag_of(&re_up);
-    let proven = town.prove_re_up(at(13), re_up).unwrap();
+    let proven = town.prove_re_up(at(13), re_up.clone()).unwrap();
     let reserve = town.shard_of(tag).0.reserve(at(13), proven).unwrap();
     assert!(reserve.commit(&mut Broken).is_err());
     town.restart(Log::Whole, at(13));
+    // The move is on its way to the disk when a retry arrives: that writes, too.
+    let proven = town.prove_re_up(at(13), re_up.clone()).unwrap();
+    let (shard, ledger) = town.shard_of(tag);
+    let reserved = shard.reserve(at(13), proven).unwrap().commit(ledger).unwrap();
+    let shard = &mut town.shard_of(session.0).0;
+    let advance = shard.advance(at(13), reserved).unwrap();
+    let Ok(Due::Moved(retry)) = shard.due(at(13), re_up) else { panic!("not moved") };
+    assert!(retry.commit(&mut Broken).is_err());
+    assert!(advance.commit(&mut Broken).is_err());
+    town.restart(Log::Whole, at(13));
+    assert!(!town.is_live(at(16), session));
     assert!(town.re_up(at(13), &sent, None).unwrap().is_some());
     assert!(town.is_live(at(16), session));
 }

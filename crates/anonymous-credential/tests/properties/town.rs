@@ -150,8 +150,9 @@ impl Town {
     ) -> Result<Option<Acknowledged>, Refused> {
         let re_up = ReUp::from_bytes(&sent.bytes)?;
         let (session, tag, pinned) = (re_up.session.0, self.tag_of(&re_up), self.pinned());
-        let moved = match self.shard_of(session).0.due(now, re_up)? {
-            Due::Moved(moved) => moved,
+        let (shard, ledger) = self.shard_of(session);
+        let moved = match shard.due(now, re_up)? {
+            Due::Moved(step) => step.commit(ledger).unwrap(),
             Due::Due(due) => {
                 let proven = verify_re_ups(&pinned, vec![due]).pop().unwrap()?;
                 let (shard, ledger) = self.shard_of(tag);
