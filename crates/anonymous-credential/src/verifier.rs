@@ -7,7 +7,7 @@ use crate::keys::IssuerKey;
 use crate::messages::Login;
 use crate::sessions::{DueReUp, Unspent};
 use crate::statements;
-use alpheus_crypto::group::Element;
+use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::sigma::{Claim, Proof, check_all};
 
 /// Checks logins with the issuer's key. Whoever holds it can mint credentials:
@@ -18,7 +18,7 @@ pub struct Verifier {
 }
 
 /// A login whose tag was not spent when it was looked up, and whose proof holds.
-pub struct ProvenLogin(pub(crate) Login);
+pub struct ProvenLogin(pub(crate) Box<Login>);
 
 /// A re-up that is due, and whose proof holds.
 pub struct ProvenReUp(pub(crate) DueReUp);
@@ -51,7 +51,7 @@ impl Verifier {
     /// else. What goes on into the check is an element and public scalars.
     fn claim(&self, login: &Login) -> Result<Claim, Refused> {
         let period = self.pinned.schedule.period_of(login.epoch);
-        let m2 = alpheus_crypto::group::SecretScalar::from_public(&self.pinned.attributes(period));
+        let m2 = SecretScalar::from_public(&self.pinned.attributes(period));
         let factor = self.key.x0.plus(&self.key.x2.times(&m2));
         let terms = [(&factor, &login.u), (&self.key.x1, &login.cm)];
         let v = Element::combine(&terms, &[], &[&login.c]).map_err(|_| Refused::Proof)?;

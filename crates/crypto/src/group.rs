@@ -356,3 +356,56 @@ impl From<Element> for [u8; 32] {
         element.bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+
+    fn scalar(bytes: [u8; 32]) -> Result<SecretScalar, InvalidScalar> {
+        SecretScalar::from_bytes(&Secret::from_bytes(bytes))
+    }
+
+    #[test]
+    fn zero_and_what_is_not_canonical_are_no_secrets() {
+        assert_eq!(scalar([0; 32]).err(), Some(InvalidScalar::Zero));
+        assert_eq!(scalar([0xff; 32]).err(), Some(InvalidScalar::NotCanonical));
+        assert_eq!(SecretScalar::from_small(0).inverted().err(), Some(InvalidScalar::Zero));
+        assert!(scalar([1; 32]).is_ok());
+    }
+
+    #[test]
+    fn no_door_lets_the_identity_in() {
+        let encoded = postcard::to_allocvec(&[0_u8; 32]).unwrap();
+        assert!(postcard::from_bytes::<Element>(&encoded).is_err());
+        let (g, one) = (Element::base(), SecretScalar::from_small(1));
+        assert_eq!(Element::combine(&[(&one, &g)], &[], &[&g]), Err(Vanished));
+        assert_eq!(Element::combine(&[], &[], &[]), Err(Vanished));
+        assert_eq!(g.times(&SecretScalar::from_small(0)), Err(Vanished));
+        assert_eq!(g.times(&one), Ok(g));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        /// Tables, single and multiple multiplication are one arithmetic.
+        #[test]
+        fn sums_are_sums(seed: [u8; 32]) {
+            let rng = &mut ChaCha20Rng::from_seed(seed);
+            let [a, b, c] = std::array::from_fn(|_| SecretScalar::random(rng));
+            let (g, h) = (Element::base(), Element::second_base());
+            let p = Element::hashed("alpheus/test-element/v1", &[&seed]);
+            let whole = Element::combine(&[(&a, &g), (&b, &p), (&c, &h)], &[&p], &[&h]).unwrap();
+            let b1 = b.plus(&SecretScalar::from_small(1));
+            let c1 = c.minus(&SecretScalar::from_small(1));
+            let parts = [g.times(&a).unwrap(), p.times(&b1).unwrap(), h.times(&c1).unwrap()];
+            let [x, y, z] = &parts;
+            prop_assert_eq!(Element::combine(&[], &[x, y, z], &[]), Ok(whole));
+            prop_assert_eq!(p.times(&a.times(&a.inverted().unwrap())), Ok(p));
+            prop_assert_eq!(Element::from_bytes(whole.as_bytes()), Ok(whole));
+            let other = Element::combine(&[(&b, &p), (&a, &h), (&c, &whole)], &[], &[]).unwrap();
+            let again = [p.times(&b), h.times(&a), whole.times(&c)].map(Result::unwrap);
+            prop_assert_eq!(Element::combine(&[], &again.each_ref(), &[]), Ok(other));
+        }
+    }
+}

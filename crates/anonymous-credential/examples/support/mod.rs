@@ -105,7 +105,6 @@ impl Service {
     }
 
     /// Reserve the new tag, move the session, activate the tag. No key is needed.
-
     pub(crate) fn re_up(&mut self, now: Time, sent: &Outgoing) -> Result<Acknowledged, Failed> {
         let moved = match self.shard.due(now, ReUp::from_bytes(&sent.bytes)?)? {
             Due::Moved(step) => step.commit(&mut self.ledger)?,

@@ -12,6 +12,8 @@
 
 mod records;
 
+pub use records::DamagedLog;
+
 use crate::configuration::Pinned;
 use crate::error::Refused;
 use crate::ledger::{Change, Step};
@@ -66,7 +68,7 @@ pub enum Log {
 }
 
 /// A login whose tag was not spent when it was looked up.
-pub struct Unspent(pub(crate) Login);
+pub struct Unspent(pub(crate) Box<Login>);
 
 /// What the look-up of a login's tag found.
 pub enum LookUp {
@@ -123,7 +125,7 @@ impl Shard {
         self.check(now, login.epoch)?;
         let id = self.tag_id(login.epoch, &login.tag);
         if !self.tags.contains_key(&(login.epoch, id)) {
-            return Ok(LookUp::Unspent(Unspent(login)));
+            return Ok(LookUp::Unspent(Unspent(Box::new(login))));
         }
         self.same(id, &login).map(LookUp::Same)
     }
@@ -142,7 +144,7 @@ impl Shard {
         if self.tags.contains_key(&(login.epoch, id)) {
             return self.same(id, &login);
         }
-        let Login { epoch, holder, tag, .. } = login;
+        let Login { epoch, holder, tag, .. } = *login;
         let session = Session { holder, first: epoch, epoch, tag, ended: false };
         let mut changes = self.tick(now);
         changes.push(self.set_tag(epoch, id, Spent::Login));
@@ -252,16 +254,13 @@ impl Shard {
     /// [`Refused::MayHaveForgotten`] if the reservation is gone.
     pub fn activate(&mut self, Moved(re_up): Moved) -> Result<Step<Acknowledged>, Refused> {
         let id = self.tag_id(re_up.epoch, &re_up.tag);
-        let (Some(Spent::Pending(by)) | Some(Spent::Active(by))) =
-            self.tags.get(&(re_up.epoch, id)).copied()
-        else {
-            return Err(Refused::MayHaveForgotten);
-        };
-        if by != re_up.session {
-            return Err(Refused::Spent);
+        let session = re_up.session;
+        match self.tags.get(&(re_up.epoch, id)) {
+            Some(Spent::Pending(by) | Spent::Active(by)) if *by == session => {}
+            _ => return Err(Refused::MayHaveForgotten),
         }
-        let change = self.set_tag(re_up.epoch, id, Spent::Active(by));
-        Ok(Step::new(vec![change], Acknowledged { session: by, epoch: re_up.epoch }))
+        let change = self.set_tag(re_up.epoch, id, Spent::Active(session));
+        Ok(Step::new(vec![change], Acknowledged { session, epoch: re_up.epoch }))
     }
 
     /// Ends a session. Sent again, it is acknowledged again.

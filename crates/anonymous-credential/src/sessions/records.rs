@@ -20,7 +20,7 @@ const SESSION: &[u8] = b"session";
 #[error(
     "a record of the shard's log is damaged; restore from a copy, or start with a doubtful log"
 )]
-pub struct Damaged;
+pub struct DamagedLog;
 
 impl Shard {
     /// A shard with what its ledger holds; commit the step to use it.
@@ -30,13 +30,13 @@ impl Shard {
     /// is so locked out for what is left of the running epoch at most.
     ///
     /// # Errors
-    /// [`Damaged`] if a whole log is none.
+    /// [`DamagedLog`] if a whole log is none.
     pub fn restore(
         pinned: Pinned,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
         log: Log,
         now: Time,
-    ) -> Result<Step<Self>, Damaged> {
+    ) -> Result<Step<Self>, DamagedLog> {
         let mut shard = Self {
             pinned,
             tags: BTreeMap::new(),
@@ -46,7 +46,7 @@ impl Shard {
         };
         if log == Log::Whole {
             let mut records = records.into_iter();
-            records.try_for_each(|(key, value)| shard.read(&key, &value).ok_or(Damaged))?;
+            records.try_for_each(|(key, value)| shard.read(&key, &value).ok_or(DamagedLog))?;
             return Ok(Step::new(Vec::new(), shard));
         }
         let mut changes: Vec<Change> =

@@ -4,7 +4,7 @@ use crate::support::{Ledger, SECOND, START, at};
 use crate::town::{Broken, SHARDS, Town, logged_in};
 use alpheus_anonymous_credential::error::{HolderRefused, Refused};
 use alpheus_anonymous_credential::holder::Which;
-use alpheus_anonymous_credential::messages::Login;
+use alpheus_anonymous_credential::messages::{Login, ReUp};
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_anonymous_credential::sessions::{Log, LookUp, Shard};
 
@@ -213,6 +213,10 @@ fn a_pass_with_a_limit_is_shown_so_often_and_no_more() {
     }
     // Nor is such a pass carried on by a re-up.
     assert_eq!(town.carry(&mut device, at(13)), Err(HolderRefused::LimitForbids));
+    let (session, tag) = (sessions[0], alpheus_crypto::group::Element::base());
+    let forged = ReUp { epoch: START.next(), session, tag, proof: Vec::new() };
+    let due = town.shard_of(session.0).0.due(at(13), forged).err();
+    assert_eq!(due, Some(Refused::LimitForbids));
 }
 
 #[test]

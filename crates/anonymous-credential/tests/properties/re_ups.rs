@@ -189,3 +189,24 @@ fn no_re_up_crosses_the_border_of_a_period() {
     assert!(town.is_live(Time(at(last + 15).0 - SECOND), session));
     assert!(!town.is_live(at(last + 15), session));
 }
+
+/// The tag's shard loses its log between the reservation and the activation.
+#[test]
+fn a_reservation_that_is_forgotten_is_not_activated() {
+    let (mut town, mut device, session) = logged_in(39);
+    let sent = town.carry(&mut device, at(13)).unwrap();
+    let re_up = ReUp::from_bytes(&sent.bytes).unwrap();
+    let tag = town.tag_of(&re_up);
+    let proven = town.prove_re_up(at(13), re_up).unwrap();
+    let (shard, ledger) = town.shard_of(tag);
+    let reserved = shard.reserve(at(13), proven).unwrap().commit(ledger).unwrap();
+    let (shard, ledger) = town.shard_of(session.0);
+    let moved = shard.advance(at(13), reserved).unwrap().commit(ledger).unwrap();
+    town.restart(Log::Doubtful, at(13));
+    let refused = town.shard_of(tag).0.activate(moved).err();
+    assert_eq!(refused, Some(Refused::MayHaveForgotten));
+    // And nobody else gets in with that epoch's tag.
+    let mut other = town.copy(&device);
+    let theirs = town.show(&mut other, at(14), Which::Next).unwrap();
+    assert_eq!(town.log_in(at(14), &theirs), Err(Refused::MayHaveForgotten));
+}
