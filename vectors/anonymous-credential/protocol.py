@@ -163,7 +163,9 @@ class Configuration:
 class Request:
     def __init__(self, config, account, period, name, wrong=False, leave_out=None):
         self.period, stream = period, Stream(f"request {name}")
-        self.m1, self.r1 = stream.scalar(), stream.scalar()
+        hedge = [stream.take(32), config.fingerprint, number(period), account]
+        self.m1, self.r1 = (
+            hash_to_scalar(PREFIX + "request-secrets/v1", [*hedge, number(j)]) for j in (0, 1))
         self.e1 = self.m1 * G + self.r1 * H + (G if wrong else IDENTITY)
         fields = [config.fingerprint, number(period), account]
         statement = Statement("request/v1", fields, 2, [G, H, self.e1], [(2, [(1, 0, 0), (1, 1, 1)])])
@@ -177,14 +179,15 @@ class Response:
 
     def __init__(self, config, request, name, wrong=None, leave_out=None, m2=None):
         k, stream = config.issuer, Stream(f"response {name}")
-        b = stream.scalar()
+        asked = r.labelled_hash(PREFIX + "asked/v1", [request.bytes])
+        hedge = [stream.take(32), k.bytes(), config.fingerprint, asked]
+        b = hash_to_scalar(PREFIX + "response-secret/v1", hedge)
         t1, t2, m2 = b * k.x1, b * k.x2, config.m2(request.period) if m2 is None else m2
         self.u, self.ha = b * G, b * H
         self.eu = b * k.public[0] + t1 * request.e1 + (t2 * m2) * G
         self.x0a, self.x1a, self.x2a = b * k.xb * H, t1 * H, t2 * H
         witness = [k.x0, k.x1, k.x2, k.xb, b, t1, t2]
         self.spoil(config, request, wrong, witness)
-        asked = r.labelled_hash(PREFIX + "asked/v1", [request.bytes])
         elements = [G, H, *k.public, request.e1, config.m2(request.period) * G,
                     self.u, self.eu, self.ha, self.x0a, self.x1a, self.x2a]
         equations = [
@@ -241,17 +244,20 @@ class Login:
     def __init__(self, credential, epoch, index, message, name, alter=None, leave_out=None):
         config, stream = credential.config, Stream(f"login {name}")
         self.config, self.epoch, self.message = config, epoch, message
-        self.seed = stream.take(32)
+        hedge = stream.take(32) + scalar(credential.m1) + config.fingerprint
+        hedge += number(epoch) + number(index, 4)
+        label = PREFIX + "showing-secrets/v1"
+        self.seed = r.derive(hedge, label, [], 32)
         key = r.derive(self.seed, PREFIX + "session-key/v1", [], 32)
         public = Ed25519PrivateKey.from_private_bytes(key).public_key()
         self.holder = public.public_bytes(Encoding.Raw, PublicFormat.Raw)
-        a, blind, z = stream.scalar(), stream.scalar(), stream.scalar()
+        a, blind, z = (hash_to_scalar(label, [hedge, number(j)]) for j in (1, 2, 3))
         self.u, self.c = a * credential.u, a * credential.mac + blind * G
         self.cm = credential.m1 * self.u + z * H
         self.tag = inverse(credential.m1 + index) * config.context(epoch)
         self.witness, self.bits = [credential.m1, z, blind], []
-        for bit in self.decompose(index):
-            s = stream.scalar()
+        for j, bit in enumerate(self.decompose(index)):
+            s = hash_to_scalar(label, [hedge, number(4 + j)])
             self.bits.append(bit * G + s * H)
             self.witness += [bit, s, (1 - bit) * s]
         if alter:

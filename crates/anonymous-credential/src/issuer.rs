@@ -9,6 +9,8 @@ use crate::schedule::{Period, Time};
 use crate::statements;
 use alpheus_crypto::group::{Element, SecretScalar, Vanished};
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::labels;
+use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma::{Claim, NotProven, Proof};
 use rand_core::CryptoRng;
 use std::collections::BTreeMap;
@@ -112,7 +114,7 @@ impl Asked {
         rng: &mut impl CryptoRng,
     ) -> Result<Response, NotProven> {
         let vanished = |Vanished| NotProven::Vanished;
-        let b = SecretScalar::random(rng);
+        let b = self.blinding(key, pinned, rng);
         let (t1, t2) = (b.times(&key.x1), b.times(&key.x2));
         let m2 = SecretScalar::from_public(&pinned.attributes(self.0.period));
         let mut response = self.blinded(key, &b, [&t1, &t2, &t2.times(&m2)]).map_err(vanished)?;
@@ -120,6 +122,16 @@ impl Asked {
         let witness = [&key.x0, &key.x1, &key.x2, &key.xb, &b, &t1, &t2];
         response.proof = statement.prove(&witness, rng)?.to_bytes();
         Ok(response)
+    }
+
+    /// b, hedged: with one b for two requests, their two holders could compute
+    /// x1·U and with it credentials that nobody issued.
+    fn blinding(&self, key: &IssuerKey, pinned: &Pinned, rng: &mut impl CryptoRng) -> SecretScalar {
+        let (fresh, key) = (Secret::<32>::random(rng), key.expose());
+        let (fingerprint, asked) = (pinned.fingerprint(), self.0.digest());
+        let parts: [&[u8]; 4] =
+            [fresh.expose(), key.expose(), fingerprint.as_bytes(), asked.as_bytes()];
+        SecretScalar::hashed(labels::CREDENTIAL_RESPONSE_SECRET, &parts)
     }
 
     /// The elements of a response, without the proof.

@@ -31,7 +31,8 @@ pub struct LedgerError;
 /// - After an `Err` it refuses everything until it is opened anew, and the role
 ///   that wrote to it is restored from what it holds.
 pub trait Ledger {
-    /// Makes the changes durable, all or none.
+    /// Makes the changes durable, all or none. They apply in order: of several
+    /// to one key, the last stands.
     ///
     /// # Errors
     /// [`LedgerError`] if they may not be durable.

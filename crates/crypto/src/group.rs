@@ -16,7 +16,6 @@ use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::LazyLock;
-use subtle::{Choice, ConditionallySelectable};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Why bytes are no element.
@@ -238,6 +237,14 @@ impl SecretScalar {
         }
     }
 
+    /// [`wide`] of parts that are secret, modulo the group order: for *hedged*
+    /// randomness, from fresh bytes and whatever must not meet the same scalar
+    /// twice, should the generator repeat itself.
+    #[must_use]
+    pub fn hashed(label: &str, parts: &[&[u8]]) -> Self {
+        Self::from_wide(&Zeroizing::new(wide(label, parts)))
+    }
+
     /// Decodes the one encoding of a scalar other than zero.
     ///
     /// # Errors
@@ -304,12 +311,6 @@ impl SecretScalar {
             return Err(InvalidScalar::Zero);
         }
         Ok(Self(Box::new(self.0.invert())))
-    }
-
-    /// `one` if the choice is set, else `other`, in the same time.
-    #[must_use]
-    pub fn select(other: &Self, one: &Self, choice: Choice) -> Self {
-        Self(Box::new(Scalar::conditional_select(&other.0, &one.0, choice)))
     }
 
     /// What a proof says about a secret: nonce + challenge · secret. Public

@@ -79,6 +79,12 @@ pub const CREDENTIAL_CONFIGURATION: &str = "alpheus/credential/configuration/v1"
 pub const CREDENTIAL_ATTRIBUTES: &str = "alpheus/credential/attributes/v1";
 /// T, the element of a context (hash to element).
 pub const CREDENTIAL_CONTEXT: &str = "alpheus/credential/context/v1";
+/// m1 and its blinding, from randomness (hash to scalar).
+pub const CREDENTIAL_REQUEST_SECRETS: &str = "alpheus/credential/request-secrets/v1";
+/// The blinding of an issued credential, from randomness, key and request (hash to scalar).
+pub const CREDENTIAL_RESPONSE_SECRET: &str = "alpheus/credential/response-secret/v1";
+/// What hides a showing, from randomness and secrets (hash).
+pub const CREDENTIAL_SHOWING_SECRETS: &str = "alpheus/credential/showing-secrets/v1";
 /// The proof of a request for a credential (transcript).
 pub const CREDENTIAL_REQUEST: &str = "alpheus/credential/request/v1";
 /// The proof of an issued credential (transcript).

@@ -13,7 +13,6 @@ mod check;
 pub use check::{Claim, Culprits, check_all};
 
 use crate::group::{Element, InvalidElement, InvalidScalar, PublicScalar, SecretScalar, Vanished};
-use crate::hash::wide;
 use crate::labels;
 use crate::secret::Secret;
 use curve25519_dalek::scalar::Scalar;
@@ -256,7 +255,7 @@ fn nonces(
     let nonce = |j: usize| {
         let j = (j as u64).to_be_bytes();
         let parts: [&[u8]; 4] = [fresh.expose(), &secrets, &statement, &j];
-        SecretScalar::from_wide(&Zeroizing::new(wide(labels::PROOF_NONCE, &parts)))
+        SecretScalar::hashed(labels::PROOF_NONCE, &parts)
     };
     (0..witness.len()).map(nonce).collect()
 }

@@ -29,6 +29,7 @@ use alpheus_crypto::sigma::NotProven;
 use alpheus_crypto::sign::{Signature, SigningKey};
 use rand_core::CryptoRng;
 use std::collections::BTreeMap;
+use zeroize::Zeroizing;
 
 /// Which of the two epochs or periods that may be open is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +100,9 @@ impl Holder {
         if index >= self.pinned.limit.get() {
             return Err(HolderRefused::Burnt);
         }
-        let seed = Secret::random(rng);
-        let login = self.show(epoch, index, &seed, message, rng)?;
+        let hedge = self.hedge(epoch, index, rng);
+        let seed = hedge.seed();
+        let login = self.show((epoch, index), &hedge, message, rng)?;
         let tag = TagId::of(&self.pinned.fingerprint(), epoch, &login.tag);
         let shown = Shown { session: SessionId(tag), seed, bytes: login.to_bytes() };
         Ok(self.burn(epoch, index, shown))
@@ -228,20 +230,19 @@ impl Holder {
     /// the proof that they belong together.
     fn show(
         &self,
-        epoch: Epoch,
-        index: u32,
-        seed: &Secret<32>,
+        (epoch, index): (Epoch, u32),
+        hedge: &Hedge,
         message: &Digest,
         rng: &mut impl CryptoRng,
     ) -> Result<Login, HolderRefused> {
         let vanished = |Vanished| NotProven::Vanished;
-        let [a, r, z] = std::array::from_fn(|_| SecretScalar::random(rng));
+        let [a, r, z] = [1, 2, 3].map(|j| hedge.scalar(j));
         let (g, h) = (Element::base(), Element::second_base());
         let u = self.u.times(&a).map_err(vanished)?;
-        let bits = Bits::new(self.pinned.limit, index, rng)?;
+        let bits = Bits::new(self.pinned.limit, index, hedge)?;
         let login = Login {
             epoch,
-            holder: session_key(seed).verifying_key(),
+            holder: session_key(&hedge.seed()).verifying_key(),
             message: *message,
             c: Element::combine(&[(&a, &self.mac), (&r, &g)], &[], &[]).map_err(vanished)?,
             cm: Element::combine(&[(&self.m1, &u), (&z, &h)], &[], &[]).map_err(vanished)?,
@@ -256,6 +257,18 @@ impl Holder {
         witness.extend(bits.secrets.iter().flatten());
         let proof = statements::showing(&self.pinned, &login, &v).prove(&witness, rng)?;
         Ok(Login { proof: proof.to_bytes(), ..login })
+    }
+
+    /// Hedged randomness of one showing.
+    fn hedge(&self, epoch: Epoch, index: u32, rng: &mut impl CryptoRng) -> Hedge {
+        let (fresh, m1) = (Secret::<32>::random(rng), self.m1.expose());
+        let (fingerprint, epoch) = (self.pinned.fingerprint(), epoch.0.to_be_bytes());
+        // One allocation, so that no copy is left behind.
+        let mut hedge = Zeroizing::new(Vec::with_capacity(128));
+        let parts = [fresh.expose(), m1.expose(), fingerprint.as_bytes(), &epoch[..]];
+        parts.iter().for_each(|part| hedge.extend_from_slice(part));
+        hedge.extend_from_slice(&index.to_be_bytes());
+        Hedge(hedge)
     }
 
     fn carry(
@@ -278,6 +291,22 @@ impl Holder {
     }
 }
 
+/// Fresh randomness, m1, fingerprint, epoch and index: were the generator to
+/// repeat itself, no two showings would share a blinding, and so be linked.
+struct Hedge(Zeroizing<Vec<u8>>);
+
+impl Hedge {
+    fn scalar(&self, j: u64) -> SecretScalar {
+        let parts: [&[u8]; 2] = [&self.0, &j.to_be_bytes()];
+        SecretScalar::hashed(labels::CREDENTIAL_SHOWING_SECRETS, &parts)
+    }
+
+    /// Of the session's key.
+    fn seed(&self) -> Secret<32> {
+        derive(&self.0, labels::CREDENTIAL_SHOWING_SECRETS, &[])
+    }
+}
+
 fn session_key(seed: &Secret<32>) -> SigningKey {
     SigningKey::from_seed(&derive(seed.expose(), labels::CREDENTIAL_SESSION_KEY, &[]))
 }
@@ -289,11 +318,11 @@ struct Bits {
 }
 
 impl Bits {
-    fn new(limit: Limit, index: u32, rng: &mut impl CryptoRng) -> Result<Self, NotProven> {
+    fn new(limit: Limit, index: u32, hedge: &Hedge) -> Result<Self, NotProven> {
         let (g, h) = (Element::base(), Element::second_base());
         let mut bits = Self { commitments: Vec::new(), secrets: Vec::new() };
-        for bit in limit.decompose(index) {
-            let blind = SecretScalar::random(rng);
+        for (j, bit) in (4..).zip(limit.decompose(index)) {
+            let blind = hedge.scalar(j);
             let square = SecretScalar::from_small(1).minus(&bit).times(&blind);
             let commitment = Element::combine(&[(&bit, &g), (&blind, &h)], &[], &[]);
             bits.commitments.push(commitment.map_err(|Vanished| NotProven::Vanished)?);

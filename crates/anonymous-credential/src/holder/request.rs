@@ -8,6 +8,8 @@ use crate::messages::{Request, Response};
 use crate::schedule::{Period, Time};
 use crate::statements;
 use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use alpheus_crypto::labels;
+use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma::{Claim, NotProven, Proof};
 use rand_core::CryptoRng;
 use std::collections::BTreeMap;
@@ -44,7 +46,13 @@ impl Requesting {
             Which::Running => running,
             Which::Next => Period(running.0.saturating_add(1)),
         };
-        let (m1, r1) = (SecretScalar::random(rng), SecretScalar::random(rng));
+        let (fresh, fingerprint) = (Secret::<32>::random(rng), pinned.fingerprint());
+        let secret = |j: u64| {
+            let (period, j) = (period.0.to_be_bytes(), j.to_be_bytes());
+            let parts = [fresh.expose(), fingerprint.as_bytes(), &period[..], account, &j];
+            SecretScalar::hashed(labels::CREDENTIAL_REQUEST_SECRETS, &parts)
+        };
+        let (m1, r1) = (secret(0), secret(1));
         let (g, h) = (Element::base(), Element::second_base());
         let e1 = Element::combine(&[(&m1, &g), (&r1, &h)], &[], &[]);
         let e1 = e1.map_err(|Vanished| NotProven::Vanished)?;

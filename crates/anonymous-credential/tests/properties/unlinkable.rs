@@ -2,9 +2,10 @@
 //! common, and no statistic that tells them apart, while the same statistic
 //! finds a holder that randomises badly.
 
-use crate::support::at;
-use crate::town::Town;
-use alpheus_anonymous_credential::holder::Which;
+use crate::support::{Ledger, NOTHING, at};
+use crate::town::{Town, rng};
+use alpheus_anonymous_credential::holder::{Requesting, Which};
+use alpheus_anonymous_credential::limit::Limit;
 use std::collections::HashSet;
 
 /// Before the holder's key: the epoch.
@@ -36,7 +37,8 @@ fn showings_have_one_size_and_nothing_in_common() {
                 }
             }
         }
-        assert_eq!(all.iter().map(Vec::len).collect::<HashSet<_>>().len(), 1);
+        let bits = Limit::try_from(limit).unwrap().bits();
+        assert!(all.iter().all(|bytes| bytes.len() == 392 + 192 * bits));
         // The key, then (after the message) every element and scalar.
         let fields =
             all.iter().flat_map(|b| b[HEAD..HEAD + 32].chunks(32).chain(b[72..].chunks(32)));
@@ -105,4 +107,38 @@ fn no_statistic_tells_one_holder_from_two() {
         let (bit, _) = distinguish(&pairs(&ada, &ada), &pairs(&ada, &bob));
         assert!(bit > 20.0, "{keep}: {bit}");
     }
+}
+
+/// As after a snapshot of a device, or of the issuer, is resumed: nothing that
+/// was drawn is drawn again.
+#[test]
+fn a_generator_that_repeats_itself_links_nothing() {
+    let mut town = Town::new(5, 62);
+    let devices = [town.device(b"ada"), town.device(b"bob")];
+    let compared = town.compared();
+    let mut fields = Vec::new();
+    for mut device in devices {
+        for epoch in [0, 0, 1] {
+            let (now, same) = (at(1 + 15 * epoch), &mut rng(63));
+            let step = device.holder.log_in(now, Which::Running, &compared, &NOTHING, same);
+            let bytes = step.unwrap().commit(&mut device.store).unwrap().bytes;
+            fields.extend(bytes[HEAD..HEAD + 32].chunks(32).map(<[u8]>::to_vec));
+            fields.extend(bytes[72..].chunks(32).map(<[u8]>::to_vec));
+        }
+    }
+    let mut responses = |account: &[u8]| {
+        let pinned = town.pinned();
+        let asking = Requesting::begin(pinned, account, at(0), Which::Next, &mut rng(64));
+        let asking = asking.unwrap().commit(&mut Ledger::new()).unwrap();
+        let answer =
+            town.service.issuer.issue(at(0), account, &asking.bytes(), &mut rng(65)).unwrap();
+        let answer = answer.commit(&mut town.service.books).unwrap();
+        assert_eq!((asking.bytes().len(), answer.len()), (136, 768));
+        [&asking.bytes()[8..], &answer].concat()
+    };
+    for account in [b"ada", b"bob"] {
+        fields.extend(responses(account).chunks(32).map(<[u8]>::to_vec));
+    }
+    let seen: HashSet<&Vec<u8>> = fields.iter().collect();
+    assert_eq!(seen.len(), fields.len(), "a field occurs twice");
 }
