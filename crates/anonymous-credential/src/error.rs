@@ -1,6 +1,7 @@
 //! Why something was refused: one name for each rule. No name holds a value
 //! that the other side does not know already.
 
+use crate::ledger::DamagedLog;
 use alpheus_crypto::group::{InvalidElement, InvalidScalar};
 use alpheus_crypto::sigma::{MalformedProof, NotProven};
 use alpheus_crypto::signed::Rejected;
@@ -66,6 +67,14 @@ pub enum IssueRefused {
     /// No response could be made; try again.
     #[error("no response could be made: {0}")]
     NotProven(#[from] NotProven),
+    /// This issuer may have forgotten who has a credential of the period.
+    #[error(
+        "this issuer restarted from a ledger that may lack credentials of the period; only later ones are issued anew"
+    )]
+    MayHaveForgotten,
+    /// The ledger is not what it is said to be.
+    #[error(transparent)]
+    Ledger(#[from] DamagedLog),
     /// The key belongs to another configuration.
     #[error("the issuer's key is not the configuration's")]
     OtherKey,

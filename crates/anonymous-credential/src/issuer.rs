@@ -3,7 +3,7 @@
 use crate::configuration::Pinned;
 use crate::error::{IssueRefused, Malformed};
 use crate::keys::IssuerKey;
-use crate::ledger::{Change, Step, put};
+use crate::ledger::{Change, DamagedLog, Log, Step, put};
 use crate::messages::{Request, Response};
 use crate::schedule::{Period, Time};
 use crate::statements;
@@ -22,27 +22,51 @@ pub struct Issuer {
     pinned: Pinned,
     /// H(request) and response, by account and period.
     issued: BTreeMap<(Vec<u8>, Period), (Digest, Vec<u8>)>,
+    /// Credentials of earlier periods may have been forgotten.
+    issues_from: Period,
 }
 
 impl Issuer {
-    /// An issuer with what its ledger holds. It owns the ledger alone, also
-    /// against another issuer of another tier: an account has one credential
-    /// of a kind in a period, of whatever tier.
+    /// An issuer with what its ledger holds; commit the step to use it. It owns
+    /// the ledger alone, also against another issuer of another tier: an account
+    /// has one credential of a kind in a period, of whatever tier.
+    ///
+    /// From a [`Log::Doubtful`] it repeats what it finds, and issues anew only for
+    /// periods that could not be asked for yet.
     ///
     /// # Errors
-    /// [`IssueRefused::OtherKey`] if the key is not the configuration's.
+    /// [`IssueRefused::OtherKey`] if the key is not the configuration's,
+    /// [`IssueRefused::Ledger`].
     pub fn restore(
         key: IssuerKey,
         pinned: Pinned,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
-    ) -> Result<Self, IssueRefused> {
+        log: Log,
+        now: Time,
+    ) -> Result<Step<Self>, IssueRefused> {
         if *key.public() != pinned.issuer {
             return Err(IssueRefused::OtherKey);
         }
-        let records = records.into_iter();
-        let ours = records.filter_map(|(key, value)| record(&key, &value, pinned.kind));
-        let issued = ours.collect();
-        Ok(Self { key, pinned, issued })
+        let mut issuer = Self { key, pinned, issued: BTreeMap::new(), issues_from: Period(0) };
+        let mut begun = false;
+        for (key, value) in records {
+            begun |= issuer.read(&key, &value).ok_or(DamagedLog)?;
+        }
+        match (log, begun) {
+            (Log::Whole, true) => return Ok(Step::new(Vec::new(), issuer)),
+            (Log::New, false) if issuer.issued.is_empty() => {}
+            (Log::Doubtful, _) => issuer.issues_from = issuer.issues_from.max(issuer.unasked(now)),
+            (Log::New | Log::Whole, _) => return Err(DamagedLog.into()),
+        }
+        let from = put(issuer.begun_key(), issuer.issues_from.0.to_be_bytes().to_vec());
+        Ok(Step::new(vec![from], issuer))
+    }
+
+    /// The first period that nobody could ask for yet.
+    fn unasked(&self, now: Time) -> Period {
+        let running = self.pinned.schedule.epoch_at(now);
+        let running = running.map_or(0, |epoch| self.pinned.schedule.period_of(epoch).0);
+        Period(running.saturating_add(2))
     }
 
     /// Answers a request of an account that the caller has identified. The
@@ -75,6 +99,9 @@ impl Issuer {
             } else {
                 Err(IssueRefused::AlreadyIssued)
             };
+        }
+        if place.1 < self.issues_from {
+            return Err(IssueRefused::MayHaveForgotten);
         }
         let asked = Asked::check(&self.pinned, account, request)?;
         let response = asked.respond(&self.key, &self.pinned, rng)?.to_bytes();
@@ -165,13 +192,29 @@ fn change(kind: u32, place: &(Vec<u8>, Period), digest: &Digest, response: &[u8]
 }
 
 const ISSUED: &[u8] = b"issued";
+const FROM: &[u8] = b"issues-from";
 
-type Issued = ((Vec<u8>, Period), (Digest, Vec<u8>));
+impl Issuer {
+    /// `issues-from ‖ kind:32` → period:64: what every ledger of a kind has.
+    fn begun_key(&self) -> Vec<u8> {
+        [FROM, &self.pinned.kind.to_be_bytes()].concat()
+    }
 
-fn record(key: &[u8], value: &[u8], kind: u32) -> Option<Issued> {
-    let rest = key.strip_prefix(ISSUED)?.strip_prefix(&kind.to_be_bytes())?;
-    let (period, account) = rest.split_first_chunk()?;
-    let (digest, response) = value.split_first_chunk()?;
-    let place = (account.to_vec(), Period(u64::from_be_bytes(*period)));
-    Some((place, (Digest(*digest), response.to_vec())))
+    /// Reads one record, and says whether it is the one that every ledger has;
+    /// none if it is damaged. Other kinds' are not looked at.
+    fn read(&mut self, key: &[u8], value: &[u8]) -> Option<bool> {
+        if key == self.begun_key() {
+            self.issues_from = Period(u64::from_be_bytes(value.try_into().ok()?));
+            return Some(true);
+        }
+        let kind = self.pinned.kind.to_be_bytes();
+        let ours = key.strip_prefix(ISSUED).and_then(|rest| rest.strip_prefix(&kind));
+        let Some(rest) = ours else { return Some(false) };
+        let (period, account) = rest.split_first_chunk()?;
+        let (digest, response) = value.split_first_chunk()?;
+        let response = Response::from_bytes(response).ok()?.to_bytes();
+        let place = (account.to_vec(), Period(u64::from_be_bytes(*period)));
+        self.issued.insert(place, (Digest(*digest), response));
+        Some(false)
+    }
 }

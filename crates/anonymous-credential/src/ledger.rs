@@ -52,6 +52,26 @@ impl Ledger for std::collections::BTreeMap<Vec<u8>, Vec<u8>> {
     }
 }
 
+/// What is known of the ledger that a role starts from. Nobody can see from a
+/// ledger itself that it is an older copy: whoever opens the store must know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// The role never served before. Refused if something is there.
+    New,
+    /// Every acknowledged commit is there. Refused if nothing is.
+    Whole,
+    /// It may have been rolled back, cut or lost.
+    Doubtful,
+}
+
+/// The ledger is not what it is said to be: damaged, empty though whole, or
+/// in use though new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the ledger is damaged, empty though said to be whole, or in use though said to be new; restore it from a copy and start with a doubtful log"
+)]
+pub struct DamagedLog;
+
 /// Changes to make durable first, then what they entitle to.
 #[must_use = "a step that is not committed releases nothing"]
 pub struct Step<T> {

@@ -5,10 +5,11 @@ use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
 use alpheus_anonymous_credential::holder::{Holder, Outgoing, Requesting, Which};
 use alpheus_anonymous_credential::issuer::Issuer;
 use alpheus_anonymous_credential::keys::IssuerKey;
+use alpheus_anonymous_credential::ledger::Log;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, ReUp};
 use alpheus_anonymous_credential::schedule::{Epoch, Schedule, Time};
-use alpheus_anonymous_credential::sessions::{Acknowledged, Due, Log, LookUp, Shard};
+use alpheus_anonymous_credential::sessions::{Acknowledged, Due, LookUp, Shard};
 use alpheus_anonymous_credential::verifier::{Verifier, verify_re_ups};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::{secret::Secret, sign::SigningKey, signed::Signed};
@@ -71,9 +72,10 @@ impl Service {
         let key = IssuerKey::random(rng)?;
         let copy = IssuerKey::from_bytes(&key.expose())?;
         let pinned = pin(&configuration(&key, limit))?;
-        let (books, mut ledger) = (Ledger::new(), Ledger::new());
-        let shard = Shard::restore(pinned.clone(), [], Log::Whole, at(0))?.commit(&mut ledger)?;
-        let issuer = Issuer::restore(copy, pinned.clone(), [])?;
+        let (mut books, mut ledger) = (Ledger::new(), Ledger::new());
+        let shard = Shard::restore(pinned.clone(), [], Log::New, at(0))?.commit(&mut ledger)?;
+        let issuer =
+            Issuer::restore(copy, pinned.clone(), [], Log::New, at(0))?.commit(&mut books)?;
         let verifier = Verifier::new(key, pinned.clone())?;
         Ok(Self { pinned, issuer, books, verifier, shard, ledger })
     }

@@ -12,8 +12,6 @@
 
 mod records;
 
-pub use records::DamagedLog;
-
 use crate::configuration::Pinned;
 use crate::error::Refused;
 use crate::ledger::{Change, Step};
@@ -56,15 +54,6 @@ struct Session {
     /// The tag of that epoch.
     tag: Element,
     ended: bool,
-}
-
-/// Whether a shard's log is known to hold all that was ever acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Log {
-    /// Every acknowledged commit is there.
-    Whole,
-    /// It may have been rolled back, cut or lost.
-    Doubtful,
 }
 
 /// A login whose tag was not spent when it was looked up.

@@ -1,8 +1,8 @@
 //! A shard's records, and its restoration from them.
 
-use super::{Log, Session, Shard, Spent};
+use super::{Session, Shard, Spent};
 use crate::configuration::Pinned;
-use crate::ledger::{Change, Step, put};
+use crate::ledger::{Change, DamagedLog, Log, Step, put};
 use crate::messages::{SessionId, TagId};
 use crate::schedule::{Epoch, Time};
 use alpheus_crypto::group::Element;
@@ -15,28 +15,23 @@ const FROM: &[u8] = b"from";
 const TAG: &[u8] = b"tag";
 const SESSION: &[u8] = b"session";
 
-/// A record that is damaged: the log is not whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a record of the shard's log is damaged; restore from a copy, or start with a doubtful log"
-)]
-pub struct DamagedLog;
-
 impl Shard {
     /// A shard with what its ledger holds; commit the step to use it.
     ///
     /// From a [`Log::Doubtful`] nothing is believed: its records are removed and
     /// the shard serves only epochs that had not opened for logins yet. A holder
-    /// is so locked out for what is left of the running epoch at most.
+    /// is so locked out for what is left of the running epoch at most. The clock
+    /// must be right then, since nothing is there to hold it against.
     ///
     /// # Errors
-    /// [`DamagedLog`] if a whole log is none.
+    /// [`DamagedLog`].
     pub fn restore(
         pinned: Pinned,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
         log: Log,
         now: Time,
     ) -> Result<Step<Self>, DamagedLog> {
+        let records: Vec<_> = records.into_iter().collect();
         let mut shard = Self {
             pinned,
             tags: BTreeMap::new(),
@@ -44,17 +39,29 @@ impl Shard {
             clock: None,
             serves_from: Epoch(0),
         };
-        if log == Log::Whole {
-            let mut records = records.into_iter();
-            records.try_for_each(|(key, value)| shard.read(&key, &value).ok_or(DamagedLog))?;
-            return Ok(Step::new(Vec::new(), shard));
+        let begun = records.iter().any(|(key, _)| key == FROM);
+        match log {
+            Log::New if records.is_empty() => Ok(shard.begin(Vec::new())),
+            Log::Whole if begun => {
+                let mut records = records.iter();
+                records.try_for_each(|(key, value)| shard.read(key, value).ok_or(DamagedLog))?;
+                Ok(Step::new(Vec::new(), shard))
+            }
+            Log::Doubtful => {
+                let gone = records.into_iter().map(|(key, _)| Change { key, value: None });
+                let mut changes: Vec<Change> = gone.collect();
+                shard.serves_from = first_unopened(&shard.pinned, now);
+                changes.extend(shard.tick(now));
+                Ok(shard.begin(changes))
+            }
+            Log::New | Log::Whole => Err(DamagedLog),
         }
-        let mut changes: Vec<Change> =
-            records.into_iter().map(|(key, _)| Change { key, value: None }).collect();
-        shard.serves_from = first_unopened(&shard.pinned, now);
-        changes.push(put(FROM.to_vec(), shard.serves_from.0.to_be_bytes().to_vec()));
-        changes.extend(shard.tick(now));
-        Ok(Step::new(changes, shard))
+    }
+
+    /// Writes the record that every ledger of a shard has.
+    fn begin(self, mut changes: Vec<Change>) -> Step<Self> {
+        changes.push(put(FROM.to_vec(), self.serves_from.0.to_be_bytes().to_vec()));
+        Step::new(changes, self)
     }
 
     /// Reads one record; none if it is damaged.

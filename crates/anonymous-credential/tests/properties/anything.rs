@@ -5,9 +5,10 @@
 use crate::support::{Ledger, at};
 use crate::town::{Device, Dies, Town};
 use alpheus_anonymous_credential::holder::{Holder, Outgoing, Which};
+use alpheus_anonymous_credential::ledger::Log;
 use alpheus_anonymous_credential::messages::SessionId;
 use alpheus_anonymous_credential::schedule::Time;
-use alpheus_anonymous_credential::sessions::{Log, Shard};
+use alpheus_anonymous_credential::sessions::Shard;
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]

@@ -2,11 +2,12 @@
 
 use crate::support::{Ledger, at, configuration, pin};
 use crate::town::{Broken, Town, rng};
-use alpheus_anonymous_credential::configuration::Configuration;
+use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
 use alpheus_anonymous_credential::error::{IssueRefused, Refused};
 use alpheus_anonymous_credential::holder::{Requesting, Which};
 use alpheus_anonymous_credential::issuer::Issuer;
 use alpheus_anonymous_credential::keys::IssuerKey;
+use alpheus_anonymous_credential::ledger::{DamagedLog, Log};
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::verifier::Verifier;
 
@@ -20,6 +21,16 @@ fn issue(town: &mut Town, account: &[u8], asking: &Requesting) -> Result<Vec<u8>
     let service = &mut town.service;
     let step = service.issuer.issue(at(0), account, &asking.bytes(), &mut town.rng)?;
     Ok(step.commit(&mut service.books).unwrap())
+}
+
+fn restore(
+    key: IssuerKey,
+    pinned: &Pinned,
+    books: &mut Ledger,
+    log: Log,
+) -> Result<Issuer, IssueRefused> {
+    let step = Issuer::restore(key, pinned.clone(), books.clone(), log, at(0))?;
+    Ok(step.commit(books).unwrap())
 }
 
 #[test]
@@ -46,7 +57,8 @@ fn what_was_issued_outlives_a_crash_and_what_was_not_stored_was_not_issued() {
     let again = || IssuerKey::from_bytes(&bytes).unwrap();
     let one = configuration(&key, Limit::ONE);
     let pinned = pin(&one).unwrap();
-    let mut issuer = Issuer::restore(key, pinned.clone(), []).unwrap();
+    let mut books = Ledger::new();
+    let mut issuer = restore(key, &pinned, &mut books, Log::New).unwrap();
     let mut ask = || {
         let step = Requesting::begin(pinned.clone(), b"ada", at(0), Which::Running, &mut rng);
         step.unwrap().commit(&mut Ledger::new()).unwrap().bytes()
@@ -59,12 +71,11 @@ fn what_was_issued_outlives_a_crash_and_what_was_not_stored_was_not_issued() {
         assert!(step.commit(&mut Broken).is_err());
     }
     // Nothing was stored, so whoever asks after the restart is answered.
-    let mut books = Ledger::new();
-    let mut issuer = Issuer::restore(again(), pinned.clone(), books.clone()).unwrap();
+    let mut issuer = restore(again(), &pinned, &mut books, Log::Whole).unwrap();
     let step = issuer.issue(at(0), b"ada", &second, &mut rng).unwrap();
     let answer = step.commit(&mut books).unwrap();
     // That was stored: after the next restart it is the same answer, bit for bit.
-    let mut issuer = Issuer::restore(again(), pinned.clone(), books.clone()).unwrap();
+    let mut issuer = restore(again(), &pinned, &mut books, Log::Whole).unwrap();
     let step = issuer.issue(at(0), b"ada", &second, &mut rng).unwrap();
     assert_eq!(step.commit(&mut books).unwrap(), answer);
     let refused = issuer.issue(at(0), b"ada", &first, &mut rng).err();
@@ -73,7 +84,7 @@ fn what_was_issued_outlives_a_crash_and_what_was_not_stored_was_not_issued() {
     let other = pin(&Configuration { tier: 2, ..one }).unwrap();
     let step = Requesting::begin(other.clone(), b"ada", at(0), Which::Running, &mut rng).unwrap();
     let asks = step.commit(&mut Ledger::new()).unwrap().bytes();
-    let mut issuer = Issuer::restore(again(), other, books).unwrap();
+    let mut issuer = restore(again(), &other, &mut books, Log::Whole).unwrap();
     let refused = issuer.issue(at(0), b"ada", &asks, &mut rng).err();
     assert_eq!(refused, Some(IssueRefused::AlreadyIssued));
 }
@@ -112,4 +123,38 @@ fn only_the_running_and_the_next_period_are_issued() {
         let answer = town.service.issuer.issue(now, b"ada", &asks.bytes(), &mut town.rng);
         assert_eq!(answer.err(), refused, "{days}");
     }
+}
+
+#[test]
+fn an_issuer_that_may_have_forgotten_issues_nothing_a_second_time() {
+    let mut rng = rng(6);
+    let key = IssuerKey::random(&mut rng).unwrap();
+    let bytes = key.expose();
+    let again = || IssuerKey::from_bytes(&bytes).unwrap();
+    let pinned = pin(&configuration(&key, Limit::ONE)).unwrap();
+    let damaged = Some(IssueRefused::Ledger(DamagedLog));
+    // A ledger that is gone is not a whole one, one in use is not new.
+    let (mut books, mut gone) = (Ledger::new(), Ledger::new());
+    assert_eq!(restore(again(), &pinned, &mut gone, Log::Whole).err(), damaged);
+    let mut issuer = restore(again(), &pinned, &mut books, Log::New).unwrap();
+    let mut ask = |account: &[u8]| {
+        let step = Requesting::begin(pinned.clone(), account, at(0), Which::Running, &mut rng);
+        step.unwrap().commit(&mut Ledger::new()).unwrap().bytes()
+    };
+    let (adas, bobs) = (ask(b"ada"), ask(b"bob"));
+    let rng = &mut crate::town::rng(7);
+    let answer = issuer.issue(at(0), b"ada", &adas, rng).unwrap().commit(&mut books).unwrap();
+    assert_eq!(restore(again(), &pinned, &mut books, Log::New).err(), damaged);
+    // What is found is repeated; what may be lacking is not issued again, and that
+    // outlives a restart, too.
+    restore(again(), &pinned, &mut books, Log::Doubtful).unwrap();
+    let mut issuer = restore(again(), &pinned, &mut books, Log::Whole).unwrap();
+    let repeated = issuer.issue(at(0), b"ada", &adas, rng).unwrap();
+    assert_eq!(repeated.commit(&mut books).unwrap(), answer);
+    let refused = issuer.issue(at(0), b"bob", &bobs, rng).err();
+    assert_eq!(refused, Some(IssueRefused::MayHaveForgotten));
+    for value in books.values_mut() {
+        value.pop();
+    }
+    assert_eq!(restore(again(), &pinned, &mut books, Log::Whole).err(), damaged);
 }

@@ -4,9 +4,10 @@ use crate::support::{Ledger, SECOND, START, at};
 use crate::town::{Broken, SHARDS, Town, logged_in};
 use alpheus_anonymous_credential::error::{HolderRefused, Refused};
 use alpheus_anonymous_credential::holder::Which;
+use alpheus_anonymous_credential::ledger::{DamagedLog, Log};
 use alpheus_anonymous_credential::messages::{Login, ReUp};
 use alpheus_anonymous_credential::schedule::Time;
-use alpheus_anonymous_credential::sessions::{Log, LookUp, Shard};
+use alpheus_anonymous_credential::sessions::{LookUp, Shard};
 
 #[test]
 fn two_devices_with_one_pass_have_one_session() {
@@ -165,6 +166,11 @@ fn a_damaged_log_is_not_a_whole_one() {
             assert!(Shard::restore(pinned.clone(), ledger, Log::Whole, at(2)).is_err());
         }
     }
+    // Nor is one that is gone, nor a new one that is in use.
+    let restore = |ledger: Ledger, log| Shard::restore(pinned.clone(), ledger, log, at(2)).err();
+    assert_eq!(restore(Ledger::new(), Log::Whole), Some(DamagedLog));
+    assert_eq!(restore(ledger.clone(), Log::New), Some(DamagedLog));
+    assert_eq!(restore(ledger, Log::Whole), None);
     let strange = Ledger::from([(b"strange".to_vec(), Vec::new())]);
     assert!(Shard::restore(pinned, strange, Log::Whole, at(2)).is_err());
 }

@@ -5,9 +5,10 @@ use crate::support::{Ledger, SECOND, START, at};
 use crate::town::{Broken, Town, logged_in};
 use alpheus_anonymous_credential::error::{HolderRefused, Refused};
 use alpheus_anonymous_credential::holder::{Outgoing, Which};
+use alpheus_anonymous_credential::ledger::Log;
 use alpheus_anonymous_credential::messages::ReUp;
 use alpheus_anonymous_credential::schedule::{Epoch, Time};
-use alpheus_anonymous_credential::sessions::{Due, Log};
+use alpheus_anonymous_credential::sessions::Due;
 
 #[test]
 fn a_session_goes_on_from_epoch_to_epoch() {

@@ -5,11 +5,11 @@ use crate::support::{Failed, Ledger, NOTHING, Service, at};
 use alpheus_anonymous_credential::configuration::{Compared, Pinned};
 use alpheus_anonymous_credential::error::{HolderRefused, Refused};
 use alpheus_anonymous_credential::holder::{Holder, Outgoing, Which};
-use alpheus_anonymous_credential::ledger::{Change, LedgerError};
+use alpheus_anonymous_credential::ledger::{Change, LedgerError, Log};
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, ReUp, SessionId, TagId};
 use alpheus_anonymous_credential::schedule::Time;
-use alpheus_anonymous_credential::sessions::{Acknowledged, Due, Log, LookUp, Shard};
+use alpheus_anonymous_credential::sessions::{Acknowledged, Due, LookUp, Shard};
 use alpheus_anonymous_credential::verifier::{ProvenLogin, ProvenReUp, verify_re_ups};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
@@ -50,7 +50,7 @@ impl Town {
         let mut town = Self { service, shards: Vec::new(), rng };
         for _ in 0..SHARDS {
             let mut ledger = Ledger::new();
-            let shard = Shard::restore(town.pinned(), [], Log::Whole, Time(0)).unwrap();
+            let shard = Shard::restore(town.pinned(), [], Log::New, Time(0)).unwrap();
             town.shards.push((shard.commit(&mut ledger).unwrap(), ledger));
         }
         town

@@ -10,9 +10,10 @@ use alpheus_anonymous_credential::error::{HolderRefused, IssueRefused, Refused};
 use alpheus_anonymous_credential::holder::{Holder, Outgoing, Requesting, Which};
 use alpheus_anonymous_credential::issuer::Issuer;
 use alpheus_anonymous_credential::keys::IssuerKey;
+use alpheus_anonymous_credential::ledger::Log;
 use alpheus_anonymous_credential::messages::{Login, ReUp, Request, Response};
 use alpheus_anonymous_credential::schedule::{Epoch, Period, Schedule, Time};
-use alpheus_anonymous_credential::sessions::{Acknowledged, Due, Log, LookUp, Shard};
+use alpheus_anonymous_credential::sessions::{Acknowledged, Due, LookUp, Shard};
 use alpheus_anonymous_credential::verifier::{Verifier, verify_re_ups};
 use alpheus_crypto::group::{Element, PublicScalar};
 use alpheus_crypto::hash::Digest;
@@ -100,6 +101,11 @@ fn requesting(case: &Value) -> (Requesting, Time) {
     (step.unwrap().commit(&mut Ledger::new()).unwrap(), now)
 }
 
+fn issuer(case: &Value, now: Time) -> Issuer {
+    let step = Issuer::restore(issuer_key(case), pinned(case), [], Log::New, now);
+    step.unwrap().commit(&mut Ledger::new()).unwrap()
+}
+
 #[test]
 fn hashed_elements_scalars_and_bases() {
     for case in cases("hashed") {
@@ -134,7 +140,7 @@ fn issuance_byte_for_byte() {
     for case in cases("issue") {
         let (asking, now) = requesting(&case);
         assert_eq!(asking.bytes(), bytes(&case, "request"));
-        let mut issuer = Issuer::restore(issuer_key(&case), pinned(&case), []).unwrap();
+        let mut issuer = issuer(&case, now);
         let answer = told(&case, "response_randomness", |rng| {
             issuer.issue(now, &bytes(&case, "account"), &asking.bytes(), rng)
         });
@@ -155,7 +161,7 @@ fn bad_requests_are_refused_by_name() {
     for (name, case) in bad("request", "identity encoding length period proof") {
         let pinned = pinned(&case);
         let now = during(&pinned, pinned.schedule.first_epoch(Period(7)).0);
-        let mut issuer = Issuer::restore(issuer_key(&case), pinned, []).unwrap();
+        let mut issuer = issuer(&case, now);
         let request = bytes(&case, "request");
         let refusal: Option<IssueRefused> =
             issuer.issue(now, &bytes(&case, "account"), &request, &mut Told(Vec::new())).err();
@@ -209,7 +215,7 @@ impl Service {
     fn new(case: &Value) -> Self {
         let pinned = pinned(case);
         let verifier = Verifier::new(issuer_key(case), pinned.clone()).unwrap();
-        let shard = Shard::restore(pinned.clone(), [], Log::Whole, Time(0)).unwrap();
+        let shard = Shard::restore(pinned.clone(), [], Log::New, Time(0)).unwrap();
         Self { pinned, verifier, shard: shard.commit(&mut Ledger::new()).unwrap() }
     }
 
