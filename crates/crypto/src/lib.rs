@@ -5,7 +5,8 @@
 //! The crate knows nothing of streams, policies or transports. It does no I/O,
 //! reads no clock and draws no randomness of its own: whoever needs randomness
 //! passes a generator. It forbids unsafe code and leans on vetted crates
-//! (`aes`, `sha2`, `hkdf`, `hmac`, `ed25519-dalek`, `x25519-dalek`); what is
+//! (`aes`, `sha2`, `hkdf`, `hmac`, `curve25519-dalek`, `ed25519-dalek`,
+//! `x25519-dalek`); what is
 //! here are the types that make them hard to misuse.
 //!
 //! | module | gives | built on |
@@ -18,9 +19,12 @@
 //! | [`sign`], [`signed`] | signatures, signed messages | Ed25519 |
 //! | [`agree`] | a key that two parties share | X25519 |
 //! | [`merkle`] | one digest for many leaves, short proofs | SHA-256 |
+//! | [`group`] | elements and scalars of a group, secret and public apart | ristretto255 |
+//! | [`sigma`] | proofs of linear statements, checked alone or in batches | Fiat–Shamir |
 //! | [`labels`] | every domain-separation label | |
 
 pub mod agree;
+pub mod group;
 pub mod hash;
 pub mod kdf;
 mod keystream;
@@ -29,6 +33,7 @@ pub mod mac;
 pub mod merkle;
 pub mod prf;
 pub mod secret;
+pub mod sigma;
 pub mod sign;
 pub mod signed;
 
