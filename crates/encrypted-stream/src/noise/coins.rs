@@ -7,10 +7,10 @@ use zeroize::Zeroizing;
 
 /// One comparison decides with a probability that is below the true one by
 /// less than 2^−128, and by nothing else.
-pub(super) struct Coins<'a, R: CryptoRng>(&'a mut R);
+pub(super) struct Coins<'a>(&'a mut dyn CryptoRng);
 
-impl<'a, R: CryptoRng> Coins<'a, R> {
-    pub(super) fn new(rng: &'a mut R) -> Self {
+impl<'a> Coins<'a> {
+    pub(super) fn new(rng: &'a mut dyn CryptoRng) -> Self {
         Self(rng)
     }
 

@@ -10,7 +10,6 @@ use super::Unfit;
 use super::coins::{Coins, below, wide};
 use super::exponent::Exponent;
 use num_bigint::BigUint;
-use rand_core::CryptoRng;
 use subtle::{Choice, ConditionallySelectable};
 
 /// Attempts where t < 8: each is kept with more than 0.45, none with less than
@@ -75,7 +74,7 @@ impl DiscreteGaussian {
     }
 
     /// One value, two's complement.
-    pub(super) fn draw<R: CryptoRng>(&self, coins: &mut Coins<'_, R>) -> u128 {
+    pub(super) fn draw(&self, coins: &mut Coins<'_>) -> u128 {
         let (mut drawn, mut done) = (0u128, Choice::from(0));
         for _ in 0..self.attempts {
             let (value, kept) = self.attempt(coins);
@@ -86,7 +85,7 @@ impl DiscreteGaussian {
     }
 
     #[inline]
-    fn attempt<R: CryptoRng>(&self, coins: &mut Coins<'_, R>) -> (u128, Choice) {
+    fn attempt(&self, coins: &mut Coins<'_>) -> (u128, Choice) {
         let mut size = 0u128;
         for (i, threshold) in self.magnitude.iter().enumerate() {
             size |= u128::from(coins.flip(*threshold).unwrap_u8()) << (i & 127);

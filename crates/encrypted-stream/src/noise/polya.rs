@@ -13,7 +13,6 @@ use super::coins::{Coins, below, if_so, low_word};
 use super::exponent::Exponent;
 use super::table::Table;
 use num_bigint::BigUint;
-use rand_core::CryptoRng;
 use std::num::NonZeroU32;
 use subtle::{ConditionallySelectable, ConstantTimeLess};
 
@@ -73,7 +72,7 @@ impl Polya {
     }
 
     /// One share, modulo 2^64.
-    pub(super) fn draw<R: CryptoRng>(&self, coins: &mut Coins<'_, R>) -> u64 {
+    pub(super) fn draw(&self, coins: &mut Coins<'_>) -> u64 {
         let count = self.candidates.draw(coins);
         let mut share = 0u64;
         for slot in 0..self.slots() {
@@ -85,7 +84,7 @@ impl Polya {
 
     /// A candidate if kept, else 0.
     #[inline]
-    fn jump<R: CryptoRng>(&self, coins: &mut Coins<'_, R>) -> u64 {
+    fn jump(&self, coins: &mut Coins<'_>) -> u64 {
         let block = self.block.draw(coins);
         // A shift by a register takes one time whatever the register holds.
         let start = 1u64 << (block & 63);

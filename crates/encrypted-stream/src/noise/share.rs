@@ -130,7 +130,7 @@ fn sampler(noise: &RowNoise, honest: NonZeroU32) -> Result<Sampler, Unfit> {
 }
 
 impl Sampler {
-    fn draw<R: CryptoRng>(&self, coins: &mut Coins<'_, R>) -> u64 {
+    fn draw(&self, coins: &mut Coins<'_>) -> u64 {
         match self {
             Sampler::None => 0,
             Sampler::Laplace(share) => share.draw(coins),

@@ -5,7 +5,6 @@ use super::Unfit;
 use super::coins::Coins;
 use super::table::Table;
 use num_bigint::BigUint;
-use rand_core::CryptoRng;
 use std::num::NonZeroU32;
 
 /// Shares of one variance; public, and reused for every draw.
@@ -33,7 +32,7 @@ impl Skellam {
     }
 
     /// One share, modulo 2^64.
-    pub(super) fn draw<R: CryptoRng>(&self, coins: &mut Coins<'_, R>) -> u64 {
+    pub(super) fn draw(&self, coins: &mut Coins<'_>) -> u64 {
         self.half.draw(coins).wrapping_sub(self.half.draw(coins))
     }
 }

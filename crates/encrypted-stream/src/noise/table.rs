@@ -4,7 +4,6 @@
 use super::coins::{Coins, below};
 use super::{CUT, Unfit};
 use num_bigint::BigUint;
-use rand_core::CryptoRng;
 
 /// Bits of a weight relative to the greatest one.
 const WEIGHT_BITS: u64 = 320;
@@ -80,7 +79,7 @@ impl Table {
 
     /// One value. 16 bytes are drawn and every entry is read.
     #[inline]
-    pub(super) fn draw<R: CryptoRng>(&self, coins: &mut Coins<'_, R>) -> u64 {
+    pub(super) fn draw(&self, coins: &mut Coins<'_>) -> u64 {
         let uniform = coins.uniform();
         let beyond = |threshold: &u128| u64::from((!below(uniform, *threshold)).unwrap_u8());
         self.first + self.thresholds.iter().map(beyond).sum::<u64>()
