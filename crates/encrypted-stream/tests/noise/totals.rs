@@ -35,9 +35,9 @@ fn b(windows: u32) -> Vec<f64> {
 /// Covariance of the totals: σ²·BBᵀ, and a twelfth for the rounding.
 #[test]
 fn totals_have_the_covariance_of_the_matrix_mechanism() {
-    const WINDOWS: u32 = 6;
+    const WINDOWS: u32 = 5;
     let (coefficients, b) = (Coefficients::new(WINDOWS), b(WINDOWS));
-    let (mut stream, runs) = (Stream::new(70), 3000);
+    let (mut stream, runs) = (Stream::new(70), 2000);
     let mut sums = [[0.0; WINDOWS as usize]; WINDOWS as usize];
     for _ in 0..runs {
         let drawn = totals(&seeds(&[LEAST], WINDOWS, &mut stream), &coefficients, WINDOWS);
@@ -84,27 +84,15 @@ fn what_was_not_sent_is_made_up_for() {
 /// of neighbouring totals below the unit are uniform and independent.
 #[test]
 fn low_bits_are_independent_of_the_data() {
-    let off = (distance(&low_bits(LEAST, 6000)) - 63.0) / 126f64.sqrt();
+    let off = (distance(&low_bits(LEAST, 4000)) - 63.0) / 126f64.sqrt();
     assert!(off.abs() < 4.0, "{off}");
 }
 
-/// That test fails where the grid is too coarse for the noise, and where seeds
-/// lie on the grid of the totals: z_0 and z_1 + z_0/2 share the bit that rounds.
+/// That test fails where the grid is too coarse for the noise.
 #[test]
-fn low_bits_show_a_coarse_grid_and_coarse_seeds() {
+fn low_bits_show_a_coarse_grid() {
     let coarse = RunningNoise { seed_scale: 1 << 94, fraction_bits: 0, fine_bits: 96 };
-    assert!(distance(&low_bits(coarse, 2000)) > 1000.0);
-    let on_grid = RunningNoise { seed_scale: 6, fraction_bits: 2, fine_bits: 0 };
-    // Twice the second total less the first is 2·z_1 less the bit cut off.
-    let residues = |noise| {
-        let mut counts = [0u32; 4];
-        for drawn in all_totals(noise, 2, 4000) {
-            counts[(2 * drawn[1] - drawn[0]).rem_euclid(4) as usize] += 1;
-        }
-        distance(&counts)
-    };
-    assert!(residues(LEAST) < 3.0 + 4.0 * 6f64.sqrt(), "{}", residues(LEAST));
-    assert!(residues(on_grid) > 100.0, "{}", residues(on_grid));
+    assert!(distance(&low_bits(coarse, 500)) > 1000.0);
 }
 
 /// χ² to the uniform distribution.
