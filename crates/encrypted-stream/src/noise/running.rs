@@ -17,6 +17,8 @@ use zeroize::Zeroizing;
 
 /// Fractional bits of a coefficient.
 const COEFFICIENT_BITS: u64 = 127;
+/// Finer grids would leave no room for values.
+const MOST_FINE_BITS: u32 = 120;
 /// Bits in which the recurrence is run.
 const WORKING_BITS: u64 = 256;
 
@@ -59,8 +61,8 @@ impl Coefficients {
 ///
 /// 16 bytes for each row and window; a share of window t is t products a row.
 pub struct Seeds {
-    noise: Vec<RunningNoise>,
-    samplers: Vec<DiscreteGaussian>,
+    /// For each row what draws its seeds, and how much finer they are.
+    samplers: Vec<Option<(DiscreteGaussian, u32)>>,
     /// Window by window, the rows' seeds in units of 2^−(f + fine).
     seeds: Zeroizing<Vec<u128>>,
     windows: u32,
@@ -68,20 +70,17 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// No seeds yet, for rows of this noise and totals over at most `windows`.
+    /// No seeds yet, for rows of this noise (none: the check row, and what is
+    /// public) and totals over at most `windows`.
     ///
     /// # Errors
     /// [`Unfit`], where a row's noise cannot be drawn.
-    pub fn new(noise: &[RunningNoise], windows: u32) -> Result<Seeds, Unfit> {
-        let sampler = |row: &RunningNoise| {
-            let variance = BigUint::from(row.seed_scale) * row.seed_scale;
-            let (scale, shift) = least_scale(&variance).ok_or(Unfit::Zero)?;
-            DiscreteGaussian::new(scale, shift)
-        };
+    pub fn new(noise: &[Option<RunningNoise>], windows: u32) -> Result<Seeds, Unfit> {
+        let sampler = |row: &Option<RunningNoise>| row.as_ref().map(sampler).transpose();
         let samplers = noise.iter().map(sampler).collect::<Result<_, _>>()?;
         // All room at once: a vector that grows leaves copies behind.
         let seeds = Zeroizing::new(Vec::with_capacity(noise.len() * windows as usize));
-        Ok(Seeds { noise: noise.to_vec(), samplers, seeds, windows, drawn: 0 })
+        Ok(Seeds { samplers, seeds, windows, drawn: 0 })
     }
 
     /// How many windows have seeds.
@@ -100,8 +99,8 @@ impl Seeds {
             return Err(Unfit::BeyondHorizon { asked: self.drawn, windows: self.windows });
         }
         let mut coins = Coins::new(rng);
-        for sampler in &self.samplers {
-            self.seeds.push(sampler.draw(&mut coins));
+        for row in &self.samplers {
+            self.seeds.push(row.as_ref().map_or(0, |(sampler, _)| sampler.draw(&mut coins)));
         }
         self.drawn += 1;
         Ok(())
@@ -126,8 +125,8 @@ impl Seeds {
         if t >= coefficients.windows() {
             return Err(Unfit::BeyondHorizon { asked: t, windows: coefficients.windows() });
         }
-        let mut words = Zeroizing::new(Vec::with_capacity(self.noise.len()));
-        for row in 0..self.noise.len() {
+        let mut words = Zeroizing::new(Vec::with_capacity(self.samplers.len()));
+        for row in 0..self.samplers.len() {
             let before = last.map_or(0, |last| self.total(coefficients, row, last));
             words.push(self.total(coefficients, row, t).wrapping_sub(before));
         }
@@ -136,14 +135,25 @@ impl Seeds {
 
     /// `(Bz)_t` of a row, rounded to the grid.
     fn total(&self, coefficients: &Coefficients, row: usize, t: u32) -> u64 {
-        let own = self.seeds.iter().skip(row).step_by(self.noise.len()).take(t as usize + 1);
+        let own = self.seeds.iter().skip(row).step_by(self.samplers.len()).take(t as usize + 1);
         let weights = coefficients.0.iter().take(t as usize + 1).rev();
         let sum = own
             .zip(weights)
             .fold(0u128, |sum, (seed, weight)| sum.wrapping_add(scaled(*seed, *weight)));
-        let fine = self.noise.get(row).map_or(0, |noise| u32::from(noise.fine_bits));
-        round(sum, fine)
+        let fine = self.samplers.get(row).and_then(|row| row.as_ref().map(|(_, fine)| *fine));
+        round(sum, fine.unwrap_or(0))
     }
+}
+
+/// What draws a row's seeds.
+fn sampler(noise: &RunningNoise) -> Result<(DiscreteGaussian, u32), Unfit> {
+    let variance = BigUint::from(noise.seed_scale) * noise.seed_scale;
+    let (scale, shift) = least_scale(&variance).ok_or(Unfit::Zero)?;
+    let fine = u32::from(noise.fine_bits);
+    if fine > MOST_FINE_BITS {
+        return Err(Unfit::TooWide);
+    }
+    Ok((DiscreteGaussian::new(scale, shift)?, fine))
 }
 
 /// `⌊seed · weight / 2^127⌋` for a signed seed and a weight of at most 2^127.

@@ -5,9 +5,10 @@ use alpheus_encrypted_stream::noise::{Coefficients, Seeds, Unfit};
 use alpheus_policy::budget::RunningNoise;
 
 /// σ_p·2^f = 6 ≥ 4·√2, the least that the grid allows; f = 2, so σ_p = 1.5.
-const LEAST: RunningNoise = RunningNoise { seed_scale: 6 << 96, fraction_bits: 2, fine_bits: 96 };
+const LEAST: Option<RunningNoise> =
+    Some(RunningNoise { seed_scale: 6 << 96, fraction_bits: 2, fine_bits: 96 });
 
-fn seeds(noise: &[RunningNoise], windows: u32, stream: &mut Stream) -> Seeds {
+fn seeds(noise: &[Option<RunningNoise>], windows: u32, stream: &mut Stream) -> Seeds {
     let mut seeds = Seeds::new(noise, windows).unwrap();
     while seeds.drawn() < windows {
         seeds.extend(stream).unwrap();
@@ -64,11 +65,11 @@ fn totals_have_the_covariance_of_the_matrix_mechanism() {
 #[test]
 fn what_was_not_sent_is_made_up_for() {
     let coefficients = Coefficients::new(9);
-    let seeds = seeds(&[LEAST, LEAST], 9, &mut Stream::new(71));
+    let seeds = seeds(&[LEAST, LEAST, None], 9, &mut Stream::new(71));
     let share = |t, last| seeds.share(&coefficients, t, last).unwrap().expose().to_vec();
     let whole: Vec<u64> = share(8, None);
     for sent in [vec![0, 1, 2, 3, 4, 5, 6, 7, 8], vec![2, 8], vec![0, 5, 6, 8]] {
-        let (mut sum, mut last) = (vec![0u64; 2], None);
+        let (mut sum, mut last) = (vec![0u64; 3], None);
         for t in sent {
             for (sum, own) in sum.iter_mut().zip(share(t, last)) {
                 *sum = sum.wrapping_add(own);
@@ -78,6 +79,7 @@ fn what_was_not_sent_is_made_up_for() {
         assert_eq!(sum, whole);
     }
     assert_ne!(whole[0], whole[1]);
+    assert_eq!(whole[2], 0);
 }
 
 /// The low bits of a row tell nothing of the data, nor of each other: the bits
@@ -91,7 +93,7 @@ fn low_bits_are_independent_of_the_data() {
 /// That test fails where the grid is too coarse for the noise.
 #[test]
 fn low_bits_show_a_coarse_grid() {
-    let coarse = RunningNoise { seed_scale: 1 << 94, fraction_bits: 0, fine_bits: 96 };
+    let coarse = Some(RunningNoise { seed_scale: 1 << 94, fraction_bits: 0, fine_bits: 96 });
     assert!(distance(&low_bits(coarse, 500)) > 1000.0);
 }
 
@@ -101,14 +103,14 @@ fn distance(counts: &[u32]) -> f64 {
     counts.iter().map(|n| (f64::from(*n) - expected).powi(2) / expected).sum()
 }
 
-fn all_totals(noise: RunningNoise, windows: u32, runs: u32) -> Vec<Vec<i64>> {
+fn all_totals(noise: Option<RunningNoise>, windows: u32, runs: u32) -> Vec<Vec<i64>> {
     let (coefficients, mut stream) = (Coefficients::new(windows), Stream::new(72));
     let run = |_| totals(&seeds(&[noise], windows, &mut stream), &coefficients, windows);
     (0..runs).map(run).collect()
 }
 
 /// Counts of the two low bits of three neighbouring totals, jointly.
-fn low_bits(noise: RunningNoise, runs: u32) -> Vec<u32> {
+fn low_bits(noise: Option<RunningNoise>, runs: u32) -> Vec<u32> {
     let mut counts = vec![0; 64];
     for drawn in all_totals(noise, 3, runs) {
         let joint = drawn.iter().fold(0, |joint, total| (joint << 2) | (total & 3) as usize);

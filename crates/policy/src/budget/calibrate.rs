@@ -171,24 +171,36 @@ fn gaussian(rho: Rho, change: Change) -> Result<RowNoise, Uncalibrated> {
     }
 }
 
-/// The least odd granule, of 1, 3, 7, 15, …, whose noise has a table, and the
-/// least variance that ρ allows there.
+/// The least variance that ρ allows, in granules: 1 if its noise has a table,
+/// else the least odd one that has.
 fn skellam(rho: Rho, change: Change, rows: usize) -> Result<RowNoise, Uncalibrated> {
-    for bits in 1..56 {
-        let granule = (1u64 << bits) - 1;
-        let steps = in_granules(change, rows, granule).ok_or(Uncalibrated::TooWide)?;
-        let within = |variance: u64| skellam_rho(variance, steps) <= rho;
-        if !within(MOST_SKELLAM) {
-            continue;
-        }
-        // The last that is not enough, and one more.
-        let short = last(u128::from(MOST_SKELLAM), |variance| {
-            variance == 0 || !u64::try_from(variance).is_ok_and(within)
-        });
-        let above = u64::try_from(short + 1).map_err(|_| Uncalibrated::TooWide)?;
-        return Ok(RowNoise::Skellam { above, below: 1, granule });
+    let has_table = |change: Change| skellam_rho(MOST_SKELLAM, change) <= rho;
+    let granule = granule(change, rows, has_table).ok_or(Uncalibrated::TooWide)?;
+    let steps = in_granules(change, rows, granule).ok_or(Uncalibrated::TooWide)?;
+    // The last that is not enough, and one more.
+    let enough = |variance| skellam_rho(variance, steps) <= rho;
+    let short = last(u128::from(MOST_SKELLAM), |variance| {
+        variance == 0 || !u64::try_from(variance).is_ok_and(enough)
+    });
+    let above = u64::try_from(short + 1).map_err(|_| Uncalibrated::TooWide)?;
+    Ok(RowNoise::Skellam { above, below: 1, granule })
+}
+
+/// The least odd granule whose noise has a table. One row alone moves by k of
+/// them where k is the greatest number that has one, and so by ⌈Δ/k⌉ each; many
+/// rows try 1, 3, 7, 15, ….
+fn granule(change: Change, rows: usize, has_table: impl Fn(Change) -> bool) -> Option<u64> {
+    if has_table(change) {
+        return Some(1);
     }
-    Err(Uncalibrated::TooWide)
+    if rows > 1 {
+        let fits = |granule: &u64| in_granules(change, rows, *granule).is_some_and(&has_table);
+        return (2..56).map(|bits| (1 << bits) - 1).find(fits);
+    }
+    // Variances stay below 2^21, so k² ≤ 2ρV stays far below 2^60.
+    let most = last(change.l1.min(1 << 60), |k| has_table(Change { l1: k, l2_squared: k * k }));
+    let granule = u64::try_from(change.l1.div_ceil(most.max(1)) | 1).ok()?;
+    (most > 0 && granule < 1 << 56).then_some(granule)
 }
 
 /// A change as seen through granules: each row moves by ⌈c/g⌉ of them, so that

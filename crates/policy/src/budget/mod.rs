@@ -8,6 +8,8 @@ mod account;
 mod amount;
 mod calibrate;
 mod convert;
+mod error;
+mod guarantee;
 mod noise;
 mod record;
 mod refusal;
@@ -19,6 +21,10 @@ pub use account::{Account, Accounts};
 pub use amount::{Epsilon, Rho};
 pub use calibrate::{Ask, Calibrated, Cost, Mechanism, Uncalibrated, calibrate};
 pub use convert::{fits, least_epsilon, ln_inverse_delta, most_rho};
+pub use error::{
+    OutputError, Spread, expected_errors, expected_running_errors, row_spread, running_spread,
+};
+pub use guarantee::Guarantee;
 pub use noise::{RowNoise, RunningNoise};
 pub use record::{BudgetRecord, Charge, Entry, UnreadableBudget};
 pub use refusal::{Overspent, Rule};
