@@ -106,14 +106,25 @@ mod tests {
         }
     }
 
+    /// Every bit, by an independent script.
     #[test]
-    fn known_digits() {
-        // ⌊2^128 / e⌋ and ⌊2^128 / (1 + e)⌋, from 60 digits of e.
-        assert_eq!(
-            Exponent::new(1u8, 1u8).chance(),
-            125_182_886_983_370_532_117_250_726_298_150_828_301
-        );
+    fn chances_are_those_of_the_vectors() {
+        let text = include_str!("../../../../vectors/noise/v1/chances.json");
+        let cases: Vec<std::collections::BTreeMap<String, String>> =
+            serde_json::from_str(text).unwrap_or_default();
+        assert!(!cases.is_empty());
+        for case in cases {
+            let number = |name: &str| case[name].parse::<BigUint>().unwrap_or_default();
+            let x = Exponent::new(number("above"), number("below"));
+            assert_eq!(format!("{:032x}", x.chance()), case["chance"], "{x:?}");
+            assert_eq!(format!("{:032x}", x.logistic()), case["logistic"], "{x:?}");
+        }
+    }
+
+    #[test]
+    fn extremes() {
         assert_eq!(Exponent::new(90u8, 1u8).chance(), 0);
-        assert_eq!(Exponent::new(1u8, BigUint::from(1u8) << 140u8).chance(), u128::MAX);
+        let near_one = Exponent::new(1u8, BigUint::from(1u8) << 140u8);
+        assert_eq!((near_one.chance(), near_one.logistic()), (u128::MAX, u128::MAX / 2));
     }
 }

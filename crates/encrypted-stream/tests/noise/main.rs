@@ -13,4 +13,5 @@ mod pmf;
 mod privacy;
 mod stream;
 mod totals;
+mod vectors;
 mod work;
