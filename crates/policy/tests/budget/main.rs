@@ -11,3 +11,4 @@ mod accounts;
 mod explained;
 mod noise;
 mod sensitivity;
+mod vectors;
