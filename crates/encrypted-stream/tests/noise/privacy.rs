@@ -30,8 +30,8 @@ fn sum_of(members: u32, n: u32, q: f64, reach: usize) -> Pmf {
 /// |S| = 9, t = 3: six honest shares of shape 1/6 give ε = 0.1 at sensitivity 1.
 #[test]
 fn the_honest_shares_alone_meet_the_promise() {
-    let (epsilon, n, t) = (0.1, 6, 3);
-    let q = (-epsilon as f64).exp();
+    let (epsilon, n, t) = (0.1f64, 6, 3);
+    let q = (-epsilon).exp();
     let honest = sum_of(n, n, q, 300);
     let all = sum_of(n + t, n, q, 300);
     // Convolutions are cut at 300: the law is exact up to there.

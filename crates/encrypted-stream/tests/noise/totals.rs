@@ -52,10 +52,10 @@ fn totals_have_the_covariance_of_the_matrix_mechanism() {
         let product: f64 = (0..=i.min(j)).map(|k| b[i - k] * b[j - k]).sum();
         36.0 * product + if i == j { 1.0 / 12.0 } else { 0.0 }
     };
-    for i in 0..WINDOWS as usize {
-        for j in 0..WINDOWS as usize {
+    for (i, row) in sums.iter().enumerate() {
+        for (j, sum) in row.iter().enumerate() {
             let spread = (exact(i, i) * exact(j, j) + exact(i, j).powi(2)) / f64::from(runs);
-            let off = (sums[i][j] / f64::from(runs) - exact(i, j)) / spread.sqrt();
+            let off = (sum / f64::from(runs) - exact(i, j)) / spread.sqrt();
             assert!(off.abs() < 4.0, "{i} {j}: {off}");
         }
     }

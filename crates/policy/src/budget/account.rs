@@ -53,7 +53,7 @@ impl Accounts {
         attribute: u16,
         budget: &Budget,
         charge: &Charge,
-    ) -> Result<Option<BudgetRecord>, Overspent> {
+    ) -> Result<Option<BudgetRecord>, Box<Overspent>> {
         let empty = Account::default();
         let account = self.account(owner, attribute).unwrap_or(&empty);
         let slack = Slack::of(charge.slack_bits, budget.window_micro_epsilon);
@@ -61,7 +61,7 @@ impl Accounts {
         if let Some(known) = account.live.get(&key) {
             return match *known == (charge.cost, slack) {
                 true => Ok(None),
-                false => Err(Overspent::charged(attribute, charge.cost, known.0)),
+                false => Err(Box::new(Overspent::charged(attribute, charge.cost, known.0))),
             };
         }
         account.allows(attribute, budget, charge.window, charge.cost, slack)?;
@@ -164,15 +164,16 @@ impl Account {
         window: Window,
         cost: Cost,
         slack: Slack,
-    ) -> Result<(), Overspent> {
+    ) -> Result<(), Box<Overspent>> {
         if Some(window.start) < self.forgotten {
-            return Err(Overspent::settled(attribute, cost, self.total()));
+            return Err(Box::new(Overspent::settled(attribute, cost, self.total())));
         }
         for (rule, spent, limit) in self.limits(budget, window) {
             let allowed = |cost| spent.with(cost, slack).within(limit, budget.atto_delta);
             if !allowed(cost) {
                 let nearest = nearest(cost, allowed);
-                return Err(Overspent { rule, attribute, asked: cost, spent, limit, nearest });
+                let refused = Overspent { rule, attribute, asked: cost, spent, limit, nearest };
+                return Err(Box::new(refused));
             }
         }
         Ok(())

@@ -160,7 +160,7 @@ fn item_error(
         Statistic::By { output: ByOutput::Sum, sums: Some(sums), scale, .. } => {
             Some(worst(sums).scaled(unit(*scale)))
         }
-        Statistic::Frequency { cells } => Some(worst(&[cells.clone()])),
+        Statistic::Frequency { cells } => Some(worst(std::slice::from_ref(cells))),
         _ => None,
     }
 }

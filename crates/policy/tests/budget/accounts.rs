@@ -33,7 +33,7 @@ fn charge(plan: u8, window: Window, cost: Cost) -> Charge {
     Charge { plan: PlanId([plan; 32]), window, cost, slack_bits: 90 }
 }
 
-fn spend(accounts: &mut Accounts, budget: &Budget, charge: &Charge) -> Result<(), Overspent> {
+fn spend(accounts: &mut Accounts, budget: &Budget, charge: &Charge) -> Result<(), Box<Overspent>> {
     let record = accounts.check(OWNER, 0, budget, charge)?;
     record.iter().for_each(|record| accounts.apply(record));
     Ok(())

@@ -3,6 +3,8 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_sign_loss,
     clippy::cast_possible_truncation,
     reason = "a test's way to fail, and numbers it knows"
 )]
