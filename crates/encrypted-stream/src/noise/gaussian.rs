@@ -138,12 +138,13 @@ mod tests {
     /// The attempts' bound: the chance that one is kept, from the exact law.
     #[test]
     fn attempts_are_kept_as_often_as_their_number_needs() {
-        for (t, m) in [(1u32, 1u32), (2, 1), (2, 2), (3, 2), (7, 6), (8, 7), (10, 9), (1000, 1000)]
-        {
+        let scales = [(1u32, 1u32), (2, 1), (2, 2), (3, 2), (7, 6), (8, 7), (10, 9), (1000, 1000)];
+        for (t, m) in scales {
             let attempts = if t < 8 { ATTEMPTS } else { WIDE_ATTEMPTS };
+            let reach = 40 * i64::from(t);
             let (t, m) = (f64::from(t), f64::from(m));
             let q = (-1.0 / t).exp();
-            let kept: f64 = (-40 * (t as i64)..=40 * (t as i64))
+            let kept: f64 = (-reach..=reach)
                 .map(|y| {
                     let y = (y as f64).abs();
                     let proposed = (1.0 - q) * q.powf(y) / 2.0;

@@ -130,6 +130,8 @@ fn sampler(noise: &RowNoise, honest: NonZeroU32) -> Result<Sampler, Unfit> {
 }
 
 impl Sampler {
+    /// Not inlined: tests count its instructions.
+    #[inline(never)]
     fn draw(&self, coins: &mut Coins<'_>) -> u64 {
         match self {
             Sampler::None => 0,

@@ -51,3 +51,52 @@ fn work_is_bounded() {
     let skellam = shares(RowNoise::Skellam { above: 1 << 21, below: 1, granule: 1 }, 1);
     assert!(skellam.comparisons_per_draw() < 60_000);
 }
+
+/// One draw of the noise and seed that the environment names; by itself, that
+/// anything is drawn at all. The test below counts its instructions.
+#[test]
+fn one_draw() {
+    let named = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let noise = ALL[named("ALPHEUS_NOISE").unwrap_or(0) as usize];
+    let mut stream = Stream::new(named("ALPHEUS_NOISE_SEED").unwrap_or(1));
+    let words = shares(noise, 4).draw(&mut stream);
+    println!("drawn: {}", words.expose()[0] as i64);
+}
+
+/// Machine instructions between entering and leaving a sampler, the generator's
+/// included, are the same whatever is drawn. By Valgrind's callgrind.
+#[test]
+#[ignore = "needs valgrind; cargo test --test noise -- --ignored"]
+fn every_draw_takes_the_same_instructions() {
+    for number in 0..ALL.len() {
+        let mut drawn = std::collections::BTreeSet::new();
+        let mut counts = std::collections::BTreeSet::new();
+        for seed in 1..=6 {
+            let (value, count) = instructions(number, seed);
+            drawn.insert(value);
+            counts.insert(count);
+        }
+        assert!(drawn.len() > 1, "{number}: {drawn:?}");
+        assert_eq!(counts.len(), 1, "{number}: {drawn:?} {counts:?}");
+        println!("{:?}: {counts:?} instructions, drawn {drawn:?}", ALL[number]);
+    }
+}
+
+fn instructions(noise: usize, seed: u64) -> (String, u64) {
+    let output = std::process::Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no"])
+        .arg("--toggle-collect=*Sampler*draw*")
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "work::one_draw", "--nocapture", "--test-threads=1"])
+        .env("ALPHEUS_NOISE", noise.to_string())
+        .env("ALPHEUS_NOISE_SEED", seed.to_string())
+        .output()
+        .unwrap();
+    let after = |text: &[u8], mark: &str| {
+        let text = String::from_utf8_lossy(text).into_owned();
+        let (_, rest) = text.split_once(mark).unwrap_or_else(|| panic!("{mark}: {text}"));
+        rest.split_whitespace().next().unwrap().to_owned()
+    };
+    let collected = after(&output.stderr, "Collected :");
+    (after(&output.stdout, "drawn:"), collected.parse().unwrap())
+}
