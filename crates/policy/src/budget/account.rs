@@ -59,7 +59,7 @@ impl Accounts {
         let slack = Slack::of(charge.slack_bits, budget.window_micro_epsilon);
         let key = (charge.window, charge.plan);
         if let Some(known) = account.live.get(&key) {
-            return match *known == (charge.cost, slack) {
+            return match known.0 == charge.cost {
                 true => Ok(None),
                 false => Err(Box::new(Overspent::charged(attribute, charge.cost, known.0))),
             };
