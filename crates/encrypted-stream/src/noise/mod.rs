@@ -5,6 +5,30 @@
 //! A share is sized for the *honest floor* n: the shares of any n controllers
 //! sum to the noise that was promised, and the rest only add to it.
 //! `docs/noise.md` has the equations and what each sampler leaves out.
+//!
+//! What a controller does once S is fixed, with `noise` from the plan:
+//!
+//! ```
+//! use alpheus_encrypted_stream::noise::Shares;
+//! use alpheus_policy::budget::RowNoise;
+//! use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+//! use std::num::NonZeroU32;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Δ/ε = 40 for the one row, and the check row, which takes none.
+//! let noise = [RowNoise::Laplace { above: 1, below: 40 }, RowNoise::None];
+//! let (opening_set, tolerated) = (9u32, 3);
+//! let floor = opening_set.checked_sub(tolerated).and_then(NonZeroU32::new);
+//! // Public tables: keep them for as long as plan and floor are the same.
+//! let shares = Shares::new(&noise, floor.ok_or("nobody honest is in S")?)?;
+//!
+//! # let mut opening = vec![0u64; 2]; // b_p and the pads of the opening
+//! let mut rng = ChaCha20Rng::from_seed([7; 32]); // a test's; real ones are seeded by the system
+//! shares.draw(&mut rng).add_to(&mut opening); // then durable, then sent, never again
+//! # assert_eq!(opening[1], 0);
+//! # Ok(())
+//! # }
+//! ```
 
 mod coins;
 mod exponent;

@@ -41,3 +41,39 @@ pub struct RunningNoise {
     /// How much finer the seeds' grid is.
     pub fine_bits: u8,
 }
+
+/// `64·ln 2` and a little: what is beyond has a chance below 2^−64.
+const TAIL: u128 = 46;
+
+impl RowNoise {
+    /// What the noise of `members` shares, each sized for `honest`, exceeds in
+    /// magnitude with a chance below 2^−62 times ⌈members/honest⌉. A row holds
+    /// its sums if the greatest sum and this stay below 2^63.
+    #[must_use]
+    pub fn tail(&self, honest: u32, members: u32) -> u128 {
+        let times = u128::from(members.div_ceil(honest.max(1)));
+        match *self {
+            RowNoise::None => 0,
+            // At most that many Laplace variables, each within 46 scales.
+            RowNoise::Laplace { above, below } => below
+                .saturating_mul(TAIL)
+                .div_ceil(u128::from(above.max(1)))
+                .saturating_add(1)
+                .saturating_mul(times),
+            RowNoise::Skellam { above, below, granule } => {
+                let variance = u128::from(above).div_ceil(u128::from(below.max(1)));
+                let unit = bernstein(variance.saturating_mul(times));
+                let smooth = u128::from(granule).saturating_mul(u128::from(members));
+                unit.saturating_mul(u128::from(granule)).saturating_add(smooth)
+            }
+            RowNoise::Gaussian { variance } => bernstein(variance.saturating_mul(times)),
+        }
+    }
+}
+
+/// The t with t²/(2(V + t/3)) ≥ 46, which bounds the tails of Skellam and of
+/// discrete Gaussian variables of the variance V.
+fn bernstein(variance: u128) -> u128 {
+    let deviations = variance.saturating_mul(2 * TAIL).isqrt();
+    deviations.saturating_add(1 + 2 * TAIL / 3)
+}

@@ -167,3 +167,30 @@ fn every_unit_is_named() {
     assert!(said.contains("Seeing all results") && said.contains("sends in 1d"), "{said}");
     assert!(said.contains("as long as no controller colludes"), "{said}");
 }
+
+/// Tails bound the exact distributions, and are not far beyond them.
+#[test]
+fn tails_hold_what_noise_can_be() {
+    let laplace = RowNoise::Laplace { above: 1, below: 100 };
+    // P(|x| > T) = 2q^(T+1)/(1 + q), and 2^−64 = e^−44.36.
+    let tail = laplace.tail(10, 10) as f64;
+    assert!(tail / 100.0 > 44.36 + 2f64.ln() && tail / 100.0 < 48.0, "{tail}");
+    assert_eq!(laplace.tail(10, 11), 2 * laplace.tail(10, 10));
+    for variance in [1u64, 20, 1000] {
+        let noise = RowNoise::Skellam { above: variance, below: 1, granule: 1 };
+        let tail = (noise.tail(5, 5) - 5) as usize;
+        let mean = variance as f64 / 2.0;
+        let mut poisson = vec![(-mean).exp()];
+        for k in 1..2000 {
+            poisson.push(poisson[k - 1] * mean / k as f64);
+        }
+        let beyond = |t: usize| -> f64 {
+            let own = |x: usize| poisson[x] * poisson[..x.saturating_sub(t)].iter().sum::<f64>();
+            2.0 * (t..2000).map(own).sum::<f64>()
+        };
+        assert!(beyond(tail) < 2f64.powi(-62), "{variance} {tail}");
+        assert!(beyond(tail / 4) > 1e-16, "{variance} {tail}");
+    }
+    assert_eq!(RowNoise::Gaussian { variance: 1 << 40 }.tail(1, 1), 31 + (92u128 << 40).isqrt());
+    assert_eq!(RowNoise::None.tail(1, 9), 0);
+}
