@@ -9,6 +9,7 @@ mod amount;
 mod calibrate;
 mod convert;
 mod error;
+mod fit;
 mod guarantee;
 mod noise;
 mod record;
@@ -24,10 +25,11 @@ pub use convert::{fits, least_epsilon, ln_inverse_delta, most_rho};
 pub use error::{
     OutputError, Spread, expected_errors, expected_running_errors, row_spread, running_spread,
 };
+pub use fit::holds_noise;
 pub use guarantee::Guarantee;
 pub use noise::{RowNoise, RunningNoise};
 pub use record::{BudgetRecord, Charge, Entry, UnreadableBudget};
 pub use refusal::{Overspent, Rule};
 pub use running::{RunningCalibrated, calibrate_running, column_norm_squared};
-pub use sensitivity::{Change, RowGroup, Unprotectable, events_of, groups};
+pub use sensitivity::{Change, RowGroup, Unprotectable, events_of, groups, windows_of};
 pub use spent::{Slack, Spent};

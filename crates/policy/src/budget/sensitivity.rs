@@ -7,6 +7,7 @@
 use crate::layout::{FieldStatistic, Layout, Packing, PairMoment};
 use crate::plan::Release;
 use crate::schema::{Aggregation, AttributeKind, PrivacyUnit, Schema};
+use crate::time::Span;
 
 /// Rows of one field that one event moves together, and how far.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +65,21 @@ pub fn events_of(unit: PrivacyUnit, schema: &Schema, streams_per_owner: u32) -> 
         PrivacyUnit::Event => 1,
         PrivacyUnit::PersonPerWindow | PrivacyUnit::PersonPerPeriod(_) => {
             u128::from(schema.capacity.events) * u128::from(streams_per_owner.max(1))
+        }
+    }
+}
+
+/// The windows of this size that the events of one unit of protection can lie
+/// in: what running totals are charged for.
+#[must_use]
+pub fn windows_of(unit: PrivacyUnit, window: Span) -> u32 {
+    match unit {
+        PrivacyUnit::Event | PrivacyUnit::PersonPerWindow => 1,
+        PrivacyUnit::PersonPerPeriod(period) => {
+            let whole = period.0.div_ceil(window.0.max(1));
+            // Where windows straddle periods, one more.
+            let straddles = !period.0.is_multiple_of(window.0.max(1));
+            u32::try_from(whole).unwrap_or(u32::MAX).saturating_add(straddles.into())
         }
     }
 }

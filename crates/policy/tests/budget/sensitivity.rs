@@ -1,6 +1,8 @@
 //! How far one unit moves each row, against all pairs of events tried out.
 
-use alpheus_policy::budget::{Change, Unprotectable, events_of, groups};
+use alpheus_policy::budget::{
+    Change, RowNoise, Unprotectable, events_of, groups, holds_noise, windows_of,
+};
 use alpheus_policy::layout::{FieldStatistic, Layout};
 use alpheus_policy::plan::Release;
 use alpheus_policy::schema::{PrivacyUnit, Schema};
@@ -93,6 +95,31 @@ fn a_person_is_all_events_of_all_streams() {
     let moved = Change { l1: 2, l2_squared: 2 }.times(20).unwrap();
     assert_eq!((moved.l1, moved.l2_squared), (40, 800));
     assert_eq!(Change { l1: 1 << 100, l2_squared: 1 }.times(1 << 30), None);
+}
+
+#[test]
+fn a_period_is_all_windows_that_touch_it() {
+    let windows = |period, window| {
+        windows_of(PrivacyUnit::PersonPerPeriod(Span::seconds(period)), Span::seconds(window))
+    };
+    assert_eq!((windows(60, 10), windows(10, 60), windows(65, 10)), (6, 2, 8));
+    assert_eq!(windows_of(PrivacyUnit::PersonPerWindow, Span::seconds(10)), 1);
+    assert_eq!(windows_of(PrivacyUnit::Event, Span::seconds(10)), 1);
+}
+
+/// Sums of 20,000 events of at most 200 and the noise must stay below 2^63.
+#[test]
+fn rows_hold_their_noise_or_are_refused() {
+    let (schema, layout) = schema();
+    let release = release(&layout, &[FieldStatistic::Sum(0)]);
+    let wide = |below| {
+        let noise = [RowNoise::Laplace { above: 1, below }, RowNoise::None];
+        holds_noise(&release, &noise, &schema, &layout, 5, 7)
+    };
+    // Twice 46 scales, as 7 of 5 shares may be two sums.
+    let room = ((1u128 << 63) - 20_000 * 200) / 2 / 46;
+    assert_eq!(wide(room - 1), Ok(()));
+    assert_eq!(wide(room + 1), Err(Unprotectable::TooWide { row: 0 }));
 }
 
 /// Every pair of values of a small attribute moves the rows by no more, and one
