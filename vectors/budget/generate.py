@@ -25,9 +25,21 @@ def ln(atto):
     return Fraction(int(exact.to_integral_value(ROUND_CEILING)), RHO)
 
 
+def floored(number):
+    return Fraction(int(number * RHO), RHO)
+
+
 def fits(rho, epsilon, atto):
-    """rho + 2 sqrt(rho ln(1/delta)) <= epsilon, for fractions."""
-    return atto > 0 and rho <= epsilon and 4 * rho * ln(atto) <= (epsilon - rho) ** 2
+    """rho + 2 sqrt(rho ln(1/delta)) <= epsilon, or the condition for one alpha."""
+    if atto == 0 or rho > epsilon:
+        return False
+    if 4 * rho * ln(atto) <= (epsilon - rho) ** 2:
+        return True
+    a = int(epsilon / (2 * rho))
+    if a == 0:
+        return False
+    right = a * epsilon + floored(Decimal(a).ln()) + 1 + floored(Decimal(1) / (2 * (a + 1)))
+    return a * (a + 1) * rho + ln(atto) <= right
 
 
 def greatest(most, holds):

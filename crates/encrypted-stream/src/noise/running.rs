@@ -63,10 +63,10 @@ impl Coefficients {
 pub struct Seeds {
     /// For each row what draws its seeds, and how much finer they are.
     samplers: Vec<Option<(DiscreteGaussian, u32)>>,
-    /// Window by window, the rows' seeds in units of 2^−(f + fine).
-    seeds: Zeroizing<Vec<u128>>,
+    /// Window by window, the rows' seeds in units of 2^−(f + fine). Each window's
+    /// stay where they were drawn, so that growing leaves no copies behind.
+    seeds: Vec<Zeroizing<Vec<u128>>>,
     windows: u32,
-    drawn: u32,
 }
 
 impl Seeds {
@@ -78,15 +78,13 @@ impl Seeds {
     pub fn new(noise: &[Option<RunningNoise>], windows: u32) -> Result<Seeds, Unfit> {
         let sampler = |row: &Option<RunningNoise>| row.as_ref().map(sampler).transpose();
         let samplers = noise.iter().map(sampler).collect::<Result<_, _>>()?;
-        // All room at once: a vector that grows leaves copies behind.
-        let seeds = Zeroizing::new(Vec::with_capacity(noise.len() * windows as usize));
-        Ok(Seeds { samplers, seeds, windows, drawn: 0 })
+        Ok(Seeds { samplers, seeds: Vec::new(), windows })
     }
 
     /// How many windows have seeds.
     #[must_use]
     pub fn drawn(&self) -> u32 {
-        self.drawn
+        u32::try_from(self.seeds.len()).unwrap_or(u32::MAX)
     }
 
     /// Draws the next window's seeds. From a generator that is keyed by plan,
@@ -95,14 +93,15 @@ impl Seeds {
     /// # Errors
     /// [`Unfit::BeyondHorizon`] after the last window.
     pub fn extend(&mut self, rng: &mut impl CryptoRng) -> Result<(), Unfit> {
-        if self.drawn >= self.windows {
-            return Err(Unfit::BeyondHorizon { asked: self.drawn, windows: self.windows });
+        if self.drawn() >= self.windows {
+            return Err(Unfit::BeyondHorizon { asked: self.drawn(), windows: self.windows });
         }
         let mut coins = Coins::new(rng);
+        let mut drawn = Zeroizing::new(Vec::with_capacity(self.samplers.len()));
         for row in &self.samplers {
-            self.seeds.push(row.as_ref().map_or(0, |(sampler, _)| sampler.draw(&mut coins)));
+            drawn.push(row.as_ref().map_or(0, |(sampler, _)| sampler.draw(&mut coins)));
         }
-        self.drawn += 1;
+        self.seeds.push(drawn);
         Ok(())
     }
 
@@ -119,8 +118,8 @@ impl Seeds {
         t: u32,
         last: Option<u32>,
     ) -> Result<NoiseWords, Unfit> {
-        if t >= self.drawn || last.is_some_and(|last| last >= t) {
-            return Err(Unfit::NoSeeds { asked: t, drawn: self.drawn });
+        if t >= self.drawn() || last.is_some_and(|last| last >= t) {
+            return Err(Unfit::NoSeeds { asked: t, drawn: self.drawn() });
         }
         if t >= coefficients.windows() {
             return Err(Unfit::BeyondHorizon { asked: t, windows: coefficients.windows() });
@@ -135,7 +134,7 @@ impl Seeds {
 
     /// `(Bz)_t` of a row, rounded to the grid.
     fn total(&self, coefficients: &Coefficients, row: usize, t: u32) -> u64 {
-        let own = self.seeds.iter().skip(row).step_by(self.samplers.len()).take(t as usize + 1);
+        let own = self.seeds.iter().take(t as usize + 1).filter_map(|seeds| seeds.get(row));
         let weights = coefficients.0.iter().take(t as usize + 1).rev();
         let sum = own
             .zip(weights)

@@ -17,15 +17,19 @@ pub fn ln_inverse_delta(atto_delta: u64) -> Option<BigUint> {
     if atto_delta == 0 || delta >= one {
         return None;
     }
-    // 1/δ = 2^k · y with 1 ≤ y < 2.
-    let k = (&one / &delta).bits() - 1;
-    let two_k = &delta << k;
-    let whole = twice_atanh(&BigUint::from(1u8), &BigUint::from(3u8)) * k;
-    let rest = twice_atanh(&(&one - &two_k), &(&one + &two_k));
-    // Each series of fewer than 256 terms is short by less than 2 units each;
-    // ln 2 counts k < 64 times.
-    let upper = whole + rest + (BigUint::from(1u8) << 16u8);
+    // Each series of fewer than 256 terms is short by less than 2 units each, and
+    // the sum counts that of ln 2 fewer than 64 times.
+    let upper = ln(&one, &delta) + (BigUint::from(1u8) << 16u8);
     Some(ceiling(upper * BigUint::from(10u8).pow(PLACES), BITS))
+}
+
+/// `ln(above/below)` for at least 1, in units of 2^−256, rounded down.
+fn ln(above: &BigUint, below: &BigUint) -> BigUint {
+    // 2^k · y with 1 ≤ y < 2.
+    let k = (above / below).bits().saturating_sub(1);
+    let below = below << k;
+    let two = twice_atanh(&BigUint::from(1u8), &BigUint::from(3u8));
+    two * k + twice_atanh(&(above - &below), &(above + &below))
 }
 
 /// `2·atanh(above/below)` in units of 2^−256, rounded down, for at most 1/3.
@@ -46,16 +50,36 @@ pub(super) fn ceiling(number: BigUint, bits: u64) -> BigUint {
     (number + ((BigUint::from(1u8) << bits) - 1u8)) >> bits
 }
 
-/// Whether ρ-zCDP gives (ε, δ): ρ + 2·√(ρ·ln(1/δ)) ≤ ε (Bun and Steinke 2016,
-/// proposition 1.3), decided as ρ ≤ ε and 4·ρ·ln(1/δ) ≤ (ε − ρ)².
+/// Whether ρ-zCDP gives (ε, δ), by either of two sufficient conditions:
+///
+/// - ρ + 2·√(ρ·ln(1/δ)) ≤ ε (Bun and Steinke 2016, proposition 1.3), decided as
+///   ρ ≤ ε and 4·ρ·ln(1/δ) ≤ (ε − ρ)²;
+/// - `e^((α−1)(αρ−ε))/(α−1) · (1 − 1/α)^α ≤ δ` for some α > 1 (Canonne, Kamath,
+///   Steinke 2020, proposition 12). With a = α − 1 = ⌊ε/2ρ⌋, if that is not 0,
+///   and α·ln(1 − 1/α) ≤ −1 − 1/2α it is decided as
+///   `a·α·ρ + ln(1/δ) ≤ a·ε + ln a + 1 + 1/2α`.
 #[must_use]
 pub fn fits(rho: Rho, epsilon: Epsilon, atto_delta: u64) -> bool {
     ln_inverse_delta(atto_delta).is_some_and(|ln| fits_given(rho, epsilon, &ln))
 }
 
-fn fits_given(rho: Rho, epsilon: Epsilon, ln: &BigUint) -> bool {
+fn fits_given(rho: Rho, epsilon: Epsilon, ln_delta: &BigUint) -> bool {
     let (rho, epsilon) = (BigUint::from(rho.0), BigUint::from(epsilon.0) * 1_000_000u32);
-    rho <= epsilon && &rho * ln * 4u8 <= (epsilon - rho).pow(2)
+    if rho > epsilon {
+        return false;
+    }
+    if &rho * ln_delta * 4u8 <= (&epsilon - &rho).pow(2) {
+        return true;
+    }
+    let a = &epsilon / (&rho * 2u8);
+    if a == BigUint::ZERO {
+        return false;
+    }
+    let unit = BigUint::from(10u8).pow(PLACES);
+    let ln_a = (ln(&a, &BigUint::from(1u8)) * &unit) >> BITS;
+    let alpha = &a + 1u8;
+    let least = &a * &epsilon + ln_a + &unit + &unit / (&alpha * 2u8);
+    &a * &alpha * &rho + ln_delta <= least
 }
 
 /// The greatest ρ that gives (ε, δ); 0 for δ = 0.
@@ -104,6 +128,17 @@ mod tests {
         assert_eq!((ln(0), ln(1_000_000_000_000_000_000)), (None, None));
     }
 
+    /// The least ε of ρ by proposition 12, over a fine grid of α, at the δ whose
+    /// inverse's logarithm is given.
+    fn tight(rho: f64, near: f64, ln: f64) -> f64 {
+        let at = |alpha: f64| {
+            alpha * rho
+                + (ln - (alpha - 1.0).ln() + alpha * (1.0 - 1.0 / alpha).ln()) / (alpha - 1.0)
+        };
+        let center = near / rho / 2.0;
+        (1..4000).map(|i| at(1.0 + center * f64::from(i) / 1000.0)).fold(f64::MAX, f64::min)
+    }
+
     #[test]
     fn conversions_are_each_others_limits() {
         for (micro, delta) in [(500_000, 1_000_000_000), (1, 1), (10_000_000, 1 << 40)] {
@@ -114,7 +149,8 @@ mod tests {
             assert!(least.is_some_and(|least| least <= epsilon && fits(rho, least, delta)));
             let (r, e) = (rho.0 as f64 * 1e-24, micro as f64 * 1e-6);
             let ln = (1e18 / delta as f64).ln();
-            assert!((r + 2.0 * (r * ln).sqrt() - e).abs() < 1e-6 * e, "{r} {e}");
+            assert!(r + 2.0 * (r * ln).sqrt() >= e * (1.0 - 1e-9), "{r} {e}");
+            assert!(tight(r, e, ln) <= e && e <= 1.02 * tight(r, e, ln), "{r} {e}");
         }
         assert_eq!(most_rho(Epsilon::from_micro(1), 0), Rho(0));
         assert_eq!(least_epsilon(Rho(5), 0), None);

@@ -2,8 +2,9 @@
 //! `EXPLAIN PRIVACY` says of a query with noise.
 
 use super::convert::least_epsilon;
-use super::error::OutputError;
-use super::{Cost, Epsilon};
+use super::error::{OutputError, expected_errors};
+use super::{Calibrated, Cost, Epsilon};
+use crate::plan::Plan;
 use crate::schema::PrivacyUnit;
 use crate::time::Span;
 use std::fmt;
@@ -32,6 +33,33 @@ pub struct Guarantee {
 }
 
 impl Guarantee {
+    /// Of a plan whose windows are released with this noise, when `members` of
+    /// its controllers open one and it has `values` values.
+    #[must_use]
+    pub fn of(
+        plan: &Plan,
+        noise: &Calibrated,
+        unit: PrivacyUnit,
+        atto_delta: u64,
+        members: u32,
+        values: u64,
+    ) -> Guarantee {
+        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let tolerated = narrow(plan.tolerated());
+        let honest = members.saturating_sub(tolerated);
+        Guarantee {
+            unit,
+            window: plan.window,
+            cost: noise.cost,
+            atto_delta,
+            running: false,
+            controllers: narrow(plan.roster.len()),
+            tolerated,
+            members,
+            errors: expected_errors(&plan.select, noise, honest, members, values),
+        }
+    }
+
     /// ε as it is told, rounded up; none where δ = 0 allows no concentrated cost.
     #[must_use]
     pub fn epsilon(&self) -> Option<Epsilon> {

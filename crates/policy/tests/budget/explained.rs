@@ -4,11 +4,13 @@ use alpheus_policy::budget::{
     Calibrated, Cost, Epsilon, Guarantee, OutputError, RowNoise, RunningNoise, Spread,
     expected_errors, most_rho, row_spread, running_spread,
 };
+use alpheus_policy::ids::{ControllerId, SchemaId};
+use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds, Release};
 use alpheus_policy::schema::PrivacyUnit;
 use alpheus_policy::select::{
     Bins, HistogramOutput, MomentOutput, Place, ReleasePlan, SelectItem, Statistic,
 };
-use alpheus_policy::time::Span;
+use alpheus_policy::time::{Span, Timestamp};
 
 fn close(one: f64, other: f64, by: f64) {
     assert!((one / other - 1.0).abs() < by, "{one} {other}");
@@ -144,6 +146,40 @@ fn the_guarantee_is_one_sentence_with_the_error_below() {
     mode: depends on the data
 ";
     assert_eq!(said, expected);
+}
+
+/// From a plan: 9 controllers, 3 of which may collude, 8 that open.
+#[test]
+fn guarantees_are_made_from_plans() {
+    let plan = Plan {
+        nonce: [0; 16],
+        name: "rides".to_owned(),
+        consumer: "service".to_owned(),
+        schema: SchemaId([0; 32]),
+        group: Vec::new(),
+        window: Span::seconds(60),
+        grace: Span(0),
+        from: Timestamp(0),
+        release: Release { rows: (0..4).map(|word| vec![word]).collect() },
+        select: plan(),
+        attributes: vec![0],
+        population: PopulationBounds { min: 1, max: 9 },
+        alpha: Fraction::THIRD,
+        dropout: Fraction::FIFTH,
+        delta_exponent: 9,
+        masks: MaskStrategy::Clique,
+        roster: (0..9).map(|id| ControllerId([id; 32])).collect(),
+        streams: Vec::new(),
+    };
+    let noise = Calibrated {
+        rows: vec![RowNoise::Gaussian { variance: 1000 }; 4],
+        cost: Cost::Pure(Epsilon::from_micro(1)),
+        charges: Vec::new(),
+    };
+    let told = Guarantee::of(&plan, &noise, PrivacyUnit::Event, 0, 8, 50);
+    assert_eq!((told.controllers, told.tolerated, told.members), (9, 3, 8));
+    close(told.errors[0].spread.unwrap().deviation, (1000.0 * 8.0 / 5.0f64).sqrt() / 10.0, 1e-9);
+    assert!(told.to_string().contains("at most 3 of 9 controllers"), "{told}");
 }
 
 #[test]
