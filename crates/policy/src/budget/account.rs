@@ -10,7 +10,7 @@
 //! Feldman, Zrnic 2021).
 
 use super::calibrate::Cost;
-use super::convert::last;
+use super::convert::{last, most_rho};
 use super::record::{BudgetRecord, Charge, Entry};
 use super::refusal::{Overspent, Rule};
 use super::spent::{Slack, Spent};
@@ -72,7 +72,8 @@ impl Accounts {
 
     /// Charges a window that closed while this controller cannot tell whether it
     /// answered (a restored ledger): at the policy's highest rate, whatever the
-    /// limit.
+    /// limit. With a δ that is the greater of what pure and concentrated noise
+    /// could have cost.
     #[must_use]
     pub fn forfeit(
         owner: OwnerId,
@@ -81,7 +82,11 @@ impl Accounts {
         plan: PlanId,
         window: Window,
     ) -> BudgetRecord {
-        let cost = Cost::Pure(Epsilon::from_micro(budget.window_micro_epsilon));
+        let epsilon = Epsilon::from_micro(budget.window_micro_epsilon);
+        let cost = match budget.atto_delta {
+            0 => Cost::Pure(epsilon),
+            delta => Cost::Concentrated(epsilon.rho().max(most_rho(epsilon, delta))),
+        };
         let entry = Entry::Charged { plan, window, cost, slack: Slack(0) };
         BudgetRecord { owner, attribute, entry }
     }
@@ -127,7 +132,8 @@ impl Accounts {
     /// `before`: they stay in its total, but can no longer be refunded, and no
     /// window that starts before is released again. Keep what a
     /// person-per-period budget's period reaches back to, or that period counts
-    /// all that was ever spent.
+    /// all that was ever spent. None unless the mark moves on: an earlier record
+    /// would take the place of a later one.
     #[must_use]
     pub fn forget(
         &self,
@@ -136,6 +142,9 @@ impl Accounts {
         before: Timestamp,
     ) -> Option<BudgetRecord> {
         let account = self.account(owner, attribute)?;
+        if Some(before) <= account.forgotten {
+            return None;
+        }
         let sum = account.base.and(account.sum(|window| window.end <= before));
         let entry = Entry::Forgotten { before, sum };
         Some(BudgetRecord { owner, attribute, entry })

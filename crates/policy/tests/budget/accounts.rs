@@ -188,6 +188,18 @@ fn what_is_unknown_counts_at_the_highest_rate() {
     assert_eq!(refused.unwrap_err().rule, Rule::Total);
 }
 
+/// Where δ allows concentrated noise, the unknown may have been either.
+#[test]
+fn the_unknown_costs_as_much_as_any_noise_could_have() {
+    let budget = budget(500_000, 10_000_000, 1_000_000_000);
+    let record = Accounts::forfeit(OWNER, 0, &budget, PlanId([1; 32]), window(0, 10));
+    let Entry::Charged { cost: Cost::Concentrated(rho), .. } = record.entry else {
+        panic!("{record:?}");
+    };
+    let epsilon = Epsilon::from_micro(500_000);
+    assert!(rho >= epsilon.rho() && rho >= most_rho(epsilon, 1_000_000_000));
+}
+
 #[test]
 fn what_is_forgotten_still_counts_and_never_comes_back() {
     let (mut accounts, budget) = (Accounts::default(), budget(1000, 2500, 0));
@@ -259,6 +271,47 @@ proptest! {
         let mut again = Accounts::default();
         records.iter().rev().for_each(|record| again.apply(record));
         prop_assert_eq!(again, accounts);
+    }
+
+    /// What a store holds, whatever was charged, given back and forgotten, makes
+    /// the same accounts again, and their total is what was not given back.
+    #[test]
+    fn a_store_makes_the_same_accounts_again(
+        steps in prop::collection::vec((0u8..4, 0u8..2, 0u64..12, 1u64..400), 1..80),
+    ) {
+        let (mut accounts, budget) = (Accounts::default(), budget(1000, 1_000_000, 0));
+        let mut store = std::collections::BTreeMap::new();
+        let mut sum = 0;
+        for (step, plan, from, micro) in steps {
+            let (plan, own) = (PlanId([plan; 32]), window(from, from + 1));
+            let record = match step {
+                0 | 1 => {
+                    let own = charge(plan.0[0], own, pure(micro));
+                    let record = accounts.check(OWNER, 0, &budget, &own).unwrap_or(None);
+                    sum += record.map_or(0, |_| micro);
+                    record
+                }
+                2 => {
+                    let before = accounts.person(OWNER).epsilon;
+                    let record = accounts.refund(OWNER, 0, plan, own);
+                    record.iter().for_each(|record| accounts.apply(record));
+                    sum -= (before.0 - accounts.person(OWNER).epsilon.0) as u64 / 1_000_000_000_000;
+                    record
+                }
+                _ => accounts.forget(OWNER, 0, Timestamp(from / 2)),
+            };
+            if let Some(record) = record {
+                accounts.apply(&record);
+                store.insert(record.key(), record.to_bytes());
+            }
+        }
+        let mut again = Accounts::default();
+        for bytes in store.values() {
+            again.apply(&BudgetRecord::from_bytes(bytes).unwrap());
+        }
+        prop_assert_eq!(again.person(OWNER), accounts.person(OWNER));
+        prop_assert_eq!(again, accounts.clone());
+        prop_assert_eq!(accounts.person(OWNER).epsilon, Epsilon::from_micro(sum));
     }
 
     /// Costs are never counted short: a sum of parts is at least the whole.
