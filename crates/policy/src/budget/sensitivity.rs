@@ -4,10 +4,11 @@
 //! differ in the values of one unit's events. Who takes part, when, and with how
 //! many events is public (borders tell it), so the event count has sensitivity 0.
 
-use crate::layout::{FieldStatistic, Layout, Packing, PairMoment};
+use crate::layout::{Field, FieldStatistic, Layout, Packing, PairMoment};
 use crate::plan::Release;
 use crate::schema::{Aggregation, AttributeKind, PrivacyUnit, Schema};
 use crate::time::Span;
+use std::collections::BTreeSet;
 
 /// Rows of one field that one event moves together, and how far.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +45,14 @@ pub enum Unprotectable {
         /// The row.
         row: u16,
     },
-    /// A row of no field.
-    #[error("row {row} is no row of the schema")]
+    /// A word that another row holds too: one value would move both.
+    #[error("row {row} repeats a word of another row; release each word once")]
+    Repeated {
+        /// The row.
+        row: u16,
+    },
+    /// A row of no field, of several, or of both halves of one.
+    #[error("row {row} is no sum of the schema's")]
     NoField {
         /// The row.
         row: u16,
@@ -94,17 +101,15 @@ pub fn groups(
     layout: &Layout,
 ) -> Result<Vec<RowGroup>, Unprotectable> {
     let mut groups: Vec<(FieldStatistic, bool, RowGroup)> = Vec::new();
+    let mut seen = BTreeSet::new();
     for (row, words) in (0u16..).zip(&release.rows) {
         if words.as_slice() == [layout.check_word()] {
             continue;
         }
-        let field = words.first().and_then(|word| Some((*word, layout.field_at(*word)?)));
-        let (word, field) = field.ok_or(Unprotectable::NoField { row })?;
-        let high = match field.packing {
-            Packing::Whole => false,
-            Packing::Digits { .. } => return Err(Unprotectable::Packed { row }),
-            Packing::Limbs => !(word - field.first).is_multiple_of(2),
-        };
+        if !words.iter().all(|word| seen.insert(*word)) {
+            return Err(Unprotectable::Repeated { row });
+        }
+        let (field, high) = field_of(words, layout, row)?;
         let known = groups.iter_mut().find(|(of, half, _)| (*of, *half) == (field.statistic, high));
         if let Some((_, _, group)) = known {
             group.rows.push(row);
@@ -117,6 +122,28 @@ pub fn groups(
     }
     let moved = groups.into_iter().map(|(_, _, group)| group);
     Ok(moved.filter(|group| group.event.l1 > 0).collect())
+}
+
+/// The field that all words of a row are of, and whether they are high halves.
+fn field_of<'a>(
+    words: &[u16],
+    layout: &'a Layout,
+    row: u16,
+) -> Result<(&'a Field, bool), Unprotectable> {
+    let first = words.first().and_then(|word| Some((*word, layout.field_at(*word)?)));
+    let (first, field) = first.ok_or(Unprotectable::NoField { row })?;
+    let limbs = match field.packing {
+        Packing::Whole => false,
+        Packing::Digits { .. } => return Err(Unprotectable::Packed { row }),
+        Packing::Limbs => true,
+    };
+    let end = field.first + field.words();
+    let high = |word: &u16| limbs && !(word - field.first).is_multiple_of(2);
+    let alike = |word: &u16| (field.first..end).contains(word) && high(word) == high(&first);
+    if !words.iter().all(alike) {
+        return Err(Unprotectable::NoField { row });
+    }
+    Ok((field, high(&first)))
 }
 
 impl Change {

@@ -69,6 +69,17 @@ fn what_noise_cannot_protect_is_refused_by_row() {
     let refused = |release: &Release| groups(release, &schema, &layout).unwrap_err();
     let any = release(&layout, &[FieldStatistic::Sum(0), FieldStatistic::Any(2)]);
     assert_eq!(refused(&any), Unprotectable::RandomWords { row: 1 });
+    // The service could else have one value's noise averaged away.
+    let sum = layout.field(FieldStatistic::Sum(0)).unwrap().first;
+    let bins = layout.field(FieldStatistic::Histogram(0, 1)).unwrap().first;
+    let twice = Release { rows: vec![vec![sum], vec![sum]] };
+    assert_eq!(refused(&twice), Unprotectable::Repeated { row: 1 });
+    let overlap = Release { rows: vec![vec![bins, bins + 1], vec![bins + 1, bins + 2]] };
+    assert_eq!(refused(&overlap), Unprotectable::Repeated { row: 1 });
+    let mixed = Release { rows: vec![vec![sum, bins]] };
+    assert_eq!(refused(&mixed), Unprotectable::NoField { row: 0 });
+    let backwards = Release { rows: vec![vec![bins, sum]] };
+    assert_eq!(refused(&backwards), Unprotectable::NoField { row: 0 });
     let beyond = Release { rows: vec![vec![9999]] };
     assert_eq!(refused(&beyond), Unprotectable::NoField { row: 0 });
 }
