@@ -1,6 +1,6 @@
 //! A service that is restarted while many windows wait for their openings.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 use alpheus::replay::rows::Cell;
 use alpheus::runtime::embedded::{Controllers, Embedded, Member, Pace};
