@@ -141,7 +141,7 @@ fn a_window_closes_by_the_clock_without_a_device_that_is_gone() {
 }
 
 /// Puts frames that are none into the log, and lets the service read them.
-fn feed_rubbish(size: usize, many: usize) {
+fn feed_rubbish(size: usize, many: u64) {
     let mut deployment = Deployment::new("strict", Pace::Recorded);
     let (value, embedded) = (vec![0xff; size], &mut deployment.embedded);
     for _ in 0..many {
@@ -152,7 +152,7 @@ fn feed_rubbish(size: usize, many: usize) {
     }
     embedded.pump(Timestamp(START)).unwrap();
     let refused: u64 = embedded.service.counters.refused_frames.values().sum();
-    assert_eq!(refused as usize, many);
+    assert_eq!(refused, many);
     embedded.pump(Timestamp(START)).unwrap();
 }
 
