@@ -3,6 +3,10 @@
 //!
 //! A check fails by panicking, as fuzzers want it.
 
+use alpheus_anonymous_credential::limit::Limit;
+use alpheus_anonymous_credential::messages as credential;
+use alpheus_crypto::group::Element;
+use alpheus_crypto::sigma::{Claim, Proof, Statement};
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::messages;
@@ -123,6 +127,45 @@ pub fn messages(data: &[u8]) {
     decoded::<messages::Declined>(data);
     decoded::<messages::Closing>(data);
     decoded::<messages::Retirement>(data);
+}
+
+/// What crosses between holder, issuer, verifier and store is read and written
+/// back to the same bytes.
+pub fn credential(data: &[u8]) {
+    let limits = [1, 2, 5, 1000].into_iter().filter_map(|limit| Limit::try_from(limit).ok());
+    for limit in limits {
+        if let Ok(login) = credential::Login::from_bytes(data, limit) {
+            assert_eq!(login.to_bytes(), data, "a login has one spelling");
+            assert_eq!(login.bits.len(), limit.bits());
+        }
+    }
+    let spelling = "a message has one spelling";
+    if let Ok(request) = credential::Request::from_bytes(data) {
+        assert_eq!(request.to_bytes(), data, "{spelling}");
+    }
+    if let Ok(response) = credential::Response::from_bytes(data) {
+        assert_eq!(response.to_bytes(), data, "{spelling}");
+    }
+    if let Ok(re_up) = credential::ReUp::from_bytes(data) {
+        assert_eq!(re_up.to_bytes(), data, "{spelling}");
+    }
+    if let Ok(logout) = credential::Logout::from_bytes(data) {
+        assert_eq!(logout.to_bytes(), data, "{spelling}");
+    }
+    decoded::<alpheus_anonymous_credential::configuration::Configuration>(data);
+}
+
+/// A proof is read for a statement and written back to the same bytes; one that
+/// nobody made does not hold.
+pub fn proof(data: &[u8]) {
+    let mut statement = Statement::new("alpheus/fuzz/v1", &[]);
+    let (secret, base) = (statement.secret(), statement.element(&Element::base()));
+    let image = statement.element(&Element::second_base());
+    statement.equation(image, &[(1, secret, base)]);
+    if let Ok(proof) = Proof::from_bytes(data, &statement) {
+        assert_eq!(proof.to_bytes(), data, "a proof has one spelling");
+        assert!(!Claim::new(statement, proof).holds(), "nobody knows this logarithm");
+    }
 }
 
 fn decoded<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {

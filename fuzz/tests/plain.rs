@@ -4,6 +4,7 @@
 mod messages;
 mod mutate;
 
+use alpheus_crypto::group::Element;
 use alpheus_policy::schema::Schema;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +59,28 @@ plain!(schema_avsc, avsc(&files("examples", "schema.yaml")));
 plain!(policies, files("examples/fitness", "policies.yaml"));
 plain!(annotation, mutate::annotations());
 plain!(messages, messages::one_of_each());
+plain!(credential, vectors("request login response re_up"));
+plain!(proof, vec![Element::base().as_bytes().repeat(2), vec![2; 64]]);
+
+/// Every message of a name in the credential's vectors, bad ones too.
+fn vectors(names: &str) -> Vec<Vec<u8>> {
+    let texts = files("vectors/anonymous-credential", ".json");
+    let texts: Vec<String> =
+        texts.into_iter().filter_map(|text| String::from_utf8(text).ok()).collect();
+    let mut found: Vec<Vec<u8>> = Vec::new();
+    for name in names.split(' ') {
+        let opening = format!("\"{name}\": \"");
+        let values = texts.iter().flat_map(|text| text.split(opening.as_str()).skip(1));
+        let digits = values.filter_map(|rest| rest.split('"').next());
+        found.extend(digits.filter(|digits| !digits.is_empty()).map(bytes).take(12));
+    }
+    found
+}
+
+fn bytes(digits: &str) -> Vec<u8> {
+    let pairs = (0..digits.len()).step_by(2);
+    pairs.filter_map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()).collect()
+}
 
 /// Schemas in YAML as Avro's JSON.
 fn avsc(schemas: &[Vec<u8>]) -> Vec<Vec<u8>> {

@@ -13,7 +13,7 @@ use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::{Span, Timestamp};
-use alpheus_transport::Batch;
+use alpheus_transport::{Batch, NewRecord};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ impl Deployment {
         let planned =
             plan_query(&create, &embedded.manager.catalog, Asking::from(Timestamp(0)), &mut rng)
                 .unwrap();
-        embedded.start(&planned.plans).unwrap();
+        embedded.start(Timestamp(0), &planned.plans).unwrap();
         Self { embedded, rng, _folder: folder }
     }
 
@@ -140,4 +140,30 @@ fn a_window_closes_by_the_clock_without_a_device_that_is_gone() {
     let [row] = rows.as_slice() else { panic!("{rows:?}") };
     assert_eq!((row.status.as_str(), row.population, row.excluded), ("ok", 1, 1));
     assert_eq!(row.outputs[0].1, "6");
+}
+
+/// Puts frames that are none into the log, and lets the service read them.
+fn feed_rubbish(size: usize, many: u64) {
+    let mut deployment = Deployment::new("strict", Pace::Recorded);
+    let (value, embedded) = (vec![0xff; size], &mut deployment.embedded);
+    for _ in 0..many {
+        let mut batch = Batch::new();
+        let record = NewRecord { key: &[7; 16], value: &value, ..Default::default() };
+        batch.append(&embedded.topics.events.partition(0), &record).unwrap();
+        embedded.store.commit(batch).unwrap();
+    }
+    embedded.pump(Timestamp(START)).unwrap();
+    let refused: u64 = embedded.manager.service.counters.refused_frames.values().sum();
+    assert_eq!(refused, many);
+    embedded.pump(Timestamp(START)).unwrap();
+}
+
+#[test]
+fn many_bad_frames_do_not_stop_the_service() {
+    feed_rubbish(8 << 20, 9);
+}
+
+#[test]
+fn one_large_bad_frame_does_not_stop_the_service() {
+    feed_rubbish((16 << 20) - 64, 1);
 }

@@ -1,7 +1,7 @@
 //! Labelled SHA-256 digests, and the public link hash of the window sums.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use sha2::{Digest as _, Sha256, Sha512};
 use std::fmt;
 
 /// A SHA-256 digest of labelled parts. Public.
@@ -46,6 +46,17 @@ pub fn labelled(label: &str, parts: &[&[u8]]) -> Digest {
         hash.update(part);
     }
     Digest(hash.finalize().into())
+}
+
+/// SHA-512 over the same form: bytes enough to be reduced modulo a group order.
+#[must_use]
+pub fn wide(label: &str, parts: &[&[u8]]) -> [u8; 64] {
+    let mut hash = Sha512::new();
+    for part in std::iter::once(label.as_bytes()).chain(parts.iter().copied()) {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
 }
 
 /// The public link hash `h(session, t)` whose telescoping sum tells whether a

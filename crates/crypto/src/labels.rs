@@ -69,3 +69,41 @@ pub const IDENTITY_OWN: &str = "alpheus/identity/own/v1";
 pub const IDENTITY_SEALING: &str = "alpheus/identity/sealing/v1";
 /// A stream's master secret on its way to its controller (HPKE).
 pub const MASTER: &str = "alpheus/master/v1";
+/// H, the second base of the group (hash to element).
+pub const SECOND_BASE: &str = "alpheus/group/second-base/v1";
+/// The nonces of a proof, from randomness, witness and statement (hash).
+pub const PROOF_NONCE: &str = "alpheus/proof/nonce/v1";
+/// What the weights of a batch of proofs are drawn from (hash).
+pub const PROOF_BATCH: &str = "alpheus/proof/batch/v1";
+/// The weights of a batch of proofs (hash).
+pub const PROOF_WEIGHTS: &str = "alpheus/proof/weights/v1";
+/// What a deployment's holders, issuer and verifier agree on (signature).
+pub const CREDENTIAL_CONFIGURATION: &str = "alpheus/credential/configuration/v1";
+/// The public attribute m2 of a credential (hash to scalar).
+pub const CREDENTIAL_ATTRIBUTES: &str = "alpheus/credential/attributes/v1";
+/// T, the element of a context (hash to element).
+pub const CREDENTIAL_CONTEXT: &str = "alpheus/credential/context/v1";
+/// m1 and its blinding, from randomness (hash to scalar).
+pub const CREDENTIAL_REQUEST_SECRETS: &str = "alpheus/credential/request-secrets/v1";
+/// The blinding of an issued credential, from randomness, key and request (hash to scalar).
+pub const CREDENTIAL_RESPONSE_SECRET: &str = "alpheus/credential/response-secret/v1";
+/// What hides a showing, from randomness and secrets (hash).
+pub const CREDENTIAL_SHOWING_SECRETS: &str = "alpheus/credential/showing-secrets/v1";
+/// The proof of a request for a credential (transcript).
+pub const CREDENTIAL_REQUEST: &str = "alpheus/credential/request/v1";
+/// The proof of an issued credential (transcript).
+pub const CREDENTIAL_RESPONSE: &str = "alpheus/credential/response/v1";
+/// A request, to know it again (hash).
+pub const CREDENTIAL_ASKED: &str = "alpheus/credential/asked/v1";
+/// The proof of a showing (transcript).
+pub const CREDENTIAL_SHOWING: &str = "alpheus/credential/showing/v1";
+/// The proof of a re-up (transcript).
+pub const CREDENTIAL_RE_UP: &str = "alpheus/credential/re-up/v1";
+/// A spent tag's name (hash).
+pub const CREDENTIAL_TAG: &str = "alpheus/credential/tag/v1";
+/// A holder's key for one session, from its seed (HKDF).
+pub const CREDENTIAL_SESSION_KEY: &str = "alpheus/credential/session-key/v1";
+/// A connection belongs to a session, by its holder (signature).
+pub const CREDENTIAL_CONNECTION: &str = "alpheus/credential/connection/v1";
+/// A session ends, by its holder (signature).
+pub const CREDENTIAL_LOGOUT: &str = "alpheus/credential/logout/v1";

@@ -5,8 +5,8 @@
 //! The crate knows nothing of streams, policies or transports. It does no I/O,
 //! reads no clock and draws no randomness of its own: whoever needs randomness
 //! passes a generator. It forbids unsafe code and leans on vetted crates
-//! (`aes`, `sha2`, `hkdf`, `hmac`, `ed25519-dalek`, `x25519-dalek`, `hpke`,
-//! `argon2`, `chacha20poly1305`); what is
+//! (`aes`, `sha2`, `hkdf`, `hmac`, `curve25519-dalek`, `ed25519-dalek`,
+//! `x25519-dalek`, `hpke`, `argon2`, `chacha20poly1305`); what is
 //! here are the types that make them hard to misuse.
 //!
 //! | module | gives | built on |
@@ -21,9 +21,12 @@
 //! | [`seal`] | a secret for one party alone | HPKE |
 //! | [`vault`] | secrets at rest | Argon2id, XChaCha20-Poly1305 |
 //! | [`merkle`] | one digest for many leaves, short proofs | SHA-256 |
+//! | [`group`] | elements and scalars of a group, secret and public apart | ristretto255 |
+//! | [`sigma`] | proofs of linear statements, checked alone or in batches | Fiat–Shamir |
 //! | [`labels`] | every domain-separation label | |
 
 pub mod agree;
+pub mod group;
 pub mod hash;
 pub mod kdf;
 mod keystream;
@@ -33,6 +36,7 @@ pub mod merkle;
 pub mod prf;
 pub mod seal;
 pub mod secret;
+pub mod sigma;
 pub mod sign;
 pub mod signed;
 pub mod vault;

@@ -28,6 +28,12 @@ impl<const N: usize> Secret<N> {
         Self(secret)
     }
 
+    /// A copy of `N` bytes, straight onto the heap; none if there are more or fewer.
+    #[must_use]
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        (bytes.len() == N).then(|| Self::fill_with(|secret| secret.copy_from_slice(bytes)))
+    }
+
     /// Draws fresh bytes.
     #[must_use]
     pub fn random(rng: &mut impl CryptoRng) -> Self {

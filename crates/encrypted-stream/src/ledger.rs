@@ -100,6 +100,13 @@ impl<M> Step<M> {
         self.messages.extend(later.messages);
     }
 
+    /// Bytes of its changes, for whoever must bound a commit.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let size = |change: &Change| change.key.len() + change.value.as_ref().map_or(0, Vec::len);
+        self.changes.iter().map(size).sum()
+    }
+
     /// Makes the changes durable, then hands the messages out. A step without
     /// changes does not touch the ledger.
     ///

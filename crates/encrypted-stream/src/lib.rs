@@ -20,6 +20,7 @@ pub mod ledger;
 pub mod mask;
 pub mod membership;
 pub mod messages;
+pub mod noise;
 pub mod producer;
 pub mod sums;
 pub mod transformer;

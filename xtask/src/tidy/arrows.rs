@@ -10,9 +10,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-policy", &[]),
     ("alpheus-transport", &[]),
     ("alpheus-encrypted-stream", &["alpheus-crypto", "alpheus-policy"]),
+    ("alpheus-anonymous-credential", &["alpheus-crypto"]),
     (
         "alpheus",
-        &["alpheus-crypto", "alpheus-policy", "alpheus-transport", "alpheus-encrypted-stream"],
+        &[
+            "alpheus-crypto",
+            "alpheus-policy",
+            "alpheus-transport",
+            "alpheus-encrypted-stream",
+            "alpheus-anonymous-credential",
+        ],
     ),
     (
         "alpheus-fuzz",
@@ -21,6 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-policy",
             "alpheus-transport",
             "alpheus-encrypted-stream",
+            "alpheus-anonymous-credential",
             "alpheus",
         ],
     ),

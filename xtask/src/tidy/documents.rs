@@ -4,7 +4,8 @@ use super::{Finding, reach};
 use crate::tree::Tree;
 
 /// Crates whose protocol is written down beside the code.
-const PROTOCOLS: &[&str] = &["crates/crypto", "crates/policy", "crates/encrypted-stream"];
+const PROTOCOLS: &[&str] =
+    &["crates/crypto", "crates/policy", "crates/encrypted-stream", "crates/anonymous-credential"];
 
 const README_LINES: usize = 150;
 

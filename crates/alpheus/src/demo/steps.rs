@@ -117,14 +117,16 @@ fn allowed(play: &mut Play<'_>, planned: PlannedQuery) -> Result<(), Failure> {
     let plans = planned.plans.clone();
     let running = RunningQuery { name: planned.name, sql: planned.sql, plans: planned.plans };
     play.embedded.manager.catalog.start(running).blame(Category::Check)?;
-    play.embedded.start(&plans).map_err(broken)?;
+    let now = play.now()?;
+    play.embedded.start(now, &plans).map_err(broken)?;
     let asked: BTreeSet<StreamId> =
         plans.iter().flat_map(|plan| &plan.streams).map(|planned| planned.stream).collect();
     let streams = play.embedded.streams.iter().enumerate();
     play.taking_part =
         streams.filter(|(_, stream)| asked.contains(stream)).map(|(at, _)| at).collect();
-    let refused =
-        plans.iter().any(|plan| !play.embedded.manager.service.refusals(&plan.id()).is_empty());
+    let refused = plans
+        .iter()
+        .any(|plan| play.embedded.manager.service.refusals(&plan.id()).next().is_some());
     play.expect(!refused, "every controller to accept the plan");
     windows(play, 3)
 }

@@ -25,6 +25,15 @@ pub struct Recording {
     pub rows: u64,
 }
 
+impl Recording {
+    /// The time of its first event; 0 if there is none.
+    #[must_use]
+    pub fn begins(&self) -> Timestamp {
+        let first = self.streams.iter().filter_map(|stream| stream.times.first());
+        first.min().copied().unwrap_or(Timestamp(0))
+    }
+}
+
 /// One stream of a recorded file. Its key may be personal, so it is never shown.
 pub struct RecordedStream {
     /// What tells it apart in the file.

@@ -87,11 +87,11 @@ fn begin(
             }
             // Whoever was killed between these two has no plan yet.
             put(embedded, RUN, &fingerprint)?;
-            embedded.start(&plans).map_err(store_failure)?;
+            embedded.start(inputs.recording.begins(), &plans).map_err(store_failure)?;
         }
     }
     for running in embedded.running() {
-        if let Some((controller, refused)) = embedded.manager.service.refusals(&running).first() {
+        if let Some((controller, refused)) = embedded.manager.service.refusals(&running).next() {
             return Err(Failure::new(
                 Category::Refused,
                 format!("controller {controller} refuses the plan: {refused}"),

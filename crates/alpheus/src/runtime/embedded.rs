@@ -250,13 +250,14 @@ impl Embedded {
         self.manager.service.watch.register(metrics);
     }
 
-    /// Starts plans and keeps them, so that a restart takes them up again.
+    /// Starts plans and keeps them, so that a restart takes them up again. `clock`
+    /// is the controllers' clock.
     ///
     /// # Errors
     /// [`RuntimeError`]; a controller's refusal is no error, see [`Service::refusals`].
-    pub fn start(&mut self, plans: &[Plan]) -> Result<(), RuntimeError> {
+    pub fn start(&mut self, clock: Timestamp, plans: &[Plan]) -> Result<(), RuntimeError> {
         let round = self.manager.start(self.now(), plans)?;
-        self.exchange(Timestamp(0), round).map(|_| ())
+        self.exchange(clock, round).map(|_| ())
     }
 
     /// Plans that run.

@@ -13,6 +13,9 @@ use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
 
+/// Bytes of records in one commit, or so: well below the store's limit.
+const MOST: usize = 16 << 20;
+
 /// A host of controllers.
 pub struct ControllerHost {
     shards: Vec<Shard>,
@@ -79,7 +82,7 @@ impl ControllerHost {
             self.place.insert(controller.id(), place);
             self.shards[place].controllers.insert(controller.id(), controller);
         }
-        self.commit(merged.map(|message| (ControllerId([0; 32]), PlanId([0; 32]), message)))
+        self.commit([merged.map(|message| (ControllerId([0; 32]), PlanId([0; 32]), message))])
             .map(|_| ())
     }
 
@@ -98,7 +101,7 @@ impl ControllerHost {
             Err(error) => return Some(Err(error)),
         };
         let step = step.map(|message| (*controller, PlanId([0; 32]), message));
-        Some(Ok(self.commit(step).map(|_| ())))
+        Some(Ok(self.commit([step]).map(|_| ())))
     }
 
     /// One of its controllers.
@@ -136,20 +139,31 @@ impl ControllerHost {
                 sorted[*place].push((controller, plan, message));
             }
         }
-        let steps: Vec<Step<FromController>> = self
+        let steps: Vec<Vec<Step<FromController>>> = self
             .shards
             .par_iter_mut()
             .zip(sorted)
             .map(|(shard, messages)| shard.handle(now, messages))
             .collect();
-        let mut merged = Step::default();
-        steps.into_iter().for_each(|step| merged.merge(step));
-        self.commit(merged)
+        self.commit(steps.into_iter().flatten())
     }
 
-    /// Ledger, then fence, then messages.
-    fn commit(&mut self, step: Step<FromController>) -> Result<Vec<FromController>, HostError> {
-        let messages = step.commit(&mut self.ledger)?;
+    /// Ledger, then fence, then messages. As few commits as the store's limit
+    /// allows.
+    fn commit(
+        &mut self,
+        steps: impl IntoIterator<Item = Step<FromController>>,
+    ) -> Result<Vec<FromController>, HostError> {
+        let (mut messages, mut merged, mut bytes) = (Vec::new(), Step::default(), 0);
+        for step in steps {
+            bytes += step.bytes();
+            merged.merge(step);
+            if bytes >= MOST {
+                messages.append(&mut std::mem::take(&mut merged).commit(&mut self.ledger)?);
+                bytes = 0;
+            }
+        }
+        messages.append(&mut merged.commit(&mut self.ledger)?);
         let fences = self.shards.iter().flat_map(|shard| shard.controllers.values());
         self.fence.advance(fences.map(|controller| (controller.id(), controller.fence())))?;
         Ok(messages)
@@ -157,17 +171,18 @@ impl ControllerHost {
 }
 
 impl Shard {
-    fn handle(&mut self, now: Timestamp, messages: Vec<ToController>) -> Step<FromController> {
-        let mut merged = Step::default();
+    /// The answers, each with its records.
+    fn handle(&mut self, now: Timestamp, messages: Vec<ToController>) -> Vec<Step<FromController>> {
+        let mut steps = Vec::with_capacity(messages.len());
         for (id, plan, message) in messages {
             let Some(controller) = self.controllers.get_mut(&id) else { continue };
             match self.inbox.open(&message) {
                 Ok(heard) => {
-                    merged.merge(controller.handle(now, &heard).map(|answer| (id, plan, answer)))
+                    steps.push(controller.handle(now, &heard).map(|answer| (id, plan, answer)));
                 }
                 Err(rejected) => tracing::warn!(%rejected, "a message of the service was dropped"),
             }
         }
-        merged
+        steps
     }
 }

@@ -81,8 +81,8 @@ impl RootSecret {
         rng: &mut impl CryptoRng,
     ) -> Result<(RootSecret, bool), RootError> {
         if let Some(bytes) = store.get(space, ROOT)? {
-            let bytes: [u8; 32] = bytes.as_ref().try_into().map_err(|_| RootError::Damaged)?;
-            return Ok((RootSecret(Secret::from_bytes(bytes)), false));
+            let root = Secret::from_slice(&bytes).ok_or(RootError::Damaged)?;
+            return Ok((RootSecret(root), false));
         }
         let root = Secret::random(rng);
         let mut batch = Batch::new();

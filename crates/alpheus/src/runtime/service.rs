@@ -48,7 +48,7 @@ pub struct Service {
 struct Query {
     coordinator: Coordinator,
     place: HashMap<ControllerId, u32>,
-    refusals: Vec<(ControllerId, PlanRefused)>,
+    refusals: BTreeMap<ControllerId, PlanRefused>,
 }
 
 /// What the service has done, for metrics and summaries.
@@ -168,7 +168,7 @@ impl Service {
             Coordinator::restore(announced, self.key.clone(), self.timing, values, now)
                 .map_err(|_| ServiceError::Damaged { what: "window records" })?;
         self.pending.extend([(id, coordinator.announce()), (id, asked)]);
-        self.queries.insert(id, Query { coordinator, place, refusals: Vec::new() });
+        self.queries.insert(id, Query { coordinator, place, refusals: BTreeMap::new() });
         Ok(())
     }
 
@@ -202,9 +202,11 @@ impl Service {
     }
 
     /// Controllers that refused a plan, and why.
-    #[must_use]
-    pub fn refusals(&self, plan: &PlanId) -> &[(ControllerId, PlanRefused)] {
-        self.queries.get(plan).map_or(&[], |query| &query.refusals)
+    pub fn refusals(
+        &self,
+        plan: &PlanId,
+    ) -> impl Iterator<Item = (&ControllerId, &PlanRefused)> + use<'_> {
+        self.queries.get(plan).into_iter().flat_map(|query| &query.refusals)
     }
 
     /// No more input comes, and `end` is the end of what there was with the
@@ -255,7 +257,9 @@ impl Service {
                     self.sums.finish(&id, window);
                     continue;
                 }
-                summons += query.place.len();
+                if !query.coordinator.knows(window) {
+                    summons += query.place.len();
+                }
                 steps.push((id, query.coordinator.window_closed(now, &report.into())));
             }
         }

@@ -77,13 +77,16 @@ pub fn reach(batch: &mut Batch, topics: &Topics, to: Timestamp) -> Result<(), Er
 pub struct StoreLedger {
     store: Arc<dyn Store>,
     space: Space,
+    /// Something could not be written: what was said before rests on the ledger
+    /// as it was, so nothing more is until it is opened anew.
+    failed: bool,
 }
 
 impl StoreLedger {
     /// The ledger in `space`.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, space: Space) -> StoreLedger {
-        StoreLedger { store, space }
+        StoreLedger { store, space, failed: false }
     }
 
     /// Disk flushes of its store.
@@ -109,13 +112,16 @@ impl StoreLedger {
 
 impl Ledger for StoreLedger {
     fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        if self.failed {
+            return Err(LedgerError);
+        }
         let mut batch = Batch::new();
-        self.stage(changes, &mut batch).and_then(|()| self.store.commit(batch).map(|_| ())).map_err(
-            |error| {
-                tracing::error!(%error, "the ledger could not be written");
-                LedgerError
-            },
-        )
+        let staged = self.stage(changes, &mut batch);
+        staged.and_then(|()| self.store.commit(batch).map(|_| ())).map_err(|error| {
+            tracing::error!(%error, "the ledger could not be written");
+            self.failed = true;
+            LedgerError
+        })
     }
 }
 

@@ -72,7 +72,7 @@ impl Life<'_> {
             &mut self.rng,
         )
         .unwrap();
-        self.embedded.start(&planned.plans)
+        self.embedded.start(Timestamp(0), &planned.plans)
     }
 
     /// Feeds chunks of so many ticks from where the last life stopped, while

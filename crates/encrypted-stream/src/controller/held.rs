@@ -66,6 +66,26 @@ pub(super) struct Held {
     pub(super) sessions: Sessions,
 }
 
+/// What a ledger says of a stream.
+pub(super) enum Remembered {
+    /// An annotation, since when it is in force, and when it was handed in, if
+    /// that was after the last untrusted restore.
+    Annotation(Box<Verified<Annotation>>, Timestamp, Option<Timestamp>),
+    /// Consent was withdrawn.
+    Revoked,
+    /// A session was seen.
+    Session(Session),
+}
+
+impl Remembered {
+    /// The ledger is not the latest any more: see [`Held::suspend`].
+    pub(super) fn suspend(&mut self) {
+        if let Remembered::Annotation(_, _, confirmed) = self {
+            *confirmed = None;
+        }
+    }
+}
+
 impl Held {
     /// `confirmed` is none if a ledger that knew the stream may have been lost.
     pub(super) fn new(stream: HeldStream, confirmed: Option<Timestamp>) -> Self {
@@ -127,9 +147,18 @@ impl Held {
         self.confirmed.is_some_and(|confirmed| confirmed <= window.start)
     }
 
-    /// One that a ledger kept; `confirmed` is when it was handed in, if that was
-    /// after the last untrusted restore.
-    pub(super) fn remember(
+    /// Takes what a ledger kept.
+    pub(super) fn remember(&mut self, remembered: Remembered) {
+        match remembered {
+            Remembered::Annotation(annotation, since, confirmed) => {
+                self.remember_choice(*annotation, since, confirmed);
+            }
+            Remembered::Revoked => self.revoked = true,
+            Remembered::Session(session) => self.sessions.remember(session),
+        }
+    }
+
+    fn remember_choice(
         &mut self,
         annotation: Verified<Annotation>,
         since: Timestamp,
@@ -176,23 +205,33 @@ impl Held {
 
     /// Ticks that may be missing from a window, by the strictest of the options
     /// that the owner chose for these attributes.
-    fn missing_ticks(&self, attributes: &[u16]) -> u64 {
-        self.options(attributes).map(|option| u64::from(option.missing_ticks)).min().unwrap_or(0)
+    fn missing_ticks(&self, attributes: &[u16], window: Window, now: Timestamp) -> u64 {
+        let options = self.options(attributes, window, now);
+        options.iter().map(|option| u64::from(option.missing_ticks)).min().unwrap_or(0)
     }
 
     /// Whether the owner trusts a controller not to collude, in every option
     /// chosen for these attributes.
-    pub(super) fn trusts(&self, attributes: &[u16], controller: &ControllerId) -> bool {
-        self.options(attributes).all(|option| option.trusted.contains(controller))
+    pub(super) fn trusts(
+        &self,
+        attributes: &[u16],
+        controller: &ControllerId,
+        window: Window,
+        now: Timestamp,
+    ) -> bool {
+        let options = self.options(attributes, window, now);
+        !options.is_empty() && options.iter().all(|option| option.trusted.contains(controller))
     }
 
-    /// The options that the owner chose for these attributes.
-    fn options(&self, attributes: &[u16]) -> impl Iterator<Item = &ResolvedOption> {
-        let policy = self.current().map(|taken| &taken.annotation.policy);
-        attributes
-            .iter()
-            .filter_map(move |attribute| policy.and_then(|policy| policy.attribute(*attribute)))
-            .flat_map(|chosen| &chosen.alternatives)
+    /// The options that the owner chose for these attributes, in every annotation
+    /// that a release of the window must comply with: what is allowed later does
+    /// not count for a window before.
+    fn options(&self, attributes: &[u16], window: Window, now: Timestamp) -> Vec<&ResolvedOption> {
+        let in_force = self.in_force(window, now).unwrap_or_default().into_iter();
+        let chosen = in_force.flat_map(|annotation| {
+            attributes.iter().filter_map(|attribute| annotation.policy.attribute(*attribute))
+        });
+        chosen.flat_map(|chosen| &chosen.alternatives).collect()
     }
 
     /// Checks that what the service has of a window is what the producer made:
@@ -203,8 +242,9 @@ impl Held {
         summoned: &SummonedStream,
         window: Window,
         attributes: &[u16],
+        now: Timestamp,
     ) -> Result<(Vec<Stretch>, u64, Vec<Session>), Exclusion> {
-        let stretches = self.check_tiling(&summoned.segments, window, attributes)?;
+        let stretches = self.check_tiling(&summoned.segments, window, attributes, now)?;
         self.check_borders(&summoned.segments)?;
         let events = summoned.segments.iter().fold(0_u64, |n, s| n.saturating_add(s.events()));
         if events > self.schema.capacity.events {
@@ -222,6 +262,7 @@ impl Held {
         segments: &[Segment],
         window: Window,
         attributes: &[u16],
+        now: Timestamp,
     ) -> Result<Vec<Stretch>, Exclusion> {
         let tick = self.schema.tick.0;
         let (mut reached, mut missing) = (window.start, 0_u64);
@@ -245,7 +286,7 @@ impl Held {
         if reached != window.end || segments.is_empty() {
             return Err(Exclusion::NotTiled);
         }
-        if missing > self.missing_ticks(attributes) {
+        if missing > 0 && missing > self.missing_ticks(attributes, window, now) {
             return Err(Exclusion::MissingTicks);
         }
         Ok(stretches)

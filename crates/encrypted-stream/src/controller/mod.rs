@@ -46,7 +46,7 @@ use crate::error::{PlanRefused, Refused};
 use crate::ledger::{Change, Fence, Record, Stamped, Step};
 use crate::mask::Storage;
 use crate::messages::{ControllerMessage, Declined, Heard, Refusal};
-use held::Held;
+use held::{Held, Remembered};
 use joined::Joined;
 
 /// A privacy controller. One identity; streams of any number of owners.
@@ -55,6 +55,8 @@ pub struct Controller {
     deployment: Deployment,
     storage: Storage,
     streams: BTreeMap<StreamId, Held>,
+    /// What the ledger says of streams that are not held yet.
+    unheld: BTreeMap<StreamId, Vec<Remembered>>,
     plans: BTreeMap<PlanId, Joined>,
     /// The running plan that an attribute of a stream is given to.
     locks: HashMap<(StreamId, u16), PlanId>,
@@ -90,6 +92,7 @@ impl Controller {
             deployment,
             storage: Storage::Compact,
             streams: BTreeMap::new(),
+            unheld: BTreeMap::new(),
             plans: BTreeMap::new(),
             locks: HashMap::new(),
             released: HashMap::new(),

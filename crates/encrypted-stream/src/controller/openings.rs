@@ -69,7 +69,7 @@ impl Controller {
     ) -> Result<Step<ControllerMessage>, Refused> {
         let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
         check_set(joined, fixed, &heard.set)?;
-        let (population, counted) = self.population(joined, fixed, &heard.set)?;
+        let (population, counted) = self.population(now, joined, fixed, &heard.set)?;
         let line = self.release_line(now, spent, population, counted);
         let answer = self.open(heard, fixed)?;
         let mut step = self.opened_step(now, heard, answer);

@@ -27,11 +27,16 @@ impl Controller {
 
     /// Takes a stream in. Nothing is released of it before its owner has
     /// [annotated](Controller::annotate) it. A stream that is already held is
-    /// left as it is.
+    /// left as it is; what the ledger says of it holds, whenever it is handed over.
     pub fn hold(&mut self, stream: HeldStream) {
         // A ledger that was lost may have known the stream, and another choice.
         let confirmed = self.restored.is_none().then_some(Timestamp(0));
-        self.streams.entry(stream.stream).or_insert_with(|| Held::new(stream, confirmed));
+        let id = stream.stream;
+        let held = self.streams.entry(id).or_insert_with(|| Held::new(stream, confirmed));
+        if let Some(remembered) = self.unheld.remove(&id) {
+            remembered.into_iter().for_each(|remembered| held.remember(remembered));
+            self.settle_sessions();
+        }
     }
 
     /// Whether a stream is held.

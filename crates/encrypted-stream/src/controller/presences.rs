@@ -110,7 +110,7 @@ impl Controller {
             return Err(Exclusion::Released);
         }
         let attributes = &joined.plan().attributes;
-        let (stretches, events, fresh) = held.examine(stream, summons.window, attributes)?;
+        let (stretches, events, fresh) = held.examine(stream, summons.window, attributes, now)?;
         if events > 0 {
             examined.owners.insert(planned.owner);
         }

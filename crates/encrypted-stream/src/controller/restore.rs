@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
-use alpheus_policy::ids::PlanId;
-use alpheus_policy::time::Timestamp;
+use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_policy::time::{Timestamp, Window};
 
 use super::Controller;
-use super::held::{Held, HeldStream};
+use super::held::{Held, HeldStream, Remembered};
 use super::identity::Identity;
 use super::sessions::Session;
 use crate::annotation;
@@ -96,10 +96,12 @@ impl Controller {
         let now = now.max(controller.clock).max(fenced);
         controller.take_plans(&records, host)?;
         let distrusted = distrusted.map_or(0, |(sequence, _)| sequence);
+        let ended: Vec<_> = records.iter().filter_map(ended).collect();
         for (position, record) in records.into_iter().enumerate() {
             let handed_in = (record.sequence > distrusted).then_some(record.clock);
             controller.take(record.record, host, position, handed_in)?;
         }
+        controller.close_ended(&ended);
         controller.settle_sessions();
         let current = fence.is_some_and(|fence| {
             fence.restored == controller.restored && fence.sequence <= controller.sequence
@@ -129,6 +131,7 @@ impl Controller {
         let at = before.map_or(now, |before| now.max(Timestamp(before.0.saturating_add(1))));
         self.restored = Some(at);
         self.streams.values_mut().for_each(Held::suspend);
+        self.unheld.values_mut().flatten().for_each(Remembered::suspend);
         self.put(at, Record::Restored { at })
     }
 
@@ -196,15 +199,10 @@ impl Controller {
         match record {
             Record::Annotation { stream, since, owner, signed, .. } => {
                 let opened = annotation::open(&signed, &owner).map_err(|_| bad)?;
-                if let Some(held) = self.streams.get_mut(&stream) {
-                    held.remember(opened, since, handed_in);
-                }
+                let choice = Remembered::Annotation(Box::new(opened), since, handed_in);
+                self.remember(stream, choice);
             }
-            Record::Revoked { stream } => {
-                if let Some(held) = self.streams.get_mut(&stream) {
-                    held.revoked = true;
-                }
-            }
+            Record::Revoked { stream } => self.remember(stream, Remembered::Revoked),
             Record::Spent(spent) => self.take_spent(spent, host),
             Record::Opened { plan, window, opening_set, answer } => {
                 if let Some(joined) = self.plans.get_mut(&plan) {
@@ -213,9 +211,8 @@ impl Controller {
                 }
             }
             Record::Session { stream, session, from, to, closed } => {
-                if let Some(held) = self.streams.get_mut(&stream) {
-                    held.sessions.remember(Session { session, from, to, closed });
-                }
+                let session = Session { session, from, to, closed };
+                self.remember(stream, Remembered::Session(session));
             }
             Record::Identity { .. }
             | Record::Restored { .. }
@@ -232,6 +229,14 @@ impl Controller {
         Ok(())
     }
 
+    /// Of a stream that is held now or later.
+    fn remember(&mut self, stream: StreamId, remembered: Remembered) {
+        match self.streams.get_mut(&stream) {
+            Some(held) => held.remember(remembered),
+            None => self.unheld.entry(stream).or_default().push(remembered),
+        }
+    }
+
     fn take_spent(&mut self, spent: Spent, host: &HostRecords) {
         let fixed = host.memberships.get(&spent.membership).cloned();
         if let Some(joined) = self.plans.get_mut(&spent.plan) {
@@ -240,8 +245,18 @@ impl Controller {
         }
     }
 
+    /// Windows of which the log says how they ended are closed.
+    fn close_ended(&mut self, ended: &[(PlanId, Window)]) {
+        for (plan, window) in ended {
+            let joined = self.plans.get_mut(plan);
+            if let Some(round) = joined.and_then(|joined| joined.rounds.get_mut(&window.start)) {
+                round.close();
+            }
+        }
+    }
+
     /// Sessions had reached at least the end of the windows spent on them.
-    fn settle_sessions(&mut self) {
+    pub(super) fn settle_sessions(&mut self) {
         for joined in self.plans.values() {
             for (spent, _) in joined.rounds.values().filter_map(|round| round.spent.as_ref()) {
                 for position in &spent.accepted {
@@ -253,6 +268,16 @@ impl Controller {
                 }
             }
         }
+    }
+}
+
+/// A window of which the log says how it ended.
+fn ended(record: &Stamped) -> Option<(PlanId, Window)> {
+    match &record.record {
+        Record::Log(LogLine { event: LogEvent::Ended { plan, window, .. }, .. }) => {
+            Some((*plan, *window))
+        }
+        _ => None,
     }
 }
 

@@ -60,7 +60,7 @@ impl Controller {
         check_membership(joined, summoned, fixed, proof)?;
         let accepted = summoned.presence.accepted.clone();
         self.check_policies(now, heard.plan, heard.window, &accepted)?;
-        let checked = self.check_population(heard, fixed)?;
+        let checked = self.check_population(now, heard, fixed)?;
         self.spend(now, heard.window, &checked)
     }
 
@@ -88,11 +88,12 @@ impl Controller {
 
     fn check_population<'a>(
         &self,
+        now: Timestamp,
         heard: &HeardMembership,
         fixed: &'a Arc<Fixed>,
     ) -> Result<Checked<'a>, Refused> {
         let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
-        let (population, counted) = self.population(joined, fixed, fixed.members())?;
+        let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
         Ok(Checked { fixed, population, counted })
     }
 
@@ -101,13 +102,15 @@ impl Controller {
     /// than any own policy's.
     pub(super) fn population(
         &self,
+        now: Timestamp,
         joined: &Joined,
         fixed: &Fixed,
         set: &RosterSet,
     ) -> Result<(u64, u64), Refused> {
         let (bounds, tolerated) = (joined.plan().population, joined.announced.tolerated());
         let stated = fixed.population(set);
-        let counted = fixed.counted(set, joined.position, tolerated, self.trusts_other(joined));
+        let trusts = self.trusts_other(joined, fixed.membership().window, now);
+        let counted = fixed.counted(set, joined.position, tolerated, trusts);
         if counted < u64::from(bounds.min) {
             let counted = u32::try_from(counted).unwrap_or(u32::MAX);
             return Err(Refused::PopulationTooSmall { counted, needed: bounds.min });
@@ -119,11 +122,12 @@ impl Controller {
     }
 
     /// Whether, of a plan of two, every own owner trusts the other controller.
-    fn trusts_other(&self, joined: &Joined) -> bool {
+    fn trusts_other(&self, joined: &Joined, window: Window, now: Timestamp) -> bool {
         let Some(other) = policies::only_other(joined) else { return false };
         let attributes = &joined.plan().attributes;
         joined.own_streams().all(|(_, planned)| {
-            self.streams.get(&planned.stream).is_some_and(|held| held.trusts(attributes, &other))
+            let held = self.streams.get(&planned.stream);
+            held.is_some_and(|held| held.trusts(attributes, &other, window, now))
         })
     }
 

@@ -117,7 +117,8 @@ impl Coordinator {
             let result = self.add_up(round, &opens.set, sums);
             return self.end(start, result);
         }
-        if let Some(reason) = round.declined.values().next() {
+        let inside = |(p, _): &(&u32, &_)| opens.set.contains(**p);
+        if let Some((_, reason)) = round.declined.iter().find(inside) {
             return self.fail(start, Failure::ControllerRefused(*reason));
         }
         if now >= round.deadline {

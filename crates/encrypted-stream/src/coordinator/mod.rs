@@ -56,6 +56,8 @@ pub struct Coordinator {
     timing: Timing,
     /// By roster position: whether it has accepted, and if not why.
     answers: Vec<Option<Result<(), PlanRefused>>>,
+    /// When a controller was last told of the plan because it did not know it.
+    announced_again: BTreeMap<u32, Timestamp>,
     rounds: BTreeMap<Timestamp, Round>,
     /// Starts of windows that have ended.
     ended: BTreeSet<Timestamp>,
@@ -74,6 +76,7 @@ impl Coordinator {
             key,
             timing,
             answers,
+            announced_again: BTreeMap::new(),
             rounds: BTreeMap::new(),
             ended: BTreeSet::new(),
             settled: Timestamp(0),
@@ -205,8 +208,10 @@ impl Coordinator {
             round.declined.insert(from, declined.reason);
         }
         let mut step = Step::default();
-        if declined.reason == Refused::UnknownPlan {
+        let again = self.announced_again.get(&from).map(|at| at.plus(self.timing.retry));
+        if declined.reason == Refused::UnknownPlan && again.is_none_or(|again| again <= now) {
             // It was restored from before the plan: it may take part again.
+            self.announced_again.insert(from, now);
             let message = ServiceMessage::Announcement(self.announced.signed().clone());
             step = Step::new(Vec::new(), vec![Output::Send { to: from, message }]);
         }

@@ -123,7 +123,9 @@ impl Round {
         let summons = || self.called.get(&from).is_some_and(|c| c.signed.digest() == *about);
         match &self.phase {
             Phase::Summoned => summons(),
-            Phase::Collecting(fixing) => fixing.fixed.digest() == *about,
+            Phase::Collecting(fixing) => {
+                fixing.fixed.members().contains(from) && fixing.fixed.digest() == *about
+            }
             Phase::Opening(fixing, opening) => {
                 let again = !self.tokens.contains_key(&from) && fixing.fixed.digest() == *about;
                 opening.set.contains(from) && (opening.digest == *about || again)

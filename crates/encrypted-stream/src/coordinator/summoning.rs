@@ -1,10 +1,10 @@
 //! Step 1: a window has closed; presences come in; M is fixed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alpheus_crypto::merkle::{Tree, leaf};
 use alpheus_crypto::signed::{Signed, Verified};
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_policy::time::{Span, Timestamp, Window};
 
 use super::Coordinator;
 use super::collecting::asked;
@@ -135,15 +135,18 @@ impl Coordinator {
         if !matches!(round.phase, Phase::Summoned) || (now < round.deadline && round.waits()) {
             return Step::default();
         }
-        let Some(fixing) = self.membership_of(round) else {
-            let failure = Failure::QuorumLost { held: 0, needed: self.quorum(0) };
-            return self.fail(start, round.blame(failure));
+        let owing = self.owing(now);
+        // Where the window could not open without them, there is nothing to lose.
+        let fixing = self.acceptable(round, &owing).or_else(|failure| {
+            if owing.is_empty() { Err(failure) } else { self.acceptable(round, &BTreeSet::new()) }
+        });
+        let fixing = match fixing {
+            Ok(fixing) => fixing,
+            Err(failure) => return self.fail(start, round.blame(failure)),
         };
-        if let Some(failure) = self.forbids(&fixing.fixed, fixing.fixed.members()) {
-            return self.fail(start, round.blame(failure));
-        }
         let timing = self.timing;
         let Some(round) = self.rounds.get_mut(&start) else { return Step::default() };
+        round.present.retain(|position, _| fixing.fixed.members().contains(*position));
         round.absent = round.uncounted();
         round.declined.clear();
         round.wait(now, timing.tokens, timing.retry);
@@ -159,9 +162,29 @@ impl Coordinator {
         Step::new(vec![self.put(&record)], messages)
     }
 
-    /// M over whoever is present; none if nobody is.
-    fn membership_of(&self, round: &Round) -> Option<Fixing> {
-        let present = &round.present;
+    /// Controllers that have kept another window waiting for their openings for
+    /// long: each window with them in M would wait as well.
+    fn owing(&self, now: Timestamp) -> BTreeSet<u32> {
+        let waiting = self.rounds.values().filter(|round| {
+            let begun = round.deadline.0.saturating_sub(self.timing.openings.0);
+            matches!(round.phase, Phase::Opening(..)) && now.0.saturating_sub(begun) >= OWED.0
+        });
+        waiting.flat_map(Round::missing).collect()
+    }
+
+    /// M over those who are present and not left out, if it can open.
+    fn acceptable(&self, round: &Round, left_out: &BTreeSet<u32>) -> Result<Fixing, Failure> {
+        let nobody = || Failure::QuorumLost { held: 0, needed: self.quorum(0) };
+        let fixing = self.membership_of(round, left_out).ok_or_else(nobody)?;
+        match self.forbids(&fixing.fixed, fixing.fixed.members()) {
+            None => Ok(fixing),
+            Some(failure) => Err(failure),
+        }
+    }
+
+    fn membership_of(&self, round: &Round, left_out: &BTreeSet<u32>) -> Option<Fixing> {
+        let present = round.present.iter().filter(|(position, _)| !left_out.contains(*position));
+        let present: BTreeMap<u32, &Present> = present.map(|(p, present)| (*p, present)).collect();
         let leaves = present.values().map(|present| leaf(present.digest.as_bytes())).collect();
         let tree = Tree::new(leaves);
         let membership = Membership {
@@ -209,6 +232,10 @@ impl Coordinator {
         None
     }
 }
+
+/// How long one window may wait for a controller's opening before others go on
+/// without that controller.
+const OWED: Span = Span::seconds(30);
 
 pub(super) fn send_summons(to: u32, called: &Called) -> Output {
     Output::Send { to, message: ServiceMessage::Summons(called.signed.clone()) }

@@ -209,7 +209,7 @@ impl Transformer {
                 &words,
             ),
         }?;
-        self.watermarks.observe(partition, t);
+        self.watermarks.observe(partition, t.min(now));
         Ok(accepted)
     }
 

@@ -8,7 +8,7 @@ use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::{Rejected, Signed};
-use alpheus_encrypted_stream::error::{Failure, NotTaken, Refused};
+use alpheus_encrypted_stream::error::{Exclusion, Failure, NotTaken, Refused};
 use alpheus_encrypted_stream::ledger::Scope;
 use alpheus_encrypted_stream::messages::{
     Acceptance, ControllerMessage, Declined, Presence, ServiceMessage, Token,
@@ -41,15 +41,15 @@ fn opening_sets(net: &Net) -> BTreeSet<Digest> {
 #[test]
 fn a_service_that_comes_back_says_the_same_again() {
     let mut net = Net::new(Setup::new(4));
-    net.lost = |message| matches!(message, ServiceMessage::Membership { .. });
+    net.lost = |_, message| matches!(message, ServiceMessage::Membership { .. });
     net.close(0);
     // Its store now has M. One controller does not come back.
-    net.lost = |message| matches!(message, ServiceMessage::OpeningSet(_));
+    net.lost = |_, message| matches!(message, ServiceMessage::OpeningSet(_));
     net.asleep = vec![3];
     net.restart_service(after(0).plus(Span::seconds(1)));
     net.timeout(after(0).plus(Span::seconds(4)));
     // And S, without it. Now it does, but its time has passed.
-    net.lost = |_| false;
+    net.lost = |_, _| false;
     net.asleep = vec![];
     net.restart_service(after(0).plus(Span::seconds(5)));
     assert_eq!((memberships(&net).len(), opening_sets(&net).len()), (1, 1));
@@ -83,7 +83,7 @@ fn signing_key(net: &Net, position: u32) -> SigningKey {
 /// A window in which tokens have been asked for, and none has come.
 fn collecting() -> (Net, Token) {
     let mut net = Net::new(Setup::new(3));
-    net.lost = |message| matches!(message, ServiceMessage::Membership { .. });
+    net.lost = |_, message| matches!(message, ServiceMessage::Membership { .. });
     net.close(0);
     let token = Token {
         plan: net.world.id(),
@@ -141,7 +141,7 @@ fn a_token_that_does_not_fit_is_not_taken_and_harms_nobody() {
     assert_eq!(receive(&mut net, 2, &message), Err(forged));
     assert_eq!(receive(&mut net, 9, &message), Err(NotTaken::UnknownController));
     // The window goes on.
-    net.lost = |_| false;
+    net.lost = |_, _| false;
     net.timeout(after(0).plus(Span::seconds(1)));
     assert!(net.outcomes[0].result.is_ok());
 }
@@ -158,7 +158,7 @@ fn a_colluders_false_token_gives_an_error_and_never_a_result() {
     step.commit(&mut net.store).unwrap();
     let message = ControllerMessage::Token(Signed::new(&token, &signing_key(&net, 1)));
     receive(&mut net, 1, &message).unwrap();
-    net.lost = |_| false;
+    net.lost = |_, _| false;
     net.timeout(after(0).plus(Span::seconds(1)));
     assert_eq!(net.outcomes[0].result, Err(Failure::CheckWord));
 }
@@ -166,7 +166,7 @@ fn a_colluders_false_token_gives_an_error_and_never_a_result() {
 #[test]
 fn a_presence_that_contradicts_its_summons_is_not_taken() {
     let mut net = Net::new(Setup { streams_each: 2, ..Setup::new(2) });
-    net.lost = |message| matches!(message, ServiceMessage::Summons(_));
+    net.lost = |_, message| matches!(message, ServiceMessage::Summons(_));
     net.close(0);
     let summons = net.sent.iter().find_map(|(to, message)| match message {
         ServiceMessage::Summons(signed) if *to == 0 => Some(signed.digest()),
@@ -215,7 +215,7 @@ fn a_refusal_of_what_is_no_longer_asked_changes_nothing() {
     // Of what is asked, it counts, by its name.
     let now = Declined { about: token.membership, ..declined };
     receive(&mut net, 1, &ControllerMessage::Declined(Signed::new(&now, &key))).unwrap();
-    net.lost = |_| false;
+    net.lost = |_, _| false;
     net.timeout(after(0).plus(Span::seconds(1)));
     assert_eq!(net.outcomes[0].refused[&Refused::AlreadySpent], 1);
     assert_eq!(net.outcomes[0].result, Err(Failure::ControllerRefused(Refused::AlreadySpent)));
@@ -240,12 +240,45 @@ fn a_window_that_waits_for_an_opening_outlives_a_restart_after_many_others() {
     let windows = 600;
     let dropout = Fraction { numerator: 2, denominator: 5 };
     let mut net = Net::new(Setup { windows, dropout, ..Setup::new(5) });
-    net.lost = |message| matches!(message, ServiceMessage::OpeningSet(_));
+    net.lost = |_, message| matches!(message, ServiceMessage::OpeningSet(_));
     net.close(0);
     assert!(net.outcomes.is_empty());
-    net.lost = |_| false;
+    net.lost = |_, _| false;
     (1..windows).for_each(|number| net.close(number));
     net.restart_service(after(windows));
     net.timeout(after(windows).plus(Span::seconds(60)));
     assert_eq!(net.outcomes.len() as u64, windows);
+}
+
+#[test]
+fn one_that_refuses_m_costs_only_itself() {
+    let mut net = Net::new(Setup::new(5));
+    net.lost = |_, message| matches!(message, ServiceMessage::Membership { .. });
+    net.close(0);
+    // An owner withdraws between presence and token.
+    let stream = net.world.plan.streams[2].stream;
+    let step = net.controllers[2].revoke(after(0), &stream).unwrap();
+    step.commit(&mut net.store).unwrap();
+    net.lost = |_, message| matches!(message, ServiceMessage::OpeningSet { .. });
+    net.timeout(after(0).plus(Span::seconds(1)));
+    assert!(net.outcomes.is_empty(), "S without it waits for its openings");
+}
+
+#[test]
+fn one_that_withholds_openings_is_left_out_after_a_while() {
+    let windows = 10;
+    let mut net = Net::new(Setup { windows: windows + 1, ..Setup::new(5) });
+    net.lost = |to, message| to == 2 && matches!(message, ServiceMessage::OpeningSet(_));
+    (0..windows).for_each(|number| net.close(number));
+    let late = net.outcomes.last().expect("some windows went on");
+    assert!(late.result.is_ok());
+    assert_eq!(late.excluded.get(&Exclusion::ControllerAbsent), Some(&1));
+    assert!((net.outcomes.len() as u64) < windows, "the first wait: all of S is needed");
+    // It comes back, and nothing is lost.
+    net.lost = |_, _| false;
+    net.timeout(after(windows).plus(Span::seconds(60)));
+    net.close(windows);
+    assert_eq!(net.outcomes.len() as u64, windows + 1);
+    assert!(net.outcomes.iter().all(|outcome| outcome.result.is_ok()));
+    assert!(net.outcomes.last().is_some_and(|outcome| outcome.excluded.is_empty()));
 }

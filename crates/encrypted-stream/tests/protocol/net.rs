@@ -29,7 +29,7 @@ pub struct Net {
     /// One that falls asleep once it has sent a presence.
     pub sleep_after_presence: Option<u32>,
     /// Messages that are lost on their way to controllers.
-    pub lost: fn(&ServiceMessage) -> bool,
+    pub lost: fn(u32, &ServiceMessage) -> bool,
 }
 
 impl Net {
@@ -72,7 +72,7 @@ impl Net {
             heard: vec![],
             asleep: vec![],
             sleep_after_presence: None,
-            lost: |_| false,
+            lost: |_, _| false,
         }
     }
 
@@ -152,7 +152,7 @@ impl Net {
         self.service(step, &mut queue);
         while let Some((to, message)) = queue.pop_front() {
             self.sent.push((to, message.clone()));
-            if self.asleep.contains(&to) || (self.lost)(&message) {
+            if self.asleep.contains(&to) || (self.lost)(to, &message) {
                 continue;
             }
             let heard = self.inbox.open(&message).unwrap();

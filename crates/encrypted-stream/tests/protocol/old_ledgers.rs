@@ -228,3 +228,68 @@ fn keys_that_are_older_than_their_ledger_release_nothing_that_had_begun() {
     evil.world.report(1);
     assert_eq!(accepted(&mut evil, 2), [0]);
 }
+
+#[test]
+fn a_closed_window_stays_closed_over_a_restart() {
+    use alpheus_encrypted_stream::error::Failure;
+    use alpheus_encrypted_stream::messages::{Closed, Closing};
+    let mut evil = three();
+    let draft = evil.gather();
+    (0..3).for_each(|p| drop(evil.token(p, &draft).unwrap()));
+    let all = evil.set(&draft, &[0, 1, 2]);
+    let (plan, outcome) = (evil.world.id(), Closed::Failed(Failure::OpeningLost));
+    let closing = Closing { plan, window: window(0), outcome };
+    let closing = ServiceMessage::Closing(Signed::new(&closing, &evil.world.service));
+    evil.say(0, after(0), &closing);
+    assert_eq!(evil.opening(0, &all).err(), Some(Refused::Settled));
+    let fence = evil.controllers[0].fence();
+    let store = evil.store.clone();
+    evil.restore(0, &store, after(0), Some(fence));
+    assert_eq!(evil.opening(0, &all).err(), Some(Refused::Settled));
+}
+
+#[test]
+fn a_stream_that_is_handed_over_after_the_restart_is_still_revoked() {
+    use alpheus_encrypted_stream::controller::HostRecords;
+    use alpheus_encrypted_stream::ledger::Scope;
+    let mut evil = three();
+    let step = evil.controllers[0].revoke(after(0), &stream_id(0)).unwrap();
+    step.commit(&mut evil.store).unwrap();
+    let fence = evil.controllers[0].fence();
+    let world = &evil.world;
+    let host = HostRecords::read(evil.store.values(Scope::Host), &world.deployment).unwrap();
+    let identity = world.identity(0);
+    let values = evil.store.values(Scope::Controller(identity.id()));
+    let (mut controller, _) = Controller::restore(
+        identity,
+        world.deployment.clone(),
+        vec![],
+        &host,
+        values,
+        after(0),
+        Some(fence),
+    )
+    .unwrap();
+    world.held(0).into_iter().for_each(|held| controller.hold(held));
+    let signed = world.annotate(stream_id(0), 1, policy(&world.setup));
+    let owner = owner_key(stream_id(0)).verifying_key();
+    let taken = controller.annotate(after(0), &owner, &signed).map(|_| ());
+    assert_eq!(taken, Err(AnnotationRefused::Revoked));
+}
+
+#[test]
+fn trust_given_later_does_not_count_for_windows_before() {
+    let mut evil = Evil::new(Setup { minimum: 2, alpha: Fraction::THIRD, ..Setup::new(2) });
+    let draft = evil.gather();
+    let refused = evil.token(0, &draft).err();
+    assert!(matches!(refused, Some(Refused::PopulationTooSmall { .. })), "{refused:?}");
+    // Long after the window the owner begins to trust the other controller.
+    let mut trusting = policy(&evil.world.setup);
+    trusting.attributes[0].alternatives[0].trusted = vec![evil.world.plan.roster[1]];
+    let signed = evil.world.annotate(stream_id(0), 2, trusting);
+    let owner = owner_key(stream_id(0)).verifying_key();
+    let step = evil.controllers[0].annotate(after(5), &owner, &signed).unwrap();
+    step.commit(&mut evil.store).unwrap();
+    let again = evil.token(0, &draft).err();
+    assert!(matches!(again, Some(Refused::PopulationTooSmall { .. })), "{again:?}");
+}

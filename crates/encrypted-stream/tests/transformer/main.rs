@@ -362,3 +362,17 @@ fn windows_close_once_and_in_order() {
     transformer.finish(&id, window(0, 10));
     assert_eq!(transformer.sum(&id, window(0, 10), &[0]), Err(WindowError::NotClosed));
 }
+
+#[test]
+fn a_stream_that_runs_ahead_within_the_skew_ends_nobody_elses_window() {
+    let shape = alpheus_encrypted_stream::transformer::Shape { skew: Span(60), ..shape(2) };
+    let mut transformer = Transformer::new(shape, 1);
+    let id = transformer.register(&plan(2, TICK, everything(2))).unwrap();
+    let now = Timestamp(5);
+    let (mut honest, opening) = Session::open(1, 0, 2);
+    transformer.ingest(now, 0, stream(0), &opening).unwrap();
+    transformer.ingest(now, 0, stream(0), &honest.data(4, 7)).unwrap();
+    let (_, ahead) = Session::open(2, 60, 2);
+    transformer.ingest(now, 0, stream(1), &ahead).unwrap();
+    assert_eq!(transformer.due(&id), None, "it is 5, and the window ends at 10");
+}

@@ -49,6 +49,12 @@ pub(super) fn cell(schema: &Schema, statistic: FieldStatistic) -> Option<CellBou
     Some(CellBound { event, noise: noise(schema, statistic, event) })
 }
 
+/// Greatest magnitude of a cell of `statistic` in one event; none where cells
+/// are random words.
+pub(crate) fn greatest_in_event(schema: &Schema, statistic: FieldStatistic) -> Option<u128> {
+    cell(schema, statistic).map(|bound| bound.event)
+}
+
 fn squared(x: u128) -> u128 {
     x.saturating_mul(x)
 }

@@ -10,6 +10,7 @@ mod bounds;
 mod build;
 mod places;
 
+pub(crate) use bounds::greatest_in_event;
 pub use build::LayoutError;
 pub use places::CellPlace;
 

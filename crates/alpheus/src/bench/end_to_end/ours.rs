@@ -40,9 +40,9 @@ pub(super) fn run(
     let mut rng = ChaCha20Rng::from_seed([6; 32]);
     let mut embedded = deployment(folder, application, producers, party, &mut rng)?;
     let plan = plan_in(&embedded, application, asked, &mut rng)?;
-    embedded.start(&[plan])?;
+    embedded.start(START, &[plan])?;
     let running = embedded.running();
-    if running.iter().any(|plan| !embedded.manager.service.refusals(plan).is_empty()) {
+    if running.iter().any(|plan| embedded.manager.service.refusals(plan).next().is_some()) {
         return Err(BenchFailed::Query);
     }
     open_sessions(&mut embedded, &mut rng)?;

@@ -5,12 +5,17 @@ use crate::runtime::storage::Topics;
 use alpheus_encrypted_stream::transformer::{Refusal, Shape, Transformer};
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::time::Timestamp;
-use alpheus_transport::{Batch, Fetched, Limits, NewRecord, Offset, Record, Store};
+use alpheus_transport::{Batch, Error, Fetched, Limits, NewRecord, Offset, Record, Store};
 
 const SNAPSHOT: &[u8] = b"transformer/v1";
 const POSITION: &[u8] = b"position/";
 /// Records that are handed on together: few enough to stay near the processor.
 const AT_A_TIME: usize = 64;
+
+/// Bytes of dead letters that are kept in one commit, or so.
+const MOST_DEAD: usize = 8 << 20;
+/// What is kept of a frame that is too long to be a dead letter.
+const BEGINNING: usize = 64 << 10;
 
 /// How far the log was read.
 pub(super) struct Reading {
@@ -54,6 +59,11 @@ impl Service {
         for partition in 0..self.topics.partitions {
             self.ingest_partition(now, partition, &mut dead)?;
         }
+        self.keep_dead(dead)
+    }
+
+    /// Makes dead letters durable.
+    fn keep_dead(&mut self, dead: Batch) -> Result<(), ServiceError> {
         if !dead.is_empty() {
             self.store.commit(dead)?;
             self.reading.dead = true;
@@ -107,6 +117,9 @@ impl Service {
                 if let Some(record) = records.get(place) {
                     self.bury(record, &refusal, dead)?;
                 }
+                if dead.bytes() >= MOST_DEAD {
+                    self.keep_dead(std::mem::take(dead))?;
+                }
             }
         }
     }
@@ -119,13 +132,20 @@ impl Service {
         dead: &mut Batch,
     ) -> Result<(), ServiceError> {
         let reason = refusal.to_string();
-        let dead_letter = NewRecord {
-            key: &record.key,
-            value: &record.value,
-            timestamp: record.timestamp,
-            headers: &[("reason", reason.as_bytes())],
-        };
-        dead.append(&self.topics.refused.partition(0), &dead_letter)?;
+        let headers: [(&str, &[u8]); 1] = [("reason", reason.as_bytes())];
+        let timestamp = record.timestamp;
+        let topic = self.topics.refused.partition(0);
+        let whole =
+            NewRecord { key: &record.key, value: &record.value, timestamp, headers: &headers };
+        match dead.append(&topic, &whole) {
+            // No room for the reason beside it: its beginning tells whose it was.
+            Err(Error::RecordTooLarge { .. }) => {
+                let (key, value) = (beginning(&record.key), beginning(&record.value));
+                let cut = NewRecord { key, value, timestamp, headers: &headers };
+                dead.append(&topic, &cut)?;
+            }
+            appended => appended?,
+        }
         *self.counters.refused_frames.entry(refusal.name().to_owned()).or_default() += 1;
         Ok(())
     }
@@ -168,6 +188,10 @@ impl Service {
         }
         Ok(())
     }
+}
+
+fn beginning(bytes: &[u8]) -> &[u8] {
+    bytes.get(..BEGINNING).unwrap_or(bytes)
 }
 
 /// Whose frame it is. A key that is no stream's belongs to none.

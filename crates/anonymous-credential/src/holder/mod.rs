@@ -1,0 +1,333 @@
+//! The holder: requests a credential for a period, shows it, re-ups a session,
+//! and sends again what was lost.
+//!
+//! Every showing is burnt durably before it is sent: [`Holder::log_in`] and
+//! [`Holder::re_up`] give a [`Step`] whose bytes come out by committing it.
+//! What was sent once is sent again as it was, never proven again. Epochs come
+//! from the holder's own clock and pinned schedule; no argument names one.
+
+mod records;
+mod request;
+
+pub use records::DamagedRecord;
+pub use request::Requesting;
+
+use crate::configuration::{Compared, Pinned};
+use crate::error::HolderRefused;
+use crate::ledger::{Change, Step};
+use crate::limit::Limit;
+use crate::messages::{Login, Logout, ReUp, SessionId, TagId};
+use crate::schedule::{Epoch, Period, Time};
+use crate::sessions::connection;
+use crate::statements;
+use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::kdf::derive;
+use alpheus_crypto::labels;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sigma::NotProven;
+use alpheus_crypto::sign::{Signature, SigningKey};
+use rand_core::CryptoRng;
+use std::collections::BTreeMap;
+use zeroize::Zeroizing;
+
+/// Which of the two epochs or periods that may be open is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The one that runs.
+    Running,
+    /// The next one, shortly before it starts.
+    Next,
+}
+
+/// A holder with a credential of one period. Not `Clone`, not `Debug`; its
+/// secrets are wiped on drop.
+pub struct Holder {
+    pinned: Pinned,
+    period: Period,
+    m1: SecretScalar,
+    u: Element,
+    /// U' = (x0 + x1·m1 + x2·m2)·U.
+    mac: Element,
+    /// By epoch and index. Burnt whether or not it ever arrived.
+    shown: BTreeMap<(Epoch, u32), Shown>,
+}
+
+/// Something that was shown, to be sent again as it was.
+struct Shown {
+    session: SessionId,
+    /// Of the session's key.
+    seed: Secret<32>,
+    bytes: Vec<u8>,
+}
+
+/// What to send, on a connection of its own, and which session it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The session that it begins or carries on.
+    pub session: SessionId,
+    /// A [`Login`] or [`ReUp`].
+    pub bytes: Vec<u8>,
+}
+
+impl Holder {
+    /// Shows the credential in an open epoch, with the next index that is unburnt.
+    ///
+    /// # Errors
+    /// [`HolderRefused`].
+    ///
+    /// # Privacy
+    /// The verifier learns that some holder of the period shows. Two showings
+    /// cannot be linked, by it and the issuer together, unless the channel links
+    /// them: use a fresh connection for each.
+    pub fn log_in(
+        &mut self,
+        now: Time,
+        which: Which,
+        compared: &Compared,
+        message: &Digest,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Outgoing>, HolderRefused> {
+        if compared.0 != self.pinned.fingerprint() {
+            return Err(HolderRefused::OtherConfiguration);
+        }
+        let epoch = self.epoch(now, which)?;
+        if self.pinned.schedule.period_of(epoch) != self.period {
+            return Err(HolderRefused::OtherPeriod);
+        }
+        let used = self.shown.range((epoch, 0)..=(epoch, u32::MAX)).next_back();
+        let index = used.map_or(0, |((_, index), _)| index + 1);
+        if index >= self.pinned.limit.get() {
+            return Err(HolderRefused::Burnt);
+        }
+        let hedge = self.hedge(epoch, index, rng);
+        let seed = hedge.seed();
+        let login = self.show((epoch, index), &hedge, message, rng)?;
+        let tag = TagId::of(&self.pinned.fingerprint(), epoch, &login.tag);
+        let shown = Shown { session: SessionId(tag), seed, bytes: login.to_bytes() };
+        Ok(self.burn(epoch, index, shown))
+    }
+
+    /// Carries the newest session on to the next epoch, once that is open.
+    ///
+    /// # Errors
+    /// [`HolderRefused`].
+    ///
+    /// # Privacy
+    /// The re-up is linked to its session, by design, and to no other.
+    pub fn re_up(
+        &mut self,
+        now: Time,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Outgoing>, HolderRefused> {
+        if self.pinned.limit != Limit::ONE {
+            return Err(HolderRefused::LimitForbids);
+        }
+        let newest = self.shown.last_key_value().ok_or(HolderRefused::NothingShown)?;
+        let (from, session, seed) = (newest.0.0, newest.1.session, newest.1.seed.duplicate());
+        self.check_clock(now)?;
+        let epoch = from.next();
+        if !self.pinned.schedule.is_open(epoch, now) {
+            let over = now >= self.pinned.schedule.starts(epoch.next());
+            return Err(if over { HolderRefused::NothingShown } else { HolderRefused::Epoch });
+        }
+        if self.pinned.schedule.period_of(epoch) != self.period {
+            return Err(HolderRefused::NeedsLogin);
+        }
+        let re_up = self.carry(from, session, rng)?;
+        let shown = Shown { session, seed, bytes: re_up.to_bytes() };
+        Ok(self.burn(epoch, 0, shown))
+    }
+
+    /// What was shown last in an epoch, once more, byte for byte: after a lost
+    /// acknowledgement, on a new connection.
+    ///
+    /// # Errors
+    /// [`HolderRefused::NothingShown`].
+    pub fn resend(&self, epoch: Epoch) -> Result<Step<Outgoing>, HolderRefused> {
+        let last = self.shown.range((epoch, 0)..=(epoch, u32::MAX)).next_back();
+        let ((_, index), shown) = last.ok_or(HolderRefused::NothingShown)?;
+        let outgoing = Outgoing { session: shown.session, bytes: shown.bytes.clone() };
+        // Stored again, in case the first commit is still on its way to the disk.
+        Ok(Step::new(vec![records::shown(self.period, epoch, *index, shown)], outgoing))
+    }
+
+    /// Signs a server's fresh nonce for a connection of a session.
+    ///
+    /// # Errors
+    /// [`HolderRefused::NothingShown`] if the session is not this holder's.
+    pub fn connect(&self, id: SessionId, nonce: &[u8; 32]) -> Result<Signature, HolderRefused> {
+        let key = self.session_key(id)?;
+        Ok(key.sign(labels::CREDENTIAL_CONNECTION, &connection(id, nonce)))
+    }
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// [`HolderRefused::NothingShown`] if the session is not this holder's.
+    pub fn log_out(&self, id: SessionId) -> Result<Logout, HolderRefused> {
+        let key = self.session_key(id)?;
+        let signature = key.sign(labels::CREDENTIAL_LOGOUT, id.0.0.as_bytes());
+        Ok(Logout { session: id, signature })
+    }
+
+    /// The newest epoch that was shown in.
+    #[must_use]
+    pub fn newest(&self) -> Option<Epoch> {
+        self.shown.last_key_value().map(|((epoch, _), _)| *epoch)
+    }
+
+    /// The period of the credential.
+    #[must_use]
+    pub fn period(&self) -> Period {
+        self.period
+    }
+
+    /// Forgets the bytes of epochs before the newest and the one before it.
+    pub fn prune(&mut self) -> Step<()> {
+        let Some(newest) = self.newest() else { return Step::new(Vec::new(), ()) };
+        let first = (Epoch(newest.0.saturating_sub(1)), 0);
+        let kept = self.shown.split_off(&first);
+        let over = std::mem::replace(&mut self.shown, kept);
+        let gone = |(epoch, index): &(Epoch, u32)| Change {
+            key: records::shown_key(self.period, *epoch, *index),
+            value: None,
+        };
+        Step::new(over.keys().map(gone).collect(), ())
+    }
+
+    fn session_key(&self, id: SessionId) -> Result<SigningKey, HolderRefused> {
+        let shown = self.shown.values().find(|shown| shown.session == id);
+        Ok(session_key(&shown.ok_or(HolderRefused::NothingShown)?.seed))
+    }
+
+    /// The epoch that is meant, if it is open by the holder's clock.
+    fn epoch(&self, now: Time, which: Which) -> Result<Epoch, HolderRefused> {
+        self.check_clock(now)?;
+        let running = self.pinned.schedule.epoch_at(now);
+        let epoch = match which {
+            Which::Running => running.ok_or(HolderRefused::Epoch)?,
+            Which::Next => running.map_or(Epoch(0), Epoch::next),
+        };
+        if self.pinned.schedule.is_open(epoch, now) { Ok(epoch) } else { Err(HolderRefused::Epoch) }
+    }
+
+    /// Nothing is shown in a past that records of may have been forgotten.
+    fn check_clock(&self, now: Time) -> Result<(), HolderRefused> {
+        let running = self.pinned.schedule.epoch_at(now).map_or(0, |epoch| epoch.0);
+        let newest = self.newest().map_or(0, |epoch| epoch.0);
+        if running.saturating_add(1) < newest { Err(HolderRefused::ClockStepped) } else { Ok(()) }
+    }
+
+    fn burn(&mut self, epoch: Epoch, index: u32, shown: Shown) -> Step<Outgoing> {
+        let change = records::shown(self.period, epoch, index, &shown);
+        let outgoing = Outgoing { session: shown.session, bytes: shown.bytes.clone() };
+        self.shown.insert((epoch, index), shown);
+        Step::new(vec![change], outgoing)
+    }
+
+    /// The showing itself: a fresh randomisation of the credential, the tag, and
+    /// the proof that they belong together.
+    fn show(
+        &self,
+        (epoch, index): (Epoch, u32),
+        hedge: &Hedge,
+        message: &Digest,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Login, HolderRefused> {
+        let vanished = |Vanished| NotProven::Vanished;
+        let [a, r, z] = [1, 2, 3].map(|j| hedge.scalar(j));
+        let (g, h) = (Element::base(), Element::second_base());
+        let u = self.u.times(&a).map_err(vanished)?;
+        let bits = Bits::new(self.pinned.limit, index, hedge)?;
+        let login = Login {
+            epoch,
+            holder: session_key(&hedge.seed()).verifying_key(),
+            message: *message,
+            c: Element::combine(&[(&a, &self.mac), (&r, &g)], &[], &[]).map_err(vanished)?,
+            cm: Element::combine(&[(&self.m1, &u), (&z, &h)], &[], &[]).map_err(vanished)?,
+            u,
+            tag: self.tag(epoch, index)?,
+            bits: bits.commitments.clone(),
+            proof: Vec::new(),
+        };
+        let (x1, minus_r) = (&self.pinned.issuer.x1, SecretScalar::from_small(0).minus(&r));
+        let v = Element::combine(&[(&z, x1), (&minus_r, &g)], &[], &[]).map_err(vanished)?;
+        let mut witness = vec![&self.m1, &z, &r];
+        witness.extend(bits.secrets.iter().flatten());
+        let proof = statements::showing(&self.pinned, &login, &v).prove(&witness, rng)?;
+        Ok(Login { proof: proof.to_bytes(), ..login })
+    }
+
+    /// Hedged randomness of one showing.
+    fn hedge(&self, epoch: Epoch, index: u32, rng: &mut impl CryptoRng) -> Hedge {
+        let (fresh, m1) = (Secret::<32>::random(rng), self.m1.expose());
+        let (fingerprint, epoch) = (self.pinned.fingerprint(), epoch.0.to_be_bytes());
+        // One allocation, so that no copy is left behind.
+        let mut hedge = Zeroizing::new(Vec::with_capacity(128));
+        let parts = [fresh.expose(), m1.expose(), fingerprint.as_bytes(), &epoch[..]];
+        parts.iter().for_each(|part| hedge.extend_from_slice(part));
+        hedge.extend_from_slice(&index.to_be_bytes());
+        Hedge(hedge)
+    }
+
+    fn carry(
+        &self,
+        from: Epoch,
+        session: SessionId,
+        rng: &mut impl CryptoRng,
+    ) -> Result<ReUp, HolderRefused> {
+        let epoch = from.next();
+        let re_up = ReUp { epoch, session, tag: self.tag(epoch, 0)?, proof: Vec::new() };
+        let statement = statements::re_up(&self.pinned, &self.tag(from, 0)?, &re_up);
+        Ok(ReUp { proof: statement.prove(&[&self.m1], rng)?.to_bytes(), ..re_up })
+    }
+
+    /// τ = (m1 + i)⁻¹·T.
+    fn tag(&self, epoch: Epoch, index: u32) -> Result<Element, NotProven> {
+        let shifted = self.m1.plus(&SecretScalar::from_small(index));
+        let inverse = shifted.inverted().map_err(|_| NotProven::Vanished)?;
+        self.pinned.context(epoch).times(&inverse).map_err(|Vanished| NotProven::Vanished)
+    }
+}
+
+/// Fresh randomness, m1, fingerprint, epoch and index: were the generator to
+/// repeat itself, no two showings would share a blinding, and so be linked.
+struct Hedge(Zeroizing<Vec<u8>>);
+
+impl Hedge {
+    fn scalar(&self, j: u64) -> SecretScalar {
+        let parts: [&[u8]; 2] = [&self.0, &j.to_be_bytes()];
+        SecretScalar::hashed(labels::CREDENTIAL_SHOWING_SECRETS, &parts)
+    }
+
+    /// Of the session's key.
+    fn seed(&self) -> Secret<32> {
+        derive(&self.0, labels::CREDENTIAL_SHOWING_SECRETS, &[])
+    }
+}
+
+fn session_key(seed: &Secret<32>) -> SigningKey {
+    SigningKey::from_seed(&derive(seed.expose(), labels::CREDENTIAL_SESSION_KEY, &[]))
+}
+
+/// D_j = b_j·G + s_j·H, and (b_j, s_j, s'_j) with s'_j = (1 − b_j)·s_j.
+struct Bits {
+    commitments: Vec<Element>,
+    secrets: Vec<[SecretScalar; 3]>,
+}
+
+impl Bits {
+    fn new(limit: Limit, index: u32, hedge: &Hedge) -> Result<Self, NotProven> {
+        let (g, h) = (Element::base(), Element::second_base());
+        let mut bits = Self { commitments: Vec::new(), secrets: Vec::new() };
+        for (j, bit) in (4..).zip(limit.decompose(index)) {
+            let blind = hedge.scalar(j);
+            let square = SecretScalar::from_small(1).minus(&bit).times(&blind);
+            let commitment = Element::combine(&[(&bit, &g), (&blind, &h)], &[], &[]);
+            bits.commitments.push(commitment.map_err(|Vanished| NotProven::Vanished)?);
+            bits.secrets.push([bit, blind, square]);
+        }
+        Ok(bits)
+    }
+}

@@ -1,0 +1,220 @@
+//! The issuer: one credential for each account, kind and period.
+
+use crate::configuration::Pinned;
+use crate::error::{IssueRefused, Malformed};
+use crate::keys::IssuerKey;
+use crate::ledger::{Change, DamagedLog, Log, Step, put};
+use crate::messages::{Request, Response};
+use crate::schedule::{Period, Time};
+use crate::statements;
+use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::labels;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sigma::{Claim, NotProven, Proof};
+use rand_core::CryptoRng;
+use std::collections::BTreeMap;
+
+/// The issuer of one configuration. It learns which account gets a credential
+/// for which period, and nothing about any showing.
+pub struct Issuer {
+    key: IssuerKey,
+    pinned: Pinned,
+    /// H(request) and response, by account and period.
+    issued: BTreeMap<(Vec<u8>, Period), (Digest, Vec<u8>)>,
+    /// Credentials of earlier periods may have been forgotten.
+    issues_from: Period,
+}
+
+impl Issuer {
+    /// An issuer with what its ledger holds; commit the step to use it. It owns
+    /// the ledger alone, also against another issuer of another tier: an account
+    /// has one credential of a kind in a period, of whatever tier.
+    ///
+    /// From a [`Log::Doubtful`] it repeats what it finds, and issues anew only for
+    /// periods that could not be asked for yet.
+    ///
+    /// # Errors
+    /// [`IssueRefused::OtherKey`] if the key is not the configuration's,
+    /// [`IssueRefused::Ledger`].
+    pub fn restore(
+        key: IssuerKey,
+        pinned: Pinned,
+        records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+        log: Log,
+        now: Time,
+    ) -> Result<Step<Self>, IssueRefused> {
+        if *key.public() != pinned.issuer {
+            return Err(IssueRefused::OtherKey);
+        }
+        let mut issuer = Self { key, pinned, issued: BTreeMap::new(), issues_from: Period(0) };
+        let mut begun = false;
+        for (key, value) in records {
+            begun |= issuer.read(&key, &value).ok_or(DamagedLog)?;
+        }
+        match (log, begun) {
+            (Log::Whole, true) => return Ok(Step::new(Vec::new(), issuer)),
+            (Log::New, false) if issuer.issued.is_empty() => {}
+            (Log::Doubtful, _) => issuer.issues_from = issuer.issues_from.max(issuer.unasked(now)),
+            (Log::New | Log::Whole, _) => return Err(DamagedLog.into()),
+        }
+        let from = put(issuer.begun_key(), issuer.issues_from.0.to_be_bytes().to_vec());
+        Ok(Step::new(vec![from], issuer))
+    }
+
+    /// The first period that nobody could ask for yet.
+    fn unasked(&self, now: Time) -> Period {
+        let running = self.pinned.schedule.epoch_at(now);
+        let running = running.map_or(0, |epoch| self.pinned.schedule.period_of(epoch).0);
+        Period(running.saturating_add(2))
+    }
+
+    /// Answers a request of an account that the caller has identified. The
+    /// same request gets the same answer again, another one of the account none.
+    ///
+    /// # Errors
+    /// [`IssueRefused`].
+    ///
+    /// # Privacy
+    /// The issuer learns that the account asks, and for which period. E1 hides m1
+    /// perfectly; nothing here can be found again in a showing.
+    pub fn issue(
+        &mut self,
+        now: Time,
+        account: &[u8],
+        request: &[u8],
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Vec<u8>>, IssueRefused> {
+        let request = Request::from_bytes(request)?;
+        self.check_period(now, request.period)?;
+        let place = (account.to_vec(), request.period);
+        let digest = request.digest();
+        if let Some((known, response)) = self.issued.get(&place) {
+            let same = *known == digest;
+            // Stored again, so that it is durable before it is answered even if
+            // the first answer is still on its way to the disk.
+            let change = change(self.pinned.kind, &place, &digest, response);
+            return if same {
+                Ok(Step::new(vec![change], response.clone()))
+            } else {
+                Err(IssueRefused::AlreadyIssued)
+            };
+        }
+        if place.1 < self.issues_from {
+            return Err(IssueRefused::MayHaveForgotten);
+        }
+        let asked = Asked::check(&self.pinned, account, request)?;
+        let response = asked.respond(&self.key, &self.pinned, rng)?.to_bytes();
+        let change = change(self.pinned.kind, &place, &digest, &response);
+        self.issued.insert(place, (digest, response.clone()));
+        Ok(Step::new(vec![change], response))
+    }
+
+    /// The running period and the next one.
+    fn check_period(&self, now: Time, period: Period) -> Result<(), IssueRefused> {
+        let epoch = self.pinned.schedule.epoch_at(now).ok_or(IssueRefused::Period)?;
+        let running = self.pinned.schedule.period_of(epoch).0;
+        let may = period.0 == running || period.0 == running.saturating_add(1);
+        if may { Ok(()) } else { Err(IssueRefused::Period) }
+    }
+}
+
+/// A request whose proof holds: only such are answered.
+struct Asked(Request);
+
+impl Asked {
+    fn check(pinned: &Pinned, account: &[u8], request: Request) -> Result<Self, IssueRefused> {
+        let statement = statements::request(pinned, account, request.period, &request.e1);
+        let proof = Proof::from_bytes(&request.proof, &statement).map_err(Malformed::from)?;
+        if Claim::new(statement, proof).holds() {
+            Ok(Self(request))
+        } else {
+            Err(IssueRefused::Proof)
+        }
+    }
+
+    /// The MAC on (m1, m2), blinded, with its proof.
+    fn respond(
+        &self,
+        key: &IssuerKey,
+        pinned: &Pinned,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Response, NotProven> {
+        let vanished = |Vanished| NotProven::Vanished;
+        let b = self.blinding(key, pinned, rng);
+        let (t1, t2) = (b.times(&key.x1), b.times(&key.x2));
+        let m2 = SecretScalar::from_public(&pinned.attributes(self.0.period));
+        let mut response = self.blinded(key, &b, [&t1, &t2, &t2.times(&m2)]).map_err(vanished)?;
+        let statement = statements::response(pinned, &self.0, &response).map_err(vanished)?;
+        let witness = [&key.x0, &key.x1, &key.x2, &key.xb, &b, &t1, &t2];
+        response.proof = statement.prove(&witness, rng)?.to_bytes();
+        Ok(response)
+    }
+
+    /// b, hedged: with one b for two requests, their two holders could compute
+    /// x1·U and with it credentials that nobody issued.
+    fn blinding(&self, key: &IssuerKey, pinned: &Pinned, rng: &mut impl CryptoRng) -> SecretScalar {
+        let (fresh, key) = (Secret::<32>::random(rng), key.expose());
+        let (fingerprint, asked) = (pinned.fingerprint(), self.0.digest());
+        let parts: [&[u8]; 4] =
+            [fresh.expose(), key.expose(), fingerprint.as_bytes(), asked.as_bytes()];
+        SecretScalar::hashed(labels::CREDENTIAL_RESPONSE_SECRET, &parts)
+    }
+
+    /// The elements of a response, without the proof.
+    fn blinded(
+        &self,
+        key: &IssuerKey,
+        b: &SecretScalar,
+        [t1, t2, t2m2]: [&SecretScalar; 3],
+    ) -> Result<Response, Vanished> {
+        let (g, h) = (Element::base(), Element::second_base());
+        Ok(Response {
+            u: g.times(b)?,
+            eu: Element::combine(
+                &[(&b.times(&key.x0).plus(t2m2), &g), (&b.times(&key.xb), &h), (t1, &self.0.e1)],
+                &[],
+                &[],
+            )?,
+            ha: h.times(b)?,
+            x0a: h.times(&b.times(&key.xb))?,
+            x1a: h.times(t1)?,
+            x2a: h.times(t2)?,
+            proof: Vec::new(),
+        })
+    }
+}
+
+/// `issued ‖ kind:32 ‖ period:64 ‖ account` → `H(request) ‖ response`.
+fn change(kind: u32, place: &(Vec<u8>, Period), digest: &Digest, response: &[u8]) -> Change {
+    let key = [ISSUED, &kind.to_be_bytes(), &place.1.0.to_be_bytes(), place.0.as_slice()].concat();
+    put(key, [digest.as_bytes(), response].concat())
+}
+
+const ISSUED: &[u8] = b"issued";
+const FROM: &[u8] = b"issues-from";
+
+impl Issuer {
+    /// `issues-from ‖ kind:32` → period:64: what every ledger of a kind has.
+    fn begun_key(&self) -> Vec<u8> {
+        [FROM, &self.pinned.kind.to_be_bytes()].concat()
+    }
+
+    /// Reads one record, and says whether it is the one that every ledger has;
+    /// none if it is damaged. Other kinds' are not looked at.
+    fn read(&mut self, key: &[u8], value: &[u8]) -> Option<bool> {
+        if key == self.begun_key() {
+            self.issues_from = Period(u64::from_be_bytes(value.try_into().ok()?));
+            return Some(true);
+        }
+        let kind = self.pinned.kind.to_be_bytes();
+        let ours = key.strip_prefix(ISSUED).and_then(|rest| rest.strip_prefix(&kind));
+        let Some(rest) = ours else { return Some(false) };
+        let (period, account) = rest.split_first_chunk()?;
+        let (digest, response) = value.split_first_chunk()?;
+        let response = Response::from_bytes(response).ok()?.to_bytes();
+        let place = (account.to_vec(), Period(u64::from_be_bytes(*period)));
+        self.issued.insert(place, (Digest(*digest), response));
+        Some(false)
+    }
+}

@@ -1,0 +1,34 @@
+//! A keyed-verification anonymous credential that can be shown at most L times
+//! in each epoch, unlinkably, with a tag that exposes any further use; and, for
+//! L = 1, re-ups that carry a session from one epoch to the next for a fraction
+//! of a login's cost. After Anon-Pass (Lee et al., IEEE S&P 2013) and the IETF
+//! draft on anonymous rate-limited credentials, over ristretto255.
+//!
+//! Sans-IO: no module does I/O, reads a clock or draws randomness of its own.
+//! `docs/protocol.md` has the notation, the equations and the departures.
+//!
+//! | role | module |
+//! | --- | --- |
+//! | issuer | [`issuer`]: one credential for each account and period |
+//! | holder | [`holder`]: requests, shows, re-ups, resends |
+//! | verifier | [`verifier`]: logins with the key, re-ups without |
+//! | store of spent tags and sessions | [`sessions`] |
+//! | shared | [`configuration`], [`schedule`], [`limit`], [`keys`], [`messages`], [`ledger`], [`error`] |
+
+pub mod configuration;
+pub mod error;
+pub mod holder;
+pub mod issuer;
+pub mod keys;
+pub mod ledger;
+pub mod limit;
+pub mod messages;
+pub mod schedule;
+pub mod sessions;
+mod statements;
+pub mod verifier;
+
+/// Runs the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

@@ -1,0 +1,165 @@
+//! A shard's records, and its restoration from them.
+
+use super::{Session, Shard, Spent};
+use crate::configuration::Pinned;
+use crate::ledger::{Change, DamagedLog, Log, Step, put};
+use crate::messages::{SessionId, TagId};
+use crate::schedule::{Epoch, Time};
+use alpheus_crypto::group::Element;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::sign::VerifyingKey;
+use std::collections::BTreeMap;
+
+const CLOCK: &[u8] = b"clock";
+const FROM: &[u8] = b"from";
+const TAG: &[u8] = b"tag";
+const SESSION: &[u8] = b"session";
+
+impl Shard {
+    /// A shard with what its ledger holds; commit the step to use it.
+    ///
+    /// From a [`Log::Doubtful`] nothing is believed: its records are removed and
+    /// the shard serves only epochs that had not opened for logins yet. A holder
+    /// is so locked out for what is left of the running epoch at most. The clock
+    /// must be right then, since nothing is there to hold it against.
+    ///
+    /// # Errors
+    /// [`DamagedLog`].
+    pub fn restore(
+        pinned: Pinned,
+        records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+        log: Log,
+        now: Time,
+    ) -> Result<Step<Self>, DamagedLog> {
+        let records: Vec<_> = records.into_iter().collect();
+        let mut shard = Self {
+            pinned,
+            tags: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            clock: None,
+            serves_from: Epoch(0),
+        };
+        let begun = records.iter().any(|(key, _)| key == FROM);
+        match log {
+            Log::New if records.is_empty() => Ok(shard.begin(Vec::new())),
+            Log::Whole if begun => {
+                let mut records = records.iter();
+                records.try_for_each(|(key, value)| shard.read(key, value).ok_or(DamagedLog))?;
+                Ok(Step::new(Vec::new(), shard))
+            }
+            Log::Doubtful => {
+                let gone = records.into_iter().map(|(key, _)| Change { key, value: None });
+                let mut changes: Vec<Change> = gone.collect();
+                shard.serves_from = first_unopened(&shard.pinned, now);
+                changes.extend(shard.tick(now));
+                Ok(shard.begin(changes))
+            }
+            Log::New | Log::Whole => Err(DamagedLog),
+        }
+    }
+
+    /// Writes the record that every ledger of a shard has.
+    fn begin(self, mut changes: Vec<Change>) -> Step<Self> {
+        changes.push(put(FROM.to_vec(), self.serves_from.0.to_be_bytes().to_vec()));
+        Step::new(changes, self)
+    }
+
+    /// Reads one record; none if it is damaged.
+    fn read(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
+        if key == CLOCK {
+            self.clock = Some(Epoch(number(value)?));
+        } else if key == FROM {
+            self.serves_from = Epoch(number(value)?);
+        } else if let Some(rest) = key.strip_prefix(TAG) {
+            let (epoch, id) = rest.split_first_chunk()?;
+            let key = (Epoch(u64::from_be_bytes(*epoch)), tag_id(id)?);
+            self.tags.insert(key, read_spent(value)?);
+        } else {
+            let id = SessionId(tag_id(key.strip_prefix(SESSION)?)?);
+            self.sessions.insert(id, read_session(value)?);
+        }
+        Some(())
+    }
+}
+
+fn first_unopened(pinned: &Pinned, now: Time) -> Epoch {
+    let schedule = &pinned.schedule;
+    let running = schedule.epoch_at(now).unwrap_or(Epoch(0));
+    let candidates = [running, running.next(), running.next().next()];
+    let unopened = candidates.into_iter().find(|epoch| schedule.opens(*epoch) > now);
+    unopened.unwrap_or(Epoch(u64::MAX))
+}
+
+pub(super) fn clock(epoch: Epoch) -> Change {
+    put(CLOCK.to_vec(), epoch.0.to_be_bytes().to_vec())
+}
+
+fn tag_key(epoch: Epoch, id: TagId) -> Vec<u8> {
+    [TAG, &epoch.0.to_be_bytes(), id.0.as_bytes()].concat()
+}
+
+fn session_key(id: SessionId) -> Vec<u8> {
+    [SESSION, id.0.0.as_bytes()].concat()
+}
+
+pub(super) fn no_tag(epoch: Epoch, id: TagId) -> Change {
+    Change { key: tag_key(epoch, id), value: None }
+}
+
+pub(super) fn no_session(id: SessionId) -> Change {
+    Change { key: session_key(id), value: None }
+}
+
+/// 0, or 1 (pending) or 2 (active) and the session.
+pub(super) fn tag(epoch: Epoch, id: TagId, spent: Spent) -> Change {
+    let value = match spent {
+        Spent::Login => vec![0],
+        Spent::Pending(by) => [&[1], by.0.0.as_bytes().as_slice()].concat(),
+        Spent::Active(by) => [&[2], by.0.0.as_bytes().as_slice()].concat(),
+    };
+    put(tag_key(epoch, id), value)
+}
+
+/// holder ‖ first:64 ‖ epoch:64 ‖ tag ‖ ended:8.
+pub(super) fn session(id: SessionId, session: &Session) -> Change {
+    let value = [
+        session.holder.as_bytes().as_slice(),
+        &session.first.0.to_be_bytes(),
+        &session.epoch.0.to_be_bytes(),
+        session.tag.as_bytes(),
+        &[u8::from(session.ended)],
+    ];
+    put(session_key(id), value.concat())
+}
+
+fn number(bytes: &[u8]) -> Option<u64> {
+    bytes.try_into().ok().map(u64::from_be_bytes)
+}
+
+fn tag_id(bytes: &[u8]) -> Option<TagId> {
+    bytes.try_into().ok().map(|bytes| TagId(Digest(bytes)))
+}
+
+fn read_spent(value: &[u8]) -> Option<Spent> {
+    match value.split_first()? {
+        (0, []) => Some(Spent::Login),
+        (1, by) => Some(Spent::Pending(SessionId(tag_id(by)?))),
+        (2, by) => Some(Spent::Active(SessionId(tag_id(by)?))),
+        _ => None,
+    }
+}
+
+fn read_session(value: &[u8]) -> Option<Session> {
+    let (holder, rest) = value.split_first_chunk::<32>()?;
+    let (first, rest) = rest.split_first_chunk()?;
+    let (epoch, rest) = rest.split_first_chunk()?;
+    let (tag, rest) = rest.split_first_chunk()?;
+    let [ended @ (0 | 1)] = rest else { return None };
+    Some(Session {
+        holder: VerifyingKey::from_bytes(*holder).ok()?,
+        first: Epoch(u64::from_be_bytes(*first)),
+        epoch: Epoch(u64::from_be_bytes(*epoch)),
+        tag: Element::from_bytes(tag).ok()?,
+        ended: *ended == 1,
+    })
+}

@@ -1,0 +1,79 @@
+//! A showing takes the same number of instructions whoever shows, and whatever
+//! the index: counted by valgrind, where there is one, over this very binary.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+#[path = "../examples/support/mod.rs"]
+mod support;
+
+use alpheus_anonymous_credential::configuration::Compared;
+use alpheus_anonymous_credential::holder::{Holder, Outgoing, Which};
+use alpheus_anonymous_credential::limit::Limit;
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use std::process::Command;
+use support::{Ledger, NOTHING, START, Service, at};
+
+/// Says what `one_showing` shows: limit, seed of the holder, index.
+const SHOWN: &str = "ALPHEUS_TEST_SHOWN";
+
+/// What is counted.
+#[inline(never)]
+fn showing(holder: &mut Holder, compared: &Compared, rng: &mut ChaCha20Rng) -> Outgoing {
+    let step = holder.log_in(at(1), Which::Running, compared, &NOTHING, rng).unwrap();
+    step.commit(&mut Ledger::new()).unwrap()
+}
+
+#[test]
+fn one_showing() {
+    let shown = std::env::var(SHOWN).unwrap_or("1 1 0".into());
+    let numbers: Vec<u32> = shown.split(' ').map(|number| number.parse().unwrap()).collect();
+    let [limit, seed, index] = numbers[..] else { panic!("three numbers") };
+    let mut rng = ChaCha20Rng::seed_from_u64(u64::from(seed));
+    let mut service = Service::new(Limit::try_from(limit).unwrap(), &mut rng).unwrap();
+    let mut store = Ledger::new();
+    let registered = service.register(&seed.to_be_bytes(), &mut store, &mut rng);
+    let period = registered.unwrap().period();
+    // As if the indices before were burnt, or something in the epoch before.
+    let before = index.checked_sub(1).map_or((START.0 - 1, 0), |before| (START.0, before));
+    let key = [&b"shown"[..], &period.0.to_be_bytes(), &before.0.to_be_bytes()].concat();
+    store.insert([key, before.1.to_be_bytes().to_vec()].concat(), vec![0; 64]);
+    let restore = || Holder::restore(service.pinned.clone(), period, &store).unwrap().unwrap();
+    let (mut first, mut holder) = (restore(), restore());
+    let compared = service.pinned.compare(&service.pinned.fingerprint()).unwrap();
+    showing(&mut first, &compared, &mut rng); // tables are made, contexts are known
+    let sent = showing(&mut holder, &compared, &mut rng);
+    let session = service.log_in(at(1), &sent).unwrap().session;
+    assert!(service.re_up(at(1), &sent).is_err() && session == sent.session);
+}
+
+/// Of the two showings of `one_showing`, together.
+fn instructions(limit: u32, seed: u32, index: u32) -> u64 {
+    let out = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg("--toggle-collect=instructions::showing")
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "one_showing"])
+        .env(SHOWN, format!("{limit} {seed} {index}"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{text}");
+    let counted = text.lines().find_map(|line| line.split("Collected : ").nth(1));
+    counted.unwrap_or_else(|| panic!("{text}")).trim().parse().unwrap()
+}
+
+#[test]
+fn a_showing_takes_the_same_instructions_for_every_holder_and_index() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("not checked: there is no valgrind here");
+        return;
+    }
+    let holders = [1, 2, 3].map(|seed| instructions(1, seed, 0));
+    assert!(holders[0] > 1_000_000, "something was counted: {holders:?}");
+    assert_eq!([holders[0]; 3], holders);
+    // After none or one that is burnt, the map of what is burnt is searched with
+    // two instructions more or less; from the third on the search is the same.
+    let indices = [(1, 2), (1, 511), (1, 512), (2, 999)];
+    let indices = indices.map(|(seed, index)| instructions(1000, seed, index));
+    assert_eq!([indices[0]; 4], indices);
+}

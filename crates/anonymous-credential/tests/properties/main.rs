@@ -1,0 +1,16 @@
+//! The rules of the credential, each with a test that tries to break it, and
+//! what must hold for any order of events.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+mod anything;
+mod batches;
+mod holders;
+mod issuing;
+mod logins;
+mod re_ups;
+#[path = "../../examples/support/mod.rs"]
+mod support;
+mod town;
+mod types;
+mod unlinkable;

@@ -1,0 +1,185 @@
+//! Running totals by the square-root matrix mechanism.
+
+use crate::stream::{Stream, Stuck};
+use alpheus_encrypted_stream::noise::{Coefficients, Seeds, Unfit};
+use alpheus_policy::budget::RunningNoise;
+
+/// σ_p·2^f = 6 ≥ 4·√2, the least that the grid allows; f = 2, so σ_p = 1.5.
+const LEAST: Option<RunningNoise> =
+    Some(RunningNoise { seed_scale: 6 << 96, fraction_bits: 2, fine_bits: 96 });
+
+fn seeds(noise: &[Option<RunningNoise>], windows: u32, stream: &mut Stream) -> Seeds {
+    let mut seeds = Seeds::new(noise, windows).unwrap();
+    while seeds.drawn() < windows {
+        seeds.extend(stream).unwrap();
+    }
+    seeds
+}
+
+/// The noise in the totals at t = 0, 1, … where every share is sent.
+fn totals(seeds: &Seeds, coefficients: &Coefficients, windows: u32) -> Vec<i64> {
+    let mut sum = 0i64;
+    let shares = (0..windows).map(|t| {
+        let last = t.checked_sub(1);
+        let share = seeds.share(coefficients, t, last).unwrap();
+        sum = sum.wrapping_add(share.expose()[0] as i64);
+        sum
+    });
+    shares.collect()
+}
+
+fn b(windows: u32) -> Vec<f64> {
+    let units = Coefficients::new(windows);
+    units.as_units().iter().map(|unit| *unit as f64 / 2f64.powi(127)).collect()
+}
+
+/// Covariance of the totals: σ²·BBᵀ, and a twelfth for the rounding.
+#[test]
+fn totals_have_the_covariance_of_the_matrix_mechanism() {
+    const WINDOWS: u32 = 5;
+    let (coefficients, b) = (Coefficients::new(WINDOWS), b(WINDOWS));
+    let (mut stream, runs) = (Stream::new(70), 2000);
+    let mut sums = [[0.0; WINDOWS as usize]; WINDOWS as usize];
+    for _ in 0..runs {
+        let drawn = totals(&seeds(&[LEAST], WINDOWS, &mut stream), &coefficients, WINDOWS);
+        for (i, one) in drawn.iter().enumerate() {
+            for (j, other) in drawn.iter().enumerate() {
+                sums[i][j] += (one * other) as f64;
+            }
+        }
+    }
+    let exact = |i: usize, j: usize| {
+        let product: f64 = (0..=i.min(j)).map(|k| b[i - k] * b[j - k]).sum();
+        36.0 * product + if i == j { 1.0 / 12.0 } else { 0.0 }
+    };
+    for (i, row) in sums.iter().enumerate() {
+        for (j, sum) in row.iter().enumerate() {
+            let spread = (exact(i, i) * exact(j, j) + exact(i, j).powi(2)) / f64::from(runs);
+            let off = (sum / f64::from(runs) - exact(i, j)) / spread.sqrt();
+            assert!(off.abs() < 4.0, "{i} {j}: {off}");
+        }
+    }
+}
+
+/// Shares telescope: whoever was left out catches up with the next that is sent.
+#[test]
+fn what_was_not_sent_is_made_up_for() {
+    let coefficients = Coefficients::new(9);
+    let seeds = seeds(&[LEAST, LEAST, None], 9, &mut Stream::new(71));
+    let share = |t, last| seeds.share(&coefficients, t, last).unwrap().expose().to_vec();
+    let whole: Vec<u64> = share(8, None);
+    for sent in [vec![0, 1, 2, 3, 4, 5, 6, 7, 8], vec![2, 8], vec![0, 5, 6, 8]] {
+        let (mut sum, mut last) = (vec![0u64; 3], None);
+        for t in sent {
+            for (sum, own) in sum.iter_mut().zip(share(t, last)) {
+                *sum = sum.wrapping_add(own);
+            }
+            last = Some(t);
+        }
+        assert_eq!(sum, whole);
+    }
+    assert_ne!(whole[0], whole[1]);
+    assert_eq!(whole[2], 0);
+}
+
+/// The low bits of a row tell nothing of the data, nor of each other: the bits
+/// of neighbouring totals below the unit are uniform and independent.
+#[test]
+fn low_bits_are_independent_of_the_data() {
+    let off = (distance(&low_bits(LEAST, 4000)) - 63.0) / 126f64.sqrt();
+    assert!(off.abs() < 4.0, "{off}");
+}
+
+/// That test fails where the grid is too coarse for the noise.
+#[test]
+fn low_bits_show_a_coarse_grid() {
+    let coarse = Some(RunningNoise { seed_scale: 1 << 94, fraction_bits: 0, fine_bits: 96 });
+    assert!(distance(&low_bits(coarse, 500)) > 1000.0);
+}
+
+/// χ² to the uniform distribution.
+fn distance(counts: &[u32]) -> f64 {
+    let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
+    counts.iter().map(|n| (f64::from(*n) - expected).powi(2) / expected).sum()
+}
+
+fn all_totals(noise: Option<RunningNoise>, windows: u32, runs: u32) -> Vec<Vec<i64>> {
+    let (coefficients, mut stream) = (Coefficients::new(windows), Stream::new(72));
+    let run = |_| totals(&seeds(&[noise], windows, &mut stream), &coefficients, windows);
+    (0..runs).map(run).collect()
+}
+
+/// Counts of the two low bits of three neighbouring totals, jointly.
+fn low_bits(noise: Option<RunningNoise>, runs: u32) -> Vec<u32> {
+    let mut counts = vec![0; 64];
+    for drawn in all_totals(noise, 3, runs) {
+        let joint = drawn.iter().fold(0, |joint, total| (joint << 2) | (total & 3) as usize);
+        counts[joint] += 1;
+    }
+    counts
+}
+
+/// λ_min of BBᵀ is above ½, so that σ_p·2^f ≥ 4·√2 suffices: by inverse
+/// iteration with B⁻¹, whose coefficients are those of (1 − x)^½.
+#[test]
+fn the_least_eigenvalue_is_above_one_half() {
+    let windows = 400;
+    let mut inverse = vec![1.0f64];
+    for k in 1..windows {
+        let last = inverse[k - 1];
+        inverse.push(last * (k as f64 - 1.5) / k as f64);
+    }
+    let lower = |v: &[f64]| -> Vec<f64> {
+        (0..windows).map(|t| (0..=t).map(|i| inverse[t - i] * v[i]).sum()).collect()
+    };
+    let mut v: Vec<f64> = (0..windows).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    let mut growth = 0.0;
+    for _ in 0..60 {
+        // Toeplitz: the transpose is the same map, read backwards.
+        let mut up: Vec<f64> = lower(&v);
+        up.reverse();
+        let mut next = lower(&up);
+        next.reverse();
+        growth = next.iter().map(|x| x * x).sum::<f64>().sqrt();
+        v = next.iter().map(|x| x / growth).collect();
+    }
+    let least = 1.0 / growth;
+    assert!(least > 0.5 && least < 0.51, "{least}");
+}
+
+/// The design's figures for a year of hours, at ρ = 0.0244: 18 against 424.
+#[test]
+fn a_year_of_hours_has_noise_of_18_and_not_424() {
+    let norm: f64 = b(8760).iter().map(|b| b * b).sum();
+    let (square_root, fresh) = (norm, (8760f64).sqrt());
+    assert!((fresh / square_root - 424.0 / 18.0).abs() < 0.2, "{}", fresh / square_root);
+}
+
+#[test]
+fn seeds_come_in_order_and_end() {
+    let coefficients = Coefficients::new(3);
+    let mut seeds = Seeds::new(&[LEAST], 3).unwrap();
+    let share = |seeds: &Seeds, t, last| seeds.share(&coefficients, t, last).err();
+    assert_eq!(share(&seeds, 0, None), Some(Unfit::NoSeeds { asked: 0, drawn: 0 }));
+    for _ in 0..3 {
+        seeds.extend(&mut Stream::new(74)).unwrap();
+    }
+    let end = Unfit::BeyondHorizon { asked: 3, windows: 3 };
+    assert_eq!(seeds.extend(&mut Stream::new(75)), Err(end));
+    assert_eq!(share(&seeds, 2, Some(2)), Some(Unfit::NoSeeds { asked: 2, drawn: 3 }));
+    assert_eq!(share(&seeds, 2, Some(0)), None);
+    let short = Coefficients::new(2);
+    let beyond = Unfit::BeyondHorizon { asked: 2, windows: 2 };
+    assert_eq!(seeds.share(&short, 2, None).err(), Some(beyond));
+}
+
+#[test]
+fn seeds_take_the_same_randomness() {
+    let mut stuck = Stuck { byte: 0xff, bytes: 0 };
+    Seeds::new(&[LEAST], 1).unwrap().extend(&mut stuck).unwrap();
+    let mut stream = Stream::new(76);
+    for expected in [1, 2, 3] {
+        Seeds::new(&[LEAST], 1).unwrap().extend(&mut stream).unwrap();
+        assert_eq!(stream.bytes, expected * stuck.bytes);
+    }
+}

@@ -1,0 +1,250 @@
+//! An account for each owner and attribute: a privacy filter, which refuses
+//! what would exceed the budget of the policy in force.
+//!
+//! Checking changes nothing: it returns the record to be made durable, and
+//! only applying that record spends. Records may be applied in any order, so that
+//! a store may give them back sorted by their keys; but a refund stands in place of
+//! its charge. Losses may be chosen one after the other,
+//! each knowing the results before it: both ways of adding up that
+//! [`Spent::within`] knows stay valid then (Rogers, Roth, Ullman, Vadhan 2016;
+//! Feldman, Zrnic 2021).
+
+use super::calibrate::Cost;
+use super::convert::{last, most_rho};
+use super::record::{BudgetRecord, Charge, Entry};
+use super::refusal::{Overspent, Rule};
+use super::spent::{Slack, Spent};
+use super::{Epsilon, Rho};
+use crate::ids::{OwnerId, PlanId};
+use crate::schema::{Budget, PrivacyUnit};
+use crate::time::{Span, Timestamp, Window};
+use std::collections::BTreeMap;
+
+/// The accounts that one controller keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accounts(BTreeMap<(OwnerId, u16), Account>);
+
+/// What was spent on one owner's attribute.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Releases that may still be refunded or share time with another.
+    live: BTreeMap<(Window, PlanId), (Cost, Slack)>,
+    /// Releases that ended by then are no longer live.
+    forgotten: Option<Timestamp>,
+    /// What they cost together.
+    base: Spent,
+}
+
+impl Accounts {
+    /// The account of an owner's attribute; none where nothing was spent.
+    #[must_use]
+    pub fn account(&self, owner: OwnerId, attribute: u16) -> Option<&Account> {
+        self.0.get(&(owner, attribute))
+    }
+
+    /// Whether a release may be charged, and the record that does it; none if
+    /// it has been already.
+    ///
+    /// # Errors
+    /// [`Overspent`] names the rule, the numbers, and the most that is left.
+    pub fn check(
+        &self,
+        owner: OwnerId,
+        attribute: u16,
+        budget: &Budget,
+        charge: &Charge,
+    ) -> Result<Option<BudgetRecord>, Box<Overspent>> {
+        let empty = Account::default();
+        let account = self.account(owner, attribute).unwrap_or(&empty);
+        let slack = Slack::of(charge.slack_bits, budget.window_micro_epsilon);
+        let key = (charge.window, charge.plan);
+        if let Some(known) = account.live.get(&key) {
+            return match known.0 == charge.cost {
+                true => Ok(None),
+                false => Err(Box::new(Overspent::charged(attribute, charge.cost, known.0))),
+            };
+        }
+        account.allows(attribute, budget, charge.window, charge.cost, slack)?;
+        let entry =
+            Entry::Charged { plan: charge.plan, window: charge.window, cost: charge.cost, slack };
+        Ok(Some(BudgetRecord { owner, attribute, entry }))
+    }
+
+    /// Charges a window that closed while this controller cannot tell whether it
+    /// answered (a restored ledger): at the policy's highest rate, whatever the
+    /// limit. With a δ that is the greater of what pure and concentrated noise
+    /// could have cost.
+    #[must_use]
+    pub fn forfeit(
+        owner: OwnerId,
+        attribute: u16,
+        budget: &Budget,
+        plan: PlanId,
+        window: Window,
+    ) -> BudgetRecord {
+        let epsilon = Epsilon::from_micro(budget.window_micro_epsilon);
+        let cost = match budget.atto_delta {
+            0 => Cost::Pure(epsilon),
+            delta => Cost::Concentrated(epsilon.rho().max(most_rho(epsilon, delta))),
+        };
+        let entry = Entry::Charged { plan, window, cost, slack: Slack(0) };
+        BudgetRecord { owner, attribute, entry }
+    }
+
+    /// Gives a charge back: only where the window is durably closed and the
+    /// opening (a lone controller's token) never left. None if it is unknown.
+    #[must_use]
+    pub fn refund(
+        &self,
+        owner: OwnerId,
+        attribute: u16,
+        plan: PlanId,
+        window: Window,
+    ) -> Option<BudgetRecord> {
+        let known = self.account(owner, attribute)?.live.contains_key(&(window, plan));
+        let entry = Entry::Refunded { plan, window };
+        known.then_some(BudgetRecord { owner, attribute, entry })
+    }
+
+    /// Makes a durable record true; the same again changes nothing.
+    pub fn apply(&mut self, record: &BudgetRecord) {
+        let account = self.0.entry((record.owner, record.attribute)).or_default();
+        match record.entry {
+            Entry::Charged { plan, window, cost, slack } => {
+                if Some(window.end) > account.forgotten {
+                    account.live.entry((window, plan)).or_insert((cost, slack));
+                }
+            }
+            Entry::Refunded { plan, window } => {
+                account.live.remove(&(window, plan));
+            }
+            Entry::Forgotten { before, sum } => {
+                if Some(before) > account.forgotten {
+                    account.live.retain(|(window, _), _| window.end > before);
+                    account.forgotten = Some(before);
+                    account.base = sum;
+                }
+            }
+        }
+    }
+
+    /// The record that sums up an account's entries of windows that ended by
+    /// `before`: they stay in its total, but can no longer be refunded, and no
+    /// window that starts before is released again. Keep what a
+    /// person-per-period budget's period reaches back to, or that period counts
+    /// all that was ever spent. None unless the mark moves on: an earlier record
+    /// would take the place of a later one.
+    #[must_use]
+    pub fn forget(
+        &self,
+        owner: OwnerId,
+        attribute: u16,
+        before: Timestamp,
+    ) -> Option<BudgetRecord> {
+        let account = self.account(owner, attribute)?;
+        if Some(before) <= account.forgotten {
+            return None;
+        }
+        let sum = account.base.and(account.sum(|window| window.end <= before));
+        let entry = Entry::Forgotten { before, sum };
+        Some(BudgetRecord { owner, attribute, entry })
+    }
+
+    /// What was spent on one person, over all their attributes: losses add up.
+    #[must_use]
+    pub fn person(&self, owner: OwnerId) -> Spent {
+        let own = self.0.range((owner, 0)..=(owner, u16::MAX));
+        own.fold(Spent::default(), |sum, (_, account)| sum.and(account.total()))
+    }
+}
+
+impl Account {
+    /// Everything that was spent, refunds apart.
+    #[must_use]
+    pub fn total(&self) -> Spent {
+        self.base.and(self.sum(|_| true))
+    }
+
+    /// Whether one more release is within every rule of the budget.
+    fn allows(
+        &self,
+        attribute: u16,
+        budget: &Budget,
+        window: Window,
+        cost: Cost,
+        slack: Slack,
+    ) -> Result<(), Box<Overspent>> {
+        if Some(window.start) < self.forgotten {
+            return Err(Box::new(Overspent::settled(attribute, cost, self.total())));
+        }
+        for (rule, spent, limit) in self.limits(budget, window) {
+            let allowed = |cost| spent.with(cost, slack).within(limit, budget.atto_delta);
+            if !allowed(cost) {
+                let nearest = nearest(cost, allowed);
+                let refused = Overspent { rule, attribute, asked: cost, spent, limit, nearest };
+                return Err(Box::new(refused));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every sum that a release of the window would add to, with its limit.
+    fn limits(&self, budget: &Budget, window: Window) -> Vec<(Rule, Spent, Epsilon)> {
+        let per_window = Epsilon::from_micro(budget.window_micro_epsilon);
+        let total = Epsilon::from_micro(budget.total_micro_epsilon);
+        let starts = self.live.keys().map(|(other, _)| other.start);
+        let inside = starts.filter(|start| *start > window.start && *start < window.end);
+        let moments = std::iter::once(window.start).chain(inside);
+        let mut limits: Vec<_> =
+            moments.map(|at| (Rule::Window, self.spent_at(at), per_window)).collect();
+        match budget.unit {
+            PrivacyUnit::Event | PrivacyUnit::PersonPerWindow => {
+                limits.push((Rule::Total, self.total(), total));
+            }
+            PrivacyUnit::PersonPerPeriod(period) => {
+                let sums = periods(window, period).map(|own| self.spent_in(own));
+                limits.extend(sums.map(|spent| (Rule::Period(period), spent, total)));
+            }
+        }
+        limits
+    }
+
+    /// Spent on data of one moment.
+    fn spent_at(&self, at: Timestamp) -> Spent {
+        self.sum(|window| window.start <= at && at < window.end)
+    }
+
+    /// Spent on data of a period; all that was ever spent if some of it is forgotten.
+    fn spent_in(&self, period: Window) -> Spent {
+        match Some(period.start) < self.forgotten {
+            true => self.total(),
+            false => self.sum(|window| window.overlaps(period)),
+        }
+    }
+
+    fn sum(&self, counts: impl Fn(Window) -> bool) -> Spent {
+        let own = self.live.iter().filter(|((window, _), _)| counts(*window));
+        own.fold(Spent::default(), |sum, (_, (cost, slack))| sum.with(*cost, *slack))
+    }
+}
+
+/// The periods, counted from the Unix epoch, that share time with a window.
+fn periods(window: Window, period: Span) -> impl Iterator<Item = Window> {
+    let length = period.0.max(1);
+    let (first, last) = (window.start.0 / length, window.end.0.saturating_sub(1) / length);
+    (first..=last.max(first)).map(move |number| Window {
+        start: Timestamp(number.saturating_mul(length)),
+        end: Timestamp(number.saturating_add(1).saturating_mul(length)),
+    })
+}
+
+/// The greatest cost of the same kind that is allowed; none if not even the
+/// least is.
+fn nearest(asked: Cost, allowed: impl Fn(Cost) -> bool) -> Option<Cost> {
+    let (most, of): (u128, fn(u128) -> Cost) = match asked {
+        Cost::Pure(epsilon) => (epsilon.0, |units| Cost::Pure(Epsilon(units))),
+        Cost::Concentrated(rho) => (rho.0, |units| Cost::Concentrated(Rho(units))),
+    };
+    let most = last(most, |units| allowed(of(units)));
+    (most > 0).then(|| of(most))
+}

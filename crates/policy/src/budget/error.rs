@@ -1,0 +1,166 @@
+//! What error noise makes, before a query runs. Told, never decided on: floats.
+
+use super::{Calibrated, RowNoise, RunningCalibrated, RunningNoise, column_norm_squared};
+use crate::select::{Bins, ByOutput, HistogramOutput, MomentOutput, Place, ReleasePlan, Statistic};
+
+/// Quantile of a normal variable's size, in standard deviations.
+const NORMAL_95: f64 = 1.96;
+/// Of a Laplace variable's: ln 20 / √2, rounded up. Sums of more shares than
+/// the honest floor needs lie between the two.
+const LAPLACE_95: f64 = 2.12;
+
+/// The noise of one row: standard deviation, and what 95 of 100 draws stay within.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// σ.
+    pub deviation: f64,
+    /// Half the width of the 95 % interval around the true value.
+    pub within: f64,
+}
+
+/// The error of one output column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputError {
+    /// The column.
+    pub alias: String,
+    /// In the column's own unit; of the worst bin where it has several. None
+    /// where it depends on the data.
+    pub spread: Option<Spread>,
+}
+
+impl Spread {
+    fn of(deviation: f64, quantile: f64) -> Spread {
+        Spread { deviation, within: deviation * quantile }
+    }
+
+    /// The sum of independent noises, each `weight` times; the wider quantile.
+    fn sum(parts: impl Iterator<Item = (Spread, f64)>) -> Spread {
+        let (mut variance, mut quantile) = (0.0, NORMAL_95);
+        for (part, weight) in parts {
+            variance += (part.deviation * weight).powi(2);
+            if part.deviation > 0.0 {
+                quantile = f64::max(quantile, part.within / part.deviation);
+            }
+        }
+        Spread::of(variance.sqrt(), quantile)
+    }
+
+    fn scaled(self, factor: f64) -> Spread {
+        Spread { deviation: self.deviation * factor, within: self.within * factor }
+    }
+}
+
+/// The noise of a row when `members` controllers add shares sized for `honest`.
+#[must_use]
+pub fn row_spread(noise: &RowNoise, honest: u32, members: u32) -> Spread {
+    let (members, honest) = (f64::from(members), f64::from(honest.max(1)));
+    match *noise {
+        RowNoise::None => Spread::default(),
+        RowNoise::Laplace { above, below } => {
+            // 2q/(1 − q)² = 1/(cosh x − 1) = 1/(2·sinh²(x/2)).
+            let x = above as f64 / below as f64;
+            let deviation = (members / honest / 2.0).sqrt() / (x / 2.0).sinh();
+            Spread::of(deviation, LAPLACE_95)
+        }
+        RowNoise::Skellam { above, below, granule } => {
+            let (granule, variance) = (granule as f64, above as f64 / below.max(1) as f64);
+            let smooth = members * (granule * granule - 1.0) / 12.0;
+            let variance = granule * granule * variance * members / honest + smooth;
+            Spread::of(variance.sqrt(), NORMAL_95)
+        }
+        RowNoise::Gaussian { variance } => {
+            Spread::of((variance as f64 * members / honest).sqrt(), NORMAL_95)
+        }
+    }
+}
+
+/// The noise of a row's running total after the last of `windows`.
+#[must_use]
+pub fn running_spread(noise: &RunningNoise, windows: u32, members: u32) -> Spread {
+    let norm = u128::try_from(column_norm_squared(windows) >> 64u8).unwrap_or(u128::MAX) as f64;
+    let grid = 2f64.powi(-i32::from(noise.fraction_bits));
+    let seed = noise.seed_scale as f64 * 2f64.powi(-i32::from(noise.fine_bits)) * grid;
+    let one = seed * seed * norm * 2f64.powi(-64) + grid * grid / 12.0;
+    Spread::of((one * f64::from(members)).sqrt(), NORMAL_95)
+}
+
+/// The errors of a query's columns when `members` controllers add shares sized
+/// for `honest`, and a window has `values` values.
+#[must_use]
+pub fn expected_errors(
+    select: &ReleasePlan,
+    noise: &Calibrated,
+    honest: u32,
+    members: u32,
+    values: u64,
+) -> Vec<OutputError> {
+    errors(select, values, |row| {
+        noise.rows.get(row).map_or(Spread::default(), |own| row_spread(own, honest, members))
+    })
+}
+
+/// The same of running totals after their last window.
+#[must_use]
+pub fn expected_running_errors(
+    select: &ReleasePlan,
+    noise: &RunningCalibrated,
+    members: u32,
+    values: u64,
+) -> Vec<OutputError> {
+    errors(select, values, |row| {
+        let own = noise.rows.get(row).copied().flatten();
+        own.map_or(Spread::default(), |own| running_spread(&own, noise.windows, members))
+    })
+}
+
+fn errors(select: &ReleasePlan, values: u64, row: impl Fn(usize) -> Spread) -> Vec<OutputError> {
+    let cell = |cell: &u16| match select.cells.get(usize::from(*cell)) {
+        Some(Place::Whole { row: own } | Place::Digit { row: own, .. }) => row((*own).into()),
+        Some(Place::Limbs { low, high }) => {
+            let parts = [(row((*low).into()), 1.0), (row((*high).into()), 2f64.powi(32))];
+            Spread::sum(parts.into_iter())
+        }
+        None => Spread::default(),
+    };
+    let item = |statistic: &Statistic| item_error(statistic, values, &cell);
+    let of = |item: &crate::select::SelectItem, spread| OutputError {
+        alias: item.alias.clone(),
+        spread,
+    };
+    select.items.iter().map(|own| of(own, item(&own.statistic))).collect()
+}
+
+fn item_error(
+    statistic: &Statistic,
+    values: u64,
+    cell: &impl Fn(&u16) -> Spread,
+) -> Option<Spread> {
+    let unit = |scale: u8| 10f64.powi(-i32::from(scale));
+    let all = |cells: &[u16]| Spread::sum(cells.iter().map(|own| (cell(own), 1.0)));
+    let worst = |bins: &[Vec<u16>]| {
+        bins.iter().map(|bin| all(bin)).fold(Spread::default(), |worst, own| {
+            if own.deviation > worst.deviation { own } else { worst }
+        })
+    };
+    match statistic {
+        Statistic::Sum { sum, scale, .. } | Statistic::SideSum { sum, scale, .. } => {
+            Some(cell(sum).scaled(unit(*scale)))
+        }
+        Statistic::Count { count, .. } => Some(cell(count)),
+        // Of a count that noise leaves alone; a noisy one adds to it.
+        Statistic::Moments { output: MomentOutput::Mean, sum, count, scale, .. }
+            if values > 0 && cell(count).deviation == 0.0 =>
+        {
+            Some(cell(sum).scaled(unit(*scale) / values as f64))
+        }
+        Statistic::Histogram { output: HistogramOutput::Counts, bins: Bins { cells, .. } } => {
+            Some(worst(cells))
+        }
+        Statistic::By { output: ByOutput::Count, counts, .. } => Some(worst(&counts.cells)),
+        Statistic::By { output: ByOutput::Sum, sums: Some(sums), scale, .. } => {
+            Some(worst(sums).scaled(unit(*scale)))
+        }
+        Statistic::Frequency { cells } => Some(worst(std::slice::from_ref(cells))),
+        _ => None,
+    }
+}

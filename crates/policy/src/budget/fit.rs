@@ -1,0 +1,45 @@
+//! Whether rows hold their sums with the noise in them.
+
+use super::noise::RowNoise;
+use super::sensitivity::Unprotectable;
+use crate::layout::{Layout, Packing, greatest_in_event};
+use crate::plan::Release;
+use crate::schema::Schema;
+
+/// Sums are read as signed words.
+const MOST: u128 = 1 << 63;
+
+/// Checks that no row wraps: the greatest sum of a full population and the tail
+/// of the noise of `members` shares, sized for `honest`, stay below 2^63. Layouts
+/// leave room for the noise of one person's one stream at the least ε of an
+/// option; noise for several groups of rows or streams is wider.
+///
+/// # Errors
+/// [`Unprotectable::TooWide`] with the row.
+pub fn holds_noise(
+    release: &Release,
+    noise: &[RowNoise],
+    schema: &Schema,
+    layout: &Layout,
+    honest: u32,
+    members: u32,
+) -> Result<(), Unprotectable> {
+    let events = u128::from(schema.capacity.population) * u128::from(schema.capacity.events);
+    for ((row, words), own) in (0u16..).zip(&release.rows).zip(noise) {
+        let tail = own.tail(honest, members);
+        let field = words.first().and_then(|word| layout.field_at(*word));
+        let (Some(field), true) = (field, tail > 0) else { continue };
+        let event = match field.packing {
+            // Halves of at most 2^32 each, and as many negative.
+            Packing::Limbs => 1 << 32,
+            _ => greatest_in_event(schema, field.statistic).unwrap_or(MOST),
+        };
+        // A row may add several cells; one event is in one of them, or in each
+        // of a sketch's rows.
+        let cells = events.saturating_mul(words.len() as u128);
+        if event.saturating_mul(cells).saturating_add(tail) >= MOST {
+            return Err(Unprotectable::TooWide { row });
+        }
+    }
+    Ok(())
+}

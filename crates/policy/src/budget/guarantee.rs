@@ -1,0 +1,159 @@
+//! The guarantee in one sentence, and the expected error with it: what
+//! `EXPLAIN PRIVACY` says of a query with noise.
+
+use super::convert::least_epsilon;
+use super::error::{OutputError, expected_errors};
+use super::{Calibrated, Cost, Epsilon};
+use crate::plan::Plan;
+use crate::schema::PrivacyUnit;
+use crate::time::Span;
+use std::fmt;
+
+/// What a query with noise promises one owner, and what error that makes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guarantee {
+    /// What is protected.
+    pub unit: PrivacyUnit,
+    /// Size of the query's windows.
+    pub window: Span,
+    /// Of one window; of all windows together if `running`.
+    pub cost: Cost,
+    /// δ that a concentrated cost is told at, in units of 10^−18.
+    pub atto_delta: u64,
+    /// Whether the results are running totals.
+    pub running: bool,
+    /// Controllers in the plan.
+    pub controllers: u32,
+    /// How many of them may collude with the service.
+    pub tolerated: u32,
+    /// How many are taken to open a window, for the error.
+    pub members: u32,
+    /// Of each output column.
+    pub errors: Vec<OutputError>,
+}
+
+impl Guarantee {
+    /// Of a plan whose windows are released with this noise, when `members` of
+    /// its controllers open one and it has `values` values.
+    #[must_use]
+    pub fn of(
+        plan: &Plan,
+        noise: &Calibrated,
+        unit: PrivacyUnit,
+        atto_delta: u64,
+        members: u32,
+        values: u64,
+    ) -> Guarantee {
+        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let tolerated = narrow(plan.tolerated());
+        let honest = members.saturating_sub(tolerated);
+        Guarantee {
+            unit,
+            window: plan.window,
+            cost: noise.cost,
+            atto_delta,
+            running: false,
+            controllers: narrow(plan.roster.len()),
+            tolerated,
+            members,
+            errors: expected_errors(&plan.select, noise, honest, members, values),
+        }
+    }
+
+    /// ε as it is told, rounded up; none where δ = 0 allows no concentrated cost.
+    #[must_use]
+    pub fn epsilon(&self) -> Option<Epsilon> {
+        match self.cost {
+            Cost::Pure(epsilon) => Some(epsilon),
+            Cost::Concentrated(rho) => least_epsilon(rho, self.atto_delta),
+        }
+    }
+
+    /// The guarantee in one sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let Some(epsilon) = self.epsilon() else {
+            return "Nothing is promised: a concentrated loss needs a δ above 0.".to_owned();
+        };
+        let factor = (epsilon.0 as f64 * 1e-18).exp();
+        let factor = match factor {
+            factor if factor < 100.0 => format!("{:.2}", (factor * 100.0).ceil() / 100.0),
+            factor => format!("{factor:.0e}"),
+        };
+        let (what, of) = (self.protected(), if self.running { "all results" } else { "a result" });
+        let but = match self.cost {
+            Cost::Pure(_) => "but for a chance of 1e-18 that exact sampling leaves".to_owned(),
+            Cost::Concentrated(_) => {
+                format!("but for a chance of δ = {:.0e}", self.atto_delta as f64 * 1e-18)
+            }
+        };
+        let colluders = match (self.controllers, self.tolerated) {
+            (_, 0) => "as long as no controller colludes with the service".to_owned(),
+            (all, most) => {
+                format!("as long as at most {most} of {all} controllers collude with the service")
+            }
+        };
+        format!(
+            "Seeing {of} makes no guess about the values of {what} more than {factor} times likelier, whatever else is known (ε = {epsilon}), {but}, {colluders}; who takes part, when and with how many events is not hidden."
+        )
+    }
+
+    fn protected(&self) -> String {
+        match self.unit {
+            PrivacyUnit::Event => "any one event".to_owned(),
+            PrivacyUnit::PersonPerWindow => {
+                format!("all that one person sends in a window of {}", self.window)
+            }
+            PrivacyUnit::PersonPerPeriod(period) if self.running => {
+                format!("all that one person sends in {period}")
+            }
+            PrivacyUnit::PersonPerPeriod(period) => format!(
+                "all that one person sends in a window of {} (windows add up to the budget of {period})",
+                self.window
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Guarantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  privacy: {}", self.sentence())?;
+        let of = if self.running { "running totals, at the end" } else { "each window" };
+        let one = if self.members == 1 { "" } else { "s" };
+        writeln!(f, "  expected error of {of}, with {} controller{one}:", self.members)?;
+        for OutputError { alias, spread } in &self.errors {
+            match spread {
+                Some(spread) => writeln!(
+                    f,
+                    "    {alias}: within ±{} in 95 of 100 (standard deviation {})",
+                    Rounded(spread.within),
+                    Rounded(spread.deviation)
+                )?,
+                None => writeln!(f, "    {alias}: depends on the data")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number to three significant digits, rounded up.
+struct Rounded(f64);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 <= 0.0 || !self.0.is_finite() {
+            return write!(f, "{}", self.0);
+        }
+        let digits = 2.0 - self.0.log10().floor();
+        let unit = 10f64.powf(digits);
+        let rounded = (self.0 * unit - 1e-9).ceil() / unit;
+        let places = if digits > 0.0 { digits.min(17.0) } else { 0.0 };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and 17"
+        )]
+        let places = places as usize;
+        write!(f, "{rounded:.places$}")
+    }
+}

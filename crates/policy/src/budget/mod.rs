@@ -1,0 +1,35 @@
+//! What differential privacy costs: sensitivity, noise for a given loss, and
+//! accounts that refuse what would exceed an owner's budget.
+//!
+//! Every number that decides is an integer, rounded so that loss is never
+//! counted short. `docs/budget.md` has the equations.
+
+mod account;
+mod amount;
+mod calibrate;
+mod convert;
+mod error;
+mod fit;
+mod guarantee;
+mod noise;
+mod record;
+mod refusal;
+mod running;
+mod sensitivity;
+mod spent;
+
+pub use account::{Account, Accounts};
+pub use amount::{Epsilon, Rho};
+pub use calibrate::{Ask, Calibrated, Cost, Mechanism, Uncalibrated, calibrate};
+pub use convert::{fits, least_epsilon, ln_inverse_delta, most_rho};
+pub use error::{
+    OutputError, Spread, expected_errors, expected_running_errors, row_spread, running_spread,
+};
+pub use fit::holds_noise;
+pub use guarantee::Guarantee;
+pub use noise::{RowNoise, RunningNoise};
+pub use record::{BudgetRecord, Charge, Entry, UnreadableBudget};
+pub use refusal::{Overspent, Rule};
+pub use running::{RunningCalibrated, calibrate_running, column_norm_squared};
+pub use sensitivity::{Change, RowGroup, Unprotectable, events_of, groups, windows_of};
+pub use spent::{Slack, Spent};

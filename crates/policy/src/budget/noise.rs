@@ -1,0 +1,79 @@
+//! The noise of each row of a release, in exact numbers.
+
+use serde::{Deserialize, Serialize};
+
+/// Noise that the honest members of an opening set add to one row in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RowNoise {
+    /// None: the check row, and rows that reveal only what is public.
+    None,
+    /// Discrete Laplace: P(x) ∝ `e^(−|x|·above/below)`.
+    Laplace {
+        /// Above the line; not 0.
+        above: u64,
+        /// Below the line; not 0.
+        below: u128,
+    },
+    /// `granule` times a Skellam variable of the variance `above / below`, plus
+    /// a uniform one on the granule for each share.
+    Skellam {
+        /// Variance in granules², above the line; not 0.
+        above: u64,
+        /// Below the line; not 0.
+        below: u64,
+        /// Odd; 1: integers as they are.
+        granule: u64,
+    },
+    /// Discrete Gaussian of this variance: for a handful of controllers.
+    Gaussian {
+        /// Not 0.
+        variance: u128,
+    },
+}
+
+/// The noise of one controller's share of a row's running totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningNoise {
+    /// Standard deviation of a seed, in units of `2^−(fraction_bits + fine_bits)`.
+    pub seed_scale: u128,
+    /// f: results are in units of 2^−f, so tokens and sums are multiplied by 2^f.
+    pub fraction_bits: u8,
+    /// How much finer the seeds' grid is.
+    pub fine_bits: u8,
+}
+
+/// `64·ln 2` and a little: what is beyond has a chance below 2^−64.
+const TAIL: u128 = 46;
+
+impl RowNoise {
+    /// What the noise of `members` shares, each sized for `honest`, exceeds in
+    /// magnitude with a chance below 2^−62 times ⌈members/honest⌉. A row holds
+    /// its sums if the greatest sum and this stay below 2^63.
+    #[must_use]
+    pub fn tail(&self, honest: u32, members: u32) -> u128 {
+        let times = u128::from(members.div_ceil(honest.max(1)));
+        match *self {
+            RowNoise::None => 0,
+            // At most that many Laplace variables, each within 46 scales.
+            RowNoise::Laplace { above, below } => below
+                .saturating_mul(TAIL)
+                .div_ceil(u128::from(above.max(1)))
+                .saturating_add(1)
+                .saturating_mul(times),
+            RowNoise::Skellam { above, below, granule } => {
+                let variance = u128::from(above).div_ceil(u128::from(below.max(1)));
+                let unit = bernstein(variance.saturating_mul(times));
+                let smooth = u128::from(granule).saturating_mul(u128::from(members));
+                unit.saturating_mul(u128::from(granule)).saturating_add(smooth)
+            }
+            RowNoise::Gaussian { variance } => bernstein(variance.saturating_mul(times)),
+        }
+    }
+}
+
+/// The t with t²/(2(V + t/3)) ≥ 46, which bounds the tails of Skellam and of
+/// discrete Gaussian variables of the variance V.
+fn bernstein(variance: u128) -> u128 {
+    let deviations = variance.saturating_mul(2 * TAIL).isqrt();
+    deviations.saturating_add(1 + 2 * TAIL / 3)
+}

@@ -1,0 +1,180 @@
+//! The noise of running totals: one σ for a plan, from its least population.
+
+use super::amount::Rho;
+use super::calibrate::{Ask, Cost, Mechanism, Uncalibrated, distinct, share_of};
+use super::convert::ceiling;
+use super::noise::RunningNoise;
+use super::sensitivity::RowGroup;
+use num_bigint::BigUint;
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+/// Bits of ‖b‖².
+const NORM_BITS: u64 = 128;
+/// Seeds are drawn with a scale of at most 2^118.
+const MOST_SEED_BITS: u64 = 118;
+/// As fine as seeds need to be at most.
+const MOST_FINE_BITS: u64 = 96;
+/// Totals over at most this many windows.
+const MOST_WINDOWS: u32 = 1 << 17;
+
+/// Noise for running totals, and its price over all windows together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningCalibrated {
+    /// One for each row; none where no noise is needed.
+    pub rows: Vec<Option<RunningNoise>>,
+    /// How many windows it is for.
+    pub windows: u32,
+    /// Of the whole plan.
+    pub cost: Cost,
+    /// Of each attribute, ascending, once for the whole plan.
+    pub charges: Vec<(u16, Cost)>,
+    /// −log2 of what rounding on the seeds' grid may leave out: goes into δ.
+    pub slack_bits: u32,
+}
+
+/// Sizes the seeds of running totals over at most `windows` windows: `ask` is
+/// for the whole plan, and a unit's events lie in at most `touched` windows.
+///
+/// σ² = Δ₂²·‖b‖²/2ρ is the honest members' in all (Fichtenberger, Henzinger,
+/// Upadhyay 2023, with A = B·B); a controller's is σ²/n, with n = `honest` the
+/// honest floor at the plan's *least* population, since it cannot change later.
+/// The grid is the coarsest 2^−f with σ_p·2^f·√λ_min ≥ 4, where λ_min > ½ is
+/// the least eigenvalue of BBᵀ.
+///
+/// # Errors
+/// [`Uncalibrated`], where there is no such noise.
+pub fn calibrate_running(
+    ask: &Ask,
+    groups: &[RowGroup],
+    outputs: usize,
+    windows: u32,
+    touched: u32,
+    honest: NonZeroU32,
+) -> Result<RunningCalibrated, Uncalibrated> {
+    if ask.micro_epsilon == 0 {
+        return Err(Uncalibrated::NoEpsilon);
+    }
+    if windows == 0 || windows > MOST_WINDOWS {
+        return Err(Uncalibrated::TooWide);
+    }
+    let count = u32::try_from(groups.len().max(1)).map_err(|_| Uncalibrated::TooWide)?;
+    let Cost::Concentrated(rho) = share_of(&Ask { mechanism: Mechanism::Gaussian, ..*ask }, count)?
+    else {
+        return Err(Uncalibrated::NoDelta);
+    };
+    let norm = column_norm_squared(windows);
+    let mut rows = vec![None; outputs];
+    let mut charges: BTreeMap<u16, Cost> = BTreeMap::new();
+    for group in groups {
+        let change = group.event.times(ask.events).ok_or(Uncalibrated::TooWide)?;
+        // A unit in w windows moves w columns, each at most as long as the first.
+        let squared = BigUint::from(change.l2_squared) * u64::from(touched.max(1)).pow(2);
+        let noise = seed(&(squared * &norm), rho, honest)?;
+        for row in &group.rows {
+            rows.get_mut(usize::from(*row)).into_iter().for_each(|row| *row = Some(noise));
+        }
+        for attribute in distinct(group) {
+            let share = Cost::Concentrated(rho);
+            let sum = charges.get(&attribute).map_or(share, |sum: &Cost| sum.plus(share));
+            charges.insert(attribute, sum);
+        }
+    }
+    let finest = rows.iter().flatten().map(|noise| u32::from(noise.fine_bits)).min();
+    Ok(RunningCalibrated {
+        slack_bits: slack_bits(finest.unwrap_or(u32::MAX), windows, honest, outputs),
+        rows,
+        windows,
+        cost: Cost::Concentrated(Rho(rho.0.saturating_mul(count.into()))),
+        charges: charges.into_iter().collect(),
+    })
+}
+
+/// A seed's scale and grids for σ² = `moved / (2^128 · 2ρ)`, of which one share
+/// is 1/n.
+fn seed(moved: &BigUint, rho: Rho, honest: NonZeroU32) -> Result<RunningNoise, Uncalibrated> {
+    let above = moved * BigUint::from(10u8).pow(24);
+    let below = (BigUint::from(rho.0) * 2u8 * honest.get()) << NORM_BITS;
+    if above == BigUint::ZERO || below == BigUint::ZERO {
+        return Err(Uncalibrated::TooWide);
+    }
+    // σ_p²·4^f ≥ 4²/λ_min, with λ_min > ½.
+    let reaches = |f: &u64| (&above << (2 * f)) >= &below * 32u8;
+    let fraction = (0..=32).find(reaches).ok_or(Uncalibrated::TooWide)?;
+    let grid_units = (((&above << (2 * fraction)) / &below).sqrt() + 1u8).bits();
+    let fine = MOST_SEED_BITS.checked_sub(grid_units).ok_or(Uncalibrated::TooWide)?;
+    let fine = fine.min(MOST_FINE_BITS);
+    let squared = ((above << (2 * (fraction + fine))) + &below - 1u8) / below;
+    let root = squared.sqrt();
+    let scale = if &root * &root < squared { root + 1u8 } else { root };
+    Ok(RunningNoise {
+        seed_scale: u128::try_from(scale).map_err(|_| Uncalibrated::TooWide)?,
+        fraction_bits: u8::try_from(fraction).map_err(|_| Uncalibrated::TooWide)?,
+        fine_bits: u8::try_from(fine).map_err(|_| Uncalibrated::TooWide)?,
+    })
+}
+
+/// `Σ b_k²` over k < `windows`, with b_k = C(2k, k)/4^k, in units of 2^−128,
+/// rounded up: the squared length of B's first, longest column.
+#[must_use]
+pub fn column_norm_squared(windows: u32) -> BigUint {
+    let mut b = BigUint::from(1u8) << NORM_BITS;
+    let mut sum = BigUint::ZERO;
+    for k in 0..windows {
+        if k > 0 {
+            let even = 2 * u64::from(k);
+            b = (b * (even - 1)).div_ceil_by(even);
+        }
+        sum += ceiling(&b * &b, NORM_BITS);
+    }
+    sum
+}
+
+trait DivCeil {
+    fn div_ceil_by(self, divisor: u64) -> Self;
+}
+
+impl DivCeil for BigUint {
+    fn div_ceil_by(self, divisor: u64) -> BigUint {
+        (self + (divisor - 1)) / divisor
+    }
+}
+
+/// A total lies within 3T fine units of a border between two grid points with a
+/// chance of 6T·2^−fine; T totals, n controllers and r rows may.
+fn slack_bits(fine: u32, windows: u32, honest: NonZeroU32, outputs: usize) -> u32 {
+    let times = 6 * u128::from(windows) * u128::from(windows);
+    let times = times * u128::from(honest.get()) * outputs.max(1) as u128;
+    fine.saturating_sub(times.next_power_of_two().ilog2())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_norm_is_that_of_central_binomials() {
+        assert_eq!(column_norm_squared(1), BigUint::from(1u8) << 128u8);
+        // 1 + 1/4 + 9/64
+        assert_eq!(column_norm_squared(3), BigUint::from(89u8) << 122u8);
+        let year = column_norm_squared(8760) >> 96u8;
+        let year = u64::try_from(year).unwrap_or(0) as f64 / 2f64.powi(32);
+        assert!((year - 3.9555).abs() < 0.001, "{year}");
+    }
+
+    #[test]
+    fn grids_are_as_coarse_as_allowed_and_no_coarser() {
+        let honest = NonZeroU32::MIN;
+        for moved in [1u64, 50, 1000, 1 << 40] {
+            let moved = BigUint::from(moved) << NORM_BITS;
+            // ρ = ½: σ² = moved.
+            let Ok(noise) = seed(&moved, Rho(500_000_000_000_000_000_000_000), honest) else {
+                unreachable!()
+            };
+            let units = BigUint::from(noise.seed_scale).pow(2) >> (2 * noise.fine_bits);
+            assert!(units >= BigUint::from(32u8), "{noise:?}");
+            let coarser = BigUint::from(32u8 * 4);
+            assert!(noise.fraction_bits == 0 || units < coarser, "{noise:?}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What is said before a query runs.
+
+use alpheus_policy::budget::{
+    Calibrated, Cost, Epsilon, Guarantee, OutputError, RowNoise, RunningNoise, Spread,
+    expected_errors, most_rho, row_spread, running_spread,
+};
+use alpheus_policy::ids::{ControllerId, SchemaId};
+use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds, Release};
+use alpheus_policy::schema::PrivacyUnit;
+use alpheus_policy::select::{
+    Bins, HistogramOutput, MomentOutput, Place, ReleasePlan, SelectItem, Statistic,
+};
+use alpheus_policy::time::{Span, Timestamp};
+
+fn close(one: f64, other: f64, by: f64) {
+    assert!((one / other - 1.0).abs() < by, "{one} {other}");
+}
+
+/// Standard deviation and the least bound that 95 % stay within, from the exact
+/// distribution of the sum of `members` Pólya shares of shape 1/n.
+fn exact(x: f64, shape: f64) -> (f64, f64) {
+    let q = (-x).exp();
+    let mut one = vec![(1.0 - q).powf(shape)];
+    let reach = (40.0 / x) as usize;
+    for k in 1..reach {
+        one.push(one[k - 1] * q * (shape + k as f64 - 1.0) / k as f64);
+    }
+    let at = |d: usize| (d..reach).map(|i| one[i] * one[i - d]).sum::<f64>();
+    let sizes: Vec<f64> = (0..reach).map(|d| if d == 0 { at(0) } else { 2.0 * at(d) }).collect();
+    let variance: f64 = sizes.iter().enumerate().map(|(d, p)| (d * d) as f64 * p).sum();
+    let mut sum = 0.0;
+    let within = sizes
+        .iter()
+        .take_while(|p| {
+            sum += **p;
+            sum < 0.95
+        })
+        .count();
+    (variance.sqrt(), within as f64)
+}
+
+#[test]
+fn spreads_are_those_of_the_exact_distributions() {
+    for (honest, members) in [(10, 10), (10, 15), (10, 30)] {
+        let noise = RowNoise::Laplace { above: 1, below: 20 };
+        let spread = row_spread(&noise, honest, members);
+        let (deviation, within) = exact(0.05, f64::from(members) / f64::from(honest));
+        close(spread.deviation, deviation, 1e-6);
+        assert!(spread.within >= within - 1.0 && spread.within < 1.12 * within, "{within}");
+    }
+    let skellam = RowNoise::Skellam { above: 9, below: 1, granule: 3 };
+    close(row_spread(&skellam, 4, 8).deviation, (81.0 * 2.0 + 8.0 * 8.0 / 12.0f64).sqrt(), 1e-12);
+    let gaussian = RowNoise::Gaussian { variance: 100 };
+    close(row_spread(&gaussian, 4, 4).deviation, 10.0, 1e-12);
+    assert_eq!(row_spread(&RowNoise::None, 1, 1), Spread::default());
+}
+
+#[test]
+fn running_totals_spread_by_the_logarithm() {
+    let noise = RunningNoise { seed_scale: 8 << 96, fraction_bits: 2, fine_bits: 96 };
+    close(running_spread(&noise, 1, 9).deviation, 3.0 * (4.0 + 1.0 / 192.0f64).sqrt(), 1e-9);
+    let year = running_spread(&noise, 8760, 9).deviation;
+    close(year, 6.0 * 3.9555f64.sqrt(), 0.001);
+}
+
+fn plan() -> ReleasePlan {
+    let item = |alias: &str, statistic| SelectItem { alias: alias.to_owned(), statistic };
+    let mean = |count| Statistic::Moments {
+        output: MomentOutput::Mean,
+        count,
+        sum: 0,
+        squares: None,
+        scale: 1,
+    };
+    let bins = |output| Statistic::Histogram {
+        output,
+        bins: Bins {
+            edges: vec![0, 1],
+            cells: vec![vec![2], vec![2, 3]],
+            min: 0,
+            max: 9,
+            scale: 0,
+        },
+    };
+    ReleasePlan {
+        cells: (0..4)
+            .map(|row| Place::Whole { row })
+            .chain([Place::Limbs { low: 2, high: 3 }])
+            .collect(),
+        items: vec![
+            item("total", Statistic::Sum { sum: 0, count: None, scale: 1 }),
+            item("mean", mean(1)),
+            item("noisy_mean", mean(2)),
+            item("bins", bins(HistogramOutput::Counts)),
+            item("mode", bins(HistogramOutput::Mode)),
+            item("wide", Statistic::Count { count: 4, of: None }),
+        ],
+    }
+}
+
+#[test]
+fn errors_are_told_in_the_columns_units() {
+    let gaussian = |variance| RowNoise::Gaussian { variance };
+    let noise = Calibrated {
+        rows: vec![gaussian(10_000), RowNoise::None, gaussian(4), gaussian(12)],
+        cost: Cost::Pure(Epsilon(1)),
+        charges: Vec::new(),
+    };
+    let errors = expected_errors(&plan(), &noise, 5, 5, 50);
+    let deviation = |at: usize| errors[at].spread.map(|spread| spread.deviation);
+    let expected =
+        [Some(10.0), Some(0.2), None, Some(4.0), None, Some((4.0 + 12.0 * 2f64.powi(64)).sqrt())];
+    for (at, expected) in expected.into_iter().enumerate() {
+        match (deviation(at), expected) {
+            (Some(one), Some(other)) => close(one, other, 1e-9),
+            (one, other) => assert_eq!(one, other, "{at}"),
+        }
+    }
+}
+
+fn guarantee(cost: Cost, unit: PrivacyUnit) -> Guarantee {
+    let spread = Some(Spread { deviation: 0.123_41, within: 12_345.6 });
+    Guarantee {
+        unit,
+        window: Span::seconds(3600),
+        cost,
+        atto_delta: 1_000_000_000,
+        running: false,
+        controllers: 30,
+        tolerated: 10,
+        members: 28,
+        errors: vec![
+            OutputError { alias: "avg".to_owned(), spread },
+            OutputError { alias: "mode".to_owned(), spread: None },
+        ],
+    }
+}
+
+#[test]
+fn the_guarantee_is_one_sentence_with_the_error_below() {
+    let half = Cost::Pure(Epsilon::from_micro(500_000));
+    let said = guarantee(half, PrivacyUnit::PersonPerWindow).to_string();
+    let expected = "  privacy: Seeing a result makes no guess about the values of all that one person sends in a window of 1h more than 1.65 times likelier, whatever else is known (ε = 0.5), but for a chance of 1e-18 that exact sampling leaves, as long as at most 10 of 30 controllers collude with the service; who takes part, when and with how many events is not hidden.
+  expected error of each window, with 28 controllers:
+    avg: within ±12400 in 95 of 100 (standard deviation 0.124)
+    mode: depends on the data
+";
+    assert_eq!(said, expected);
+}
+
+/// From a plan: 9 controllers, 3 of which may collude, 8 that open.
+#[test]
+fn guarantees_are_made_from_plans() {
+    let plan = Plan {
+        nonce: [0; 16],
+        name: "rides".to_owned(),
+        consumer: "service".to_owned(),
+        schema: SchemaId([0; 32]),
+        group: Vec::new(),
+        window: Span::seconds(60),
+        grace: Span(0),
+        from: Timestamp(0),
+        release: Release { rows: (0..4).map(|word| vec![word]).collect() },
+        select: plan(),
+        attributes: vec![0],
+        population: PopulationBounds { min: 1, max: 9 },
+        alpha: Fraction::THIRD,
+        dropout: Fraction::FIFTH,
+        delta_exponent: 9,
+        masks: MaskStrategy::Clique,
+        roster: (0..9).map(|id| ControllerId([id; 32])).collect(),
+        streams: Vec::new(),
+    };
+    let noise = Calibrated {
+        rows: vec![RowNoise::Gaussian { variance: 1000 }; 4],
+        cost: Cost::Pure(Epsilon::from_micro(1)),
+        charges: Vec::new(),
+    };
+    let told = Guarantee::of(&plan, &noise, PrivacyUnit::Event, 0, 8, 50);
+    assert_eq!((told.controllers, told.tolerated, told.members), (9, 3, 8));
+    close(told.errors[0].spread.unwrap().deviation, (1000.0 * 8.0 / 5.0f64).sqrt() / 10.0, 1e-9);
+    assert!(told.to_string().contains("at most 3 of 9 controllers"), "{told}");
+}
+
+#[test]
+fn concentrated_losses_are_told_at_their_delta() {
+    let epsilon = Epsilon::from_micro(500_000);
+    let told = guarantee(Cost::Concentrated(most_rho(epsilon, 1_000_000_000)), PrivacyUnit::Event);
+    assert!(told.epsilon().unwrap() <= epsilon && told.epsilon().unwrap().0 > epsilon.0 - 1000);
+    let said = told.sentence();
+    assert!(said.contains("any one event") && said.contains("a chance of δ = 1e-9"), "{said}");
+    let nothing = Guarantee { atto_delta: 0, ..told };
+    assert!(nothing.sentence().starts_with("Nothing is promised"));
+}
+
+#[test]
+fn every_unit_is_named() {
+    let cost = Cost::Pure(Epsilon::from_micro(1));
+    let period = guarantee(cost, PrivacyUnit::PersonPerPeriod(Span::seconds(86_400)));
+    assert!(period.sentence().contains("in a window of 1h (windows add up to the budget of 1d)"));
+    let running = Guarantee { running: true, tolerated: 0, ..period };
+    let said = running.sentence();
+    assert!(said.contains("Seeing all results") && said.contains("sends in 1d"), "{said}");
+    assert!(said.contains("as long as no controller colludes"), "{said}");
+}
+
+/// Tails bound the exact distributions, and are not far beyond them.
+#[test]
+fn tails_hold_what_noise_can_be() {
+    let laplace = RowNoise::Laplace { above: 1, below: 100 };
+    // P(|x| > T) = 2q^(T+1)/(1 + q), and 2^−64 = e^−44.36.
+    let tail = laplace.tail(10, 10) as f64;
+    assert!(tail / 100.0 > 44.36 + 2f64.ln() && tail / 100.0 < 48.0, "{tail}");
+    assert_eq!(laplace.tail(10, 11), 2 * laplace.tail(10, 10));
+    for variance in [1u64, 20, 1000] {
+        let noise = RowNoise::Skellam { above: variance, below: 1, granule: 1 };
+        let tail = (noise.tail(5, 5) - 5) as usize;
+        let mean = variance as f64 / 2.0;
+        let mut poisson = vec![(-mean).exp()];
+        for k in 1..2000 {
+            poisson.push(poisson[k - 1] * mean / k as f64);
+        }
+        let beyond = |t: usize| -> f64 {
+            let own = |x: usize| poisson[x] * poisson[..x.saturating_sub(t)].iter().sum::<f64>();
+            2.0 * (t..2000).map(own).sum::<f64>()
+        };
+        assert!(beyond(tail) < 2f64.powi(-62), "{variance} {tail}");
+        assert!(beyond(tail / 4) > 1e-16, "{variance} {tail}");
+    }
+    assert_eq!(RowNoise::Gaussian { variance: 1 << 40 }.tail(1, 1), 31 + (92u128 << 40).isqrt());
+    assert_eq!(RowNoise::None.tail(1, 9), 0);
+}
