@@ -2,7 +2,7 @@
 //! made of them.
 
 use super::keystore::{KeyStore, StreamKey};
-use crate::network::wire::{Choice, Handover, Registration};
+use crate::network::wire::{Choice, Handover, Notice, Registration};
 use crate::runtime::fence::FenceFile;
 use crate::runtime::hosts::{ControllerHost, FromController, HostError, ToController};
 use crate::runtime::seats::{Keys, from_ledger};
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Registrations that the service has not confirmed yet, by stream.
+/// What the service has not confirmed yet, by stream.
 const UNTOLD: &[u8] = b"untold/";
 
 /// Why a host does not do what it was asked, or cannot start.
@@ -242,7 +242,13 @@ impl Guard {
             controller.annotate(now, owner, signed)
         });
         settled(acted)?;
-        self.note_untold(&stream, &handover.annotation, handover)
+        let registration = Registration {
+            annotation: handover.annotation.clone(),
+            owner: handover.owner,
+            controller,
+            producer: handover.producer.clone(),
+        };
+        self.remember(&stream, &Notice::Registered(Box::new(registration)))
     }
 
     fn opened(&self, handover: &Handover, purpose: &Purpose) -> Result<MasterSecret, GuardError> {
@@ -267,13 +273,10 @@ impl Guard {
             controller.annotate(now, &choice.owner, &choice.annotation)
         });
         settled(acted)?;
-        let registration = Registration {
-            annotation: choice.annotation.clone(),
-            owner: choice.owner,
-            controller: known.controller,
-            producer: known.producer,
-        };
-        self.remember(&stream, &registration)
+        let (annotation, owner) = (choice.annotation.clone(), choice.owner);
+        let Known { controller, producer, .. } = known;
+        let registration = Registration { annotation, owner, controller, producer };
+        self.remember(&stream, &Notice::Registered(Box::new(registration)))
     }
 
     /// Revokes consent, for good.
@@ -287,7 +290,8 @@ impl Guard {
         stream: &StreamId,
     ) -> Result<(), GuardError> {
         let controller = self.of(owner_name, stream)?.controller;
-        settled(self.host.with(&controller, |controller| controller.revoke(now, stream)))
+        settled(self.host.with(&controller, |controller| controller.revoke(now, stream)))?;
+        self.remember(stream, &Notice::Withdrawn(*stream))
     }
 
     fn of(&self, owner_name: &str, stream: &StreamId) -> Result<&Known, GuardError> {
@@ -318,37 +322,22 @@ impl Guard {
         Ok(lines)
     }
 
-    fn note_untold(
-        &mut self,
-        stream: &StreamId,
-        annotation: &Signed<Annotation>,
-        handover: &Handover,
-    ) -> Result<(), GuardError> {
-        let registration = Registration {
-            annotation: annotation.clone(),
-            owner: handover.owner,
-            controller: handover.controller,
-            producer: handover.producer.clone(),
-        };
-        self.remember(stream, &registration)
-    }
-
-    /// Keeps a registration until the service has it.
-    fn remember(&self, stream: &StreamId, registration: &Registration) -> Result<(), GuardError> {
-        let value = postcard::to_allocvec(registration)
-            .map_err(|_| super::keystore::KeyStoreError::Damaged)?;
+    /// Keeps what the service must be told until it has it.
+    fn remember(&self, stream: &StreamId, notice: &Notice) -> Result<(), GuardError> {
+        let value =
+            postcard::to_allocvec(notice).map_err(|_| super::keystore::KeyStoreError::Damaged)?;
         let mut batch = Batch::new();
         batch.put(&self.spaces.host, [UNTOLD, &stream.0].concat(), value)?;
         self.store.commit(batch)?;
         Ok(())
     }
 
-    /// Registrations that the service does not have yet, each under a key for
+    /// What the service does not know yet, each under a key for
     /// [`Guard::told`].
     ///
     /// # Errors
     /// [`GuardError`].
-    pub fn untold(&self) -> Result<Vec<(Vec<u8>, Registration)>, GuardError> {
+    pub fn untold(&self) -> Result<Vec<(Vec<u8>, Notice)>, GuardError> {
         let entries = scan_all(self.store.as_ref(), &self.spaces.host, UNTOLD)?;
         let read = |value: &[u8]| postcard::from_bytes(value).ok();
         Ok(entries.iter().filter_map(|(key, value)| Some((key.to_vec(), read(value)?))).collect())
@@ -358,11 +347,11 @@ impl Guard {
     ///
     /// # Errors
     /// [`GuardError`].
-    pub fn told(&self, key: Vec<u8>, registration: &Registration) -> Result<(), GuardError> {
+    pub fn told(&self, key: Vec<u8>, notice: &Notice) -> Result<(), GuardError> {
         // A later choice may have taken its place meanwhile.
         let stored = self.store.get(&self.spaces.host, &key)?;
         let same = stored.is_some_and(|stored| {
-            postcard::to_allocvec(registration).is_ok_and(|told| told == stored.as_ref())
+            postcard::to_allocvec(notice).is_ok_and(|told| told == stored.as_ref())
         });
         if same {
             let mut batch = Batch::new();

@@ -4,7 +4,7 @@
 
 use super::guard::{Guard, GuardError};
 use crate::network::client::{Client, RequestError};
-use crate::network::wire::{Done, Introduction, Mail, Post, Registration};
+use crate::network::wire::{Done, Introduction, Mail, Post};
 use crate::runtime::embedded::wall_clock;
 use crate::service::health::{Part, State};
 use crate::service::shutdown::Trigger;
@@ -127,16 +127,16 @@ impl Round {
 
     /// Tells the service of streams and choices that it does not have yet.
     fn tell(&self) -> Result<(), NotCarried> {
-        let untold: Vec<(Vec<u8>, Registration)> = self.guard().untold()?;
-        for (key, registration) in untold {
-            match self.server.exchange::<Done>("/v1/streams", &registration, Duration::ZERO) {
+        let untold = self.guard().untold()?;
+        for (key, notice) in untold {
+            match self.server.exchange::<Done>("/v1/streams", &notice, Duration::ZERO) {
                 Ok(Done {}) => {}
                 Err(RequestError::Refused(problem)) if problem.status < 500 => {
                     tracing::warn!(%problem, "the service does not take a stream");
                 }
                 Err(error) => return Err(error.into()),
             }
-            self.guard().told(key, &registration)?;
+            self.guard().told(key, &notice)?;
         }
         Ok(())
     }

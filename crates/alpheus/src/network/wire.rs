@@ -83,6 +83,15 @@ pub struct Registration {
     pub producer: String,
 }
 
+/// What a host has to tell the service about a stream.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Notice {
+    /// It is there, or its owner has chosen anew.
+    Registered(Box<Registration>),
+    /// Its owner has withdrawn.
+    Withdrawn(StreamId),
+}
+
 /// An owner hands a stream over to a controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Handover {

@@ -11,7 +11,7 @@ use alpheus_encrypted_stream::announced::Announced;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, fingerprint};
 use alpheus_encrypted_stream::messages::Announcement;
 use alpheus_policy::catalog::{Catalog, NotStarted, RunningQuery};
-use alpheus_policy::ids::{ControllerId, PlanId};
+use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::{PlannedQuery, Refusal};
 use alpheus_policy::query::Create;
@@ -25,6 +25,7 @@ use thiserror::Error;
 
 const PLANS: &[u8] = b"announcement/";
 const QUERIES: &[u8] = b"query/";
+const ASKERS: &[u8] = b"asker/";
 
 /// Why a query does not run.
 #[derive(Debug, Error)]
@@ -56,6 +57,8 @@ pub struct Manager {
     deployment: Deployment,
     key: Arc<SigningKey>,
     certificates: HashMap<ControllerId, Signed<Certificate>>,
+    /// Who asked first under each name; the name's results are theirs.
+    askers: HashMap<String, String>,
 }
 
 impl Manager {
@@ -72,7 +75,8 @@ impl Manager {
     ) -> Result<Manager, RuntimeError> {
         let mut catalog = Catalog::default();
         catalog.add_schema(schema.clone())?;
-        Ok(Manager { service, catalog, deployment, key, certificates: HashMap::new() })
+        let (certificates, askers) = (HashMap::new(), HashMap::new());
+        Ok(Manager { service, catalog, deployment, key, certificates, askers })
     }
 
     /// Takes note of a controller, so that plans can name it.
@@ -125,16 +129,34 @@ impl Manager {
         rng: &mut impl CryptoRng,
     ) -> Result<(PlannedQuery, Round), NotAsked> {
         let planned = plan_query(create, &self.catalog, asked, rng)?;
+        if self.askers.get(&planned.name).is_some_and(|asker| asker != asked.consumer) {
+            return Err(NotStarted::NameTaken(planned.name).into());
+        }
         let (name, sql, plans) = (planned.name.clone(), planned.sql.clone(), planned.plans.clone());
         let query = RunningQuery { name: name.clone(), sql, plans };
         let bytes = postcard::to_allocvec(&query).map_err(|_| RuntimeError::DamagedPlans)?;
         self.catalog.start(query)?;
         let mut batch = Batch::new();
         let key = [QUERIES, name.as_bytes()].concat();
-        batch.put(&self.service.topics().service, key, bytes).map_err(RuntimeError::from)?;
+        let space = &self.service.topics().service;
+        batch.put(space, key, bytes).map_err(RuntimeError::from)?;
+        let asker = [ASKERS, name.as_bytes()].concat();
+        batch.put(space, asker, asked.consumer.as_bytes().to_vec()).map_err(RuntimeError::from)?;
         self.service.store().commit(batch).map_err(RuntimeError::from)?;
+        self.askers.insert(name, asked.consumer.to_owned());
         let round = self.start(asked.now, &planned.plans)?;
         Ok((planned, round))
+    }
+
+    /// Who asked under a name, now or before.
+    #[must_use]
+    pub fn asker(&self, name: &str) -> Option<&str> {
+        self.askers.get(name).map(String::as_str)
+    }
+
+    /// Forgets a stream whose owner has withdrawn: no later plan asks for it.
+    pub fn forget(&mut self, stream: &StreamId) {
+        self.catalog.remove_stream(stream);
     }
 
     /// Ends a query; none if there is none of this name. What comes out tells
@@ -162,6 +184,10 @@ impl Manager {
     /// [`RuntimeError`] if the stored plans cannot be read.
     pub fn resume(&mut self, now: Timestamp) -> Result<(), RuntimeError> {
         let (store, space) = (self.service.store().clone(), self.service.topics().service.clone());
+        for (key, value) in scan_all(store.as_ref(), &space, ASKERS)? {
+            let name = String::from_utf8_lossy(key.get(ASKERS.len()..).unwrap_or_default());
+            self.askers.insert(name.into_owned(), String::from_utf8_lossy(&value).into_owned());
+        }
         for (_, value) in scan_all(store.as_ref(), &space, QUERIES)? {
             let query: RunningQuery =
                 postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;

@@ -4,6 +4,7 @@
 
 use super::outboxes::Outboxes;
 use super::registry::{NotIntroduced, Registry};
+use crate::network::wire::{Introduction, Notice};
 use crate::runtime::embedded::{RuntimeError, wall_clock};
 use crate::runtime::hosts::{FromController, ToController};
 use crate::runtime::manager::Manager;
@@ -150,16 +151,16 @@ impl Engine {
         }
     }
 
-    /// Takes note of a stream; see [`Registry::register`].
+    /// Takes note of a stream; see [`Registry::register`] and [`Registry::withdraw`].
     ///
     /// # Errors
     /// [`NotIntroduced`].
-    pub fn register(
-        &mut self,
-        host: &str,
-        registration: crate::network::wire::Registration,
-    ) -> Result<(), NotIntroduced> {
-        self.registry.register(&mut self.manager, host, registration)
+    pub fn note(&mut self, host: &str, notice: Notice) -> Result<(), NotIntroduced> {
+        let Engine { manager, registry, .. } = self;
+        match notice {
+            Notice::Registered(registration) => registry.register(manager, host, *registration),
+            Notice::Withdrawn(stream) => registry.withdraw(manager, host, &stream),
+        }
     }
 
     /// Takes note of controllers; see [`Registry::introduce`].
@@ -169,7 +170,7 @@ impl Engine {
     pub fn introduce(
         &mut self,
         host: &str,
-        introduction: &crate::network::wire::Introduction,
+        introduction: &Introduction,
     ) -> Result<(), NotIntroduced> {
         let Engine { manager, registry, deployment, .. } = self;
         registry.introduce(manager, deployment, host, &introduction.certificates)

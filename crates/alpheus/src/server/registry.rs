@@ -189,6 +189,29 @@ impl Registry {
         Ok(())
     }
 
+    /// A stream's owner has withdrawn: no later plan asks for it, and its device
+    /// is not listened to any more.
+    ///
+    /// # Errors
+    /// [`NotIntroduced`].
+    pub fn withdraw(
+        &mut self,
+        manager: &mut Manager,
+        host: &str,
+        stream: &StreamId,
+    ) -> Result<(), NotIntroduced> {
+        let Some(known) = self.streams.get(stream) else { return Ok(()) };
+        if self.host_of(&known.registration.controller) != Some(host) {
+            return Err(NotIntroduced::UnknownController);
+        }
+        let mut batch = Batch::new();
+        batch.delete(&manager.service.topics().service, [STREAMS, &stream.0].concat())?;
+        manager.service.store().commit(batch)?;
+        self.streams.remove(stream);
+        manager.forget(stream);
+        Ok(())
+    }
+
     fn note_stream(&mut self, manager: &mut Manager, opened: Verified<Annotation>, known: Known) {
         let controller = known.registration.controller;
         let Annotation { stream, owner, schema, metadata, policy, .. } = opened.into_inner();

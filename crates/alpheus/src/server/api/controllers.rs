@@ -3,7 +3,7 @@
 use super::Api;
 use crate::network::answer::{ApiError, caller, decode, encode};
 use crate::network::role::Role;
-use crate::network::wire::{Done, Introduction, Mail, Post, Registration};
+use crate::network::wire::{Done, Introduction, Mail, Notice, Post};
 use crate::service::http::Peer;
 use axum::Extension;
 use axum::body::Bytes;
@@ -25,15 +25,15 @@ pub(super) async fn introduce(
     encode(&Done {})
 }
 
-/// Takes note of a stream, or of its owner's later choice.
+/// Takes note of a stream, of its owner's later choice, or that they withdrew.
 pub(super) async fn register(
     State(api): State<Api>,
     Extension(peer): Extension<Peer>,
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let host = caller(&peer, &[Role::Controller])?.name;
-    let registration: Registration = decode(&body)?;
-    api.engine.ask(move |engine| engine.register(&host, registration)).await??;
+    let notice: Notice = decode(&body)?;
+    api.engine.ask(move |engine| engine.note(&host, notice)).await??;
     encode(&Done {})
 }
 

@@ -91,6 +91,9 @@ impl Engine {
                 .map_err(|unknown| ApiError::missing(unknown.to_string())),
             Statement::Drop(name) => {
                 let name = name.to_string();
+                if self.manager.asker(&name) != Some(consumer) {
+                    return Err(ApiError::missing(format!("no query of yours is called `{name}`")));
+                }
                 let round = self.manager.drop_query(&name)?.ok_or_else(|| {
                     ApiError::missing(format!("no query called `{name}` is running"))
                 })?;
@@ -145,7 +148,12 @@ pub(super) async fn results(
     Path(name): Path<String>,
     Query(from): Query<From>,
 ) -> Result<Json<Rows>, ApiError> {
-    caller(&peer, &[Role::Consumer])?;
+    let consumer = caller(&peer, &[Role::Consumer])?.name;
+    let asked = name.clone();
+    let theirs = move |engine: &mut Engine| engine.manager.asker(&asked) == Some(&*consumer);
+    if !api.engine.ask(theirs).await? {
+        return Err(ApiError::missing(format!("you have not asked anything called `{name}`")));
+    }
     let deadline = Instant::now() + Duration::from_secs(from.wait.min(LONGEST));
     let (mut news, mut after) = (api.rows.clone(), from.after);
     loop {
