@@ -1,7 +1,7 @@
 //! A whole deployment as processes over mutual TLS: server, controllers,
 //! devices, owners, a consumer.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 mod common;
 
@@ -208,69 +208,85 @@ fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// A service and a controller for each house, with a stream at each.
+struct Running {
+    place: Place,
+    server: String,
+    hosts: Vec<(String, Process)>,
+    streams: Vec<String>,
+    _service: Process,
+}
+
+impl Running {
+    fn start() -> Running {
+        let (place, api) = (Place::new(), free());
+        let server = format!("https://{api}");
+        let _service = place.server(&api);
+        let host = |house: &&str| {
+            let api = free();
+            let process = place.controller(house, &api, &server);
+            (api, process)
+        };
+        let hosts: Vec<(String, Process)> = HOUSES.iter().map(host).collect();
+        let add = |(house, (api, _)): (&&str, &(String, Process))| place.add_stream(house, api);
+        let streams = HOUSES.iter().zip(&hosts).map(add).collect();
+        let running = Running { place, server, hosts, streams, _service };
+        until("three streams at the service", || {
+            let asked = format!("EXPLAIN {QUERY} BETWEEN 3 AND 100");
+            running.place.ask(&running.server, &asked).status.success().then_some(())
+        });
+        running
+    }
+
+    /// Each house's meter sends its number twice in each window of two seconds.
+    fn feed(&self) -> Vec<Process> {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let start = now.as_secs() + 4;
+        let feed = |(number, house): (usize, &&str)| {
+            let line = |step: u64| {
+                let at = (start + step) * 1000 + 500;
+                format!("{{\"reading\": {}, \"at\": {at}}}\n", number + 1)
+            };
+            let lines = self.place.path(&format!("{house}.json"));
+            fs::write(&lines, (0..8).map(line).collect::<String>()).unwrap();
+            self.place.device(house, &self.server, &lines)
+        };
+        HOUSES.iter().enumerate().map(feed).collect()
+    }
+
+    /// The first row over so many owners.
+    fn row(&self, population: u64) -> serde_json::Value {
+        until("such a window", || {
+            let mut rows = self.place.rows(&self.server).into_iter();
+            rows.find(|row| row["population"] == population && row["status"] == "ok")
+        })
+    }
+
+    fn owner(&self, house: usize, what: &str) -> String {
+        let (identity, controller) =
+            (format!("pki/owner-{}", HOUSES[house]), format!("https://{}", self.hosts[house].0));
+        let stream = self.streams[house].as_str();
+        let reach = ["--identity", &identity, "--controller", &controller, "--stream", stream];
+        self.place.done(&[&["owner", what], &reach[..]].concat())
+    }
+}
+
 #[test]
 fn a_deployment_of_processes_answers_a_query() {
-    let place = Place::new();
-    let (api, server) = {
-        let api = free();
-        (api.clone(), format!("https://{api}"))
-    };
-    let _server = place.server(&api);
-    let hosts: Vec<(String, Process)> = HOUSES
-        .iter()
-        .map(|house| {
-            let api = free();
-            (api.clone(), place.controller(house, &api, &server))
-        })
-        .collect();
-    let streams: Vec<String> =
-        HOUSES.iter().zip(&hosts).map(|(house, (api, _))| place.add_stream(house, api)).collect();
-    until("three streams at the service", || {
-        let asked = place.ask(&server, &format!("EXPLAIN {QUERY} BETWEEN 3 AND 100"));
-        eprintln!("{}", String::from_utf8_lossy(&asked.stderr));
-        asked.status.success().then_some(())
-    });
-    let asked = place.ask(&server, QUERY);
+    let running = Running::start();
+    let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
-    let start = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let start = start.as_secs() + 4;
-    let devices: Vec<Process> = HOUSES
-        .iter()
-        .enumerate()
-        .map(|(number, house)| {
-            let lines = place.path(&format!("{house}.json"));
-            let text: String = (0..8)
-                .map(|step| {
-                    format!(
-                        "{{\"reading\": {}, \"at\": {}}}\n",
-                        number + 1,
-                        (start + step) * 1000 + 500
-                    )
-                })
-                .collect();
-            fs::write(&lines, text).unwrap();
-            place.device(house, &server, &lines)
-        })
-        .collect();
-    let full = until("a full window", || {
-        let rows = place.rows(&server);
-        rows.into_iter().find(|row| row["population"] == 3 && row["status"] == "ok")
-    });
-    assert_eq!(
-        (full["sum_reading"].as_str(), full["count_reading"].as_u64()),
-        (Some("12"), Some(6)),
-        "{full}"
-    );
-    let log = place.done(&[
-        "owner",
-        "log",
-        "--identity",
-        "pki/owner-a",
-        "--controller",
-        &format!("https://{}", hosts[0].0),
-        "--stream",
-        &streams[0],
-    ]);
+    let devices = running.feed();
+    let row = running.row(3);
+    assert_eq!((row["sum_reading"].as_str(), row["count_reading"].as_u64()), (Some("12"), Some(6)));
+    let log = running.owner(0, "log");
     assert!(log.contains("`analyst` got `Readings`"), "{log}");
     drop(devices);
+    running.owner(0, "revoke");
+    assert!(running.owner(0, "log").contains("you revoked your consent"));
+    let asked = format!("EXPLAIN {} BETWEEN 3 AND 100", QUERY.replace("Readings", "Others"));
+    until("a service that knows of the withdrawal", || {
+        let refused = running.place.ask(&running.server, &asked);
+        (refused.status.code() == Some(3)).then_some(())
+    });
 }

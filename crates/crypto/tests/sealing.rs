@@ -1,7 +1,5 @@
 //! Sealing for a party, and locking at rest: what opens, and what does not.
 
-#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
-
 use alpheus_crypto::seal::{NotSealed, SealingKey, SealingPublic, seal};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::vault::{Hardness, Locked, VaultKey};

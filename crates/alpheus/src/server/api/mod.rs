@@ -52,7 +52,6 @@ pub struct Api {
 }
 
 /// The routes.
-#[must_use]
 pub fn router(api: Api) -> Router {
     Router::new()
         .route("/v1/events", post(devices::events))
