@@ -238,7 +238,8 @@ impl Running {
         running
     }
 
-    /// Each house's meter sends its number twice in each window of two seconds.
+    /// Each house's meter sends its number twice in each window of two seconds, for
+    /// long enough that a slow machine finds windows that are whole.
     fn feed(&self) -> Vec<Process> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let start = now.as_secs() + 4;
@@ -248,7 +249,7 @@ impl Running {
                 format!("{{\"reading\": {}, \"at\": {at}}}\n", number + 1)
             };
             let lines = self.place.path(&format!("{house}.json"));
-            fs::write(&lines, (0..8).map(line).collect::<String>()).unwrap();
+            fs::write(&lines, (0..40).map(line).collect::<String>()).unwrap();
             self.place.device(house, &self.server, &lines)
         };
         HOUSES.iter().enumerate().map(feed).collect()
