@@ -4,7 +4,7 @@
 
 use alpheus::replay::rows::Cell;
 use alpheus::runtime::embedded::{Controllers, Embedded, Member, Pace};
-use alpheus::runtime::planning::plan_query;
+use alpheus::runtime::planning::{Asking, plan_query};
 use alpheus::runtime::results::OK;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::messages::ServiceMessage;
@@ -76,18 +76,18 @@ fn feed(embedded: &mut Embedded, rng: &mut ChaCha20Rng) {
 
 /// All goes well until the opening sets, which do not arrive: a line is down.
 fn until_openings(embedded: &mut Embedded, clock: Timestamp) {
-    embedded.service.ingest(clock).unwrap();
-    while embedded.service.has_due(Timestamp(0)) {
-        let mut round = embedded.service.close_windows(NOW, Timestamp(0)).unwrap();
+    embedded.manager.service.ingest(clock).unwrap();
+    while embedded.manager.service.has_due(Timestamp(0)) {
+        let mut round = embedded.manager.service.close_windows(NOW, Timestamp(0)).unwrap();
         while !round.messages.is_empty() {
             let mut messages = round.messages;
             messages.retain(|(.., message)| !matches!(message, ServiceMessage::OpeningSet(_)));
             let answers = embedded.host.handle(clock, messages).unwrap();
-            round = embedded.service.receive(NOW, answers).unwrap();
+            round = embedded.manager.service.receive(NOW, answers).unwrap();
             assert!(round.rows.is_empty(), "{:?}", round.rows);
         }
     }
-    assert_eq!(embedded.service.under_way() as u64, WINDOWS);
+    assert_eq!(embedded.manager.service.under_way() as u64, WINDOWS);
 }
 
 #[test]
@@ -95,7 +95,9 @@ fn windows_that_wait_for_openings_outlive_a_restart() {
     let (folder, mut rng) = (tempfile::tempdir().unwrap(), ChaCha20Rng::seed_from_u64(1));
     let mut embedded = open(folder.path(), &mut rng);
     let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
-    let planned = plan_query(&create, &embedded.catalog, Timestamp(0), &mut rng).unwrap();
+    let planned =
+        plan_query(&create, &embedded.manager.catalog, Asking::from(Timestamp(0)), &mut rng)
+            .unwrap();
     embedded.start(Timestamp(START), &planned.plans).unwrap();
     feed(&mut embedded, &mut rng);
     let clock = Timestamp(START + WINDOWS * MINUTE);

@@ -7,6 +7,7 @@ mod common;
 use alpheus::service::config::Layers;
 use alpheus::service::health::Health;
 use alpheus::service::metrics::Metrics;
+use alpheus::service::shutdown::Trigger;
 use alpheus::service::{Monitor, Settings, log, run};
 use alpheus_transport::{Batch, Space};
 use axum::Router;
@@ -48,8 +49,8 @@ fn service() {
     let router = Router::new()
         .route("/count", post(move || std::future::ready(count())))
         .route("/slow/{milliseconds}", get(slow));
-    let drained =
-        run(&settings, router, &health, &metrics, |address| println!("serving {address}")).unwrap();
+    let (started, never) = (|address| println!("serving {address}"), Trigger::new());
+    let drained = run(&settings, router, &health, &metrics, never.shutdown(), started).unwrap();
     println!("drained {drained:?}");
 }
 

@@ -4,7 +4,7 @@
 
 use alpheus::replay::rows::Cell;
 use alpheus::runtime::embedded::{Controllers, Embedded, Member, Pace};
-use alpheus::runtime::planning::plan_query;
+use alpheus::runtime::planning::{Asking, plan_query};
 use alpheus::runtime::results::Row;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::error::Exclusion;
@@ -62,7 +62,9 @@ impl Deployment {
             Embedded::open(path, &schema, &members, &policies, controllers, pace, &mut rng)
                 .unwrap();
         let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
-        let planned = plan_query(&create, &embedded.catalog, Timestamp(0), &mut rng).unwrap();
+        let planned =
+            plan_query(&create, &embedded.manager.catalog, Asking::from(Timestamp(0)), &mut rng)
+                .unwrap();
         embedded.start(Timestamp(0), &planned.plans).unwrap();
         Self { embedded, rng, _folder: folder }
     }
@@ -98,7 +100,7 @@ impl Deployment {
                 self.embedded.devices[1].crash();
             }
         }
-        self.embedded.service.seal(Timestamp(START + 6 * TICK));
+        self.embedded.manager.service.seal(Timestamp(START + 6 * TICK));
         rows.extend(self.embedded.pump(Timestamp(START + 6 * TICK)).unwrap());
         assert_eq!(rows.len(), 1, "{rows:?}");
         rows.remove(0)
@@ -118,7 +120,7 @@ fn an_owner_who_does_not_is_left_out_by_that_name() {
     let row = deployment.a_minute_with_a_death();
     assert_eq!((row.status.as_str(), row.population, row.excluded), ("ok", 1, 1));
     assert_eq!(row.outputs[0].1, "6");
-    let exclusions = &deployment.embedded.service.counters.exclusions;
+    let exclusions = &deployment.embedded.manager.service.counters.exclusions;
     assert_eq!(exclusions.get(&Exclusion::MissingTicks), Some(&1), "{exclusions:?}");
 }
 
@@ -151,7 +153,7 @@ fn feed_rubbish(size: usize, many: u64) {
         embedded.store.commit(batch).unwrap();
     }
     embedded.pump(Timestamp(START)).unwrap();
-    let refused: u64 = embedded.service.counters.refused_frames.values().sum();
+    let refused: u64 = embedded.manager.service.counters.refused_frames.values().sum();
     assert_eq!(refused, many);
     embedded.pump(Timestamp(START)).unwrap();
 }

@@ -65,6 +65,10 @@ pub const IDENTITY_SIGNING: &str = "alpheus/identity/signing/v1";
 pub const IDENTITY_AGREEMENT: &str = "alpheus/identity/agreement/v1";
 /// The secret of a controller's self-masks, from its seed (HKDF).
 pub const IDENTITY_OWN: &str = "alpheus/identity/own/v1";
+/// The key for which master secrets are sealed, from its seed (HKDF).
+pub const IDENTITY_SEALING: &str = "alpheus/identity/sealing/v1";
+/// A stream's master secret on its way to its controller (HPKE).
+pub const MASTER: &str = "alpheus/master/v1";
 /// H, the second base of the group (hash to element).
 pub const SECOND_BASE: &str = "alpheus/group/second-base/v1";
 /// The nonces of a proof, from randomness, witness and statement (hash).

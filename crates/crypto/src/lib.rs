@@ -6,7 +6,7 @@
 //! reads no clock and draws no randomness of its own: whoever needs randomness
 //! passes a generator. It forbids unsafe code and leans on vetted crates
 //! (`aes`, `sha2`, `hkdf`, `hmac`, `curve25519-dalek`, `ed25519-dalek`,
-//! `x25519-dalek`); what is
+//! `x25519-dalek`, `hpke`, `argon2`, `chacha20poly1305`); what is
 //! here are the types that make them hard to misuse.
 //!
 //! | module | gives | built on |
@@ -18,6 +18,8 @@
 //! | [`mac`] | 16-byte tags | HMAC-SHA256 |
 //! | [`sign`], [`signed`] | signatures, signed messages | Ed25519 |
 //! | [`agree`] | a key that two parties share | X25519 |
+//! | [`seal`] | a secret for one party alone | HPKE |
+//! | [`vault`] | secrets at rest | Argon2id, XChaCha20-Poly1305 |
 //! | [`merkle`] | one digest for many leaves, short proofs | SHA-256 |
 //! | [`group`] | elements and scalars of a group, secret and public apart | ristretto255 |
 //! | [`sigma`] | proofs of linear statements, checked alone or in batches | Fiat–Shamir |
@@ -32,10 +34,12 @@ pub mod labels;
 pub mod mac;
 pub mod merkle;
 pub mod prf;
+pub mod seal;
 pub mod secret;
 pub mod sigma;
 pub mod sign;
 pub mod signed;
+pub mod vault;
 
 /// Runs the README's example.
 #[cfg(doctest)]

@@ -6,6 +6,7 @@
 
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::labels;
+use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use alpheus_policy::ids::ControllerId;
@@ -33,6 +34,8 @@ pub struct Certificate {
     pub verifying: VerifyingKey,
     /// Agrees on keys with it (X25519); the service's is not used.
     pub agreement: AgreementPublic,
+    /// Master secrets are sealed for it (HPKE); a service takes none.
+    pub sealing: Option<SealingPublic>,
 }
 
 impl Message for Certificate {

@@ -21,6 +21,11 @@ pub enum BadCertificate {
     /// For other keys than the holder's.
     #[error("the certificate is for other keys; ask for one for these")]
     OtherKeys,
+    /// It has no key that a secret could be sealed for.
+    #[error(
+        "the certificate has no good key to seal secrets for; ask its holder for a controller's"
+    )]
+    NoSealing,
 }
 
 /// Why a controller does not take an owner's annotation.

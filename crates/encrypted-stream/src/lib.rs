@@ -14,6 +14,7 @@ pub mod decode;
 pub mod encode;
 pub mod error;
 pub mod frame;
+pub mod handover;
 pub mod keys;
 pub mod ledger;
 pub mod mask;

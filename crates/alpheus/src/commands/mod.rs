@@ -8,7 +8,7 @@ pub mod completions;
 use crate::failure::{Category, Failure};
 use crate::service::health::Health;
 use crate::service::metrics::Metrics;
-use crate::service::{self, Said};
+use crate::service::{self, Flags, Said, ServiceError, Settings};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -88,6 +88,20 @@ pub struct Globals {
     pub metrics: Metrics,
 }
 
+impl Globals {
+    /// The settings, with what the command's own flags say.
+    ///
+    /// # Errors
+    /// The first setting that is wrong.
+    pub fn settings(&self, flags: Flags) -> Result<Settings, Failure> {
+        self.said().settings(flags).map_err(|error| ServiceError::from(error).into())
+    }
+
+    fn said(&self) -> Said<'_> {
+        Said { config: self.config.as_deref(), log: self.log.as_deref(), listen: self.listen }
+    }
+}
+
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -114,6 +128,16 @@ pub enum Command {
     Query(crate::query::Args),
     /// Measure our figures beside floors, in one run
     Bench(crate::bench::Args),
+    /// Run the service: log, sums, queries; no key to any data
+    Server(crate::server::Args),
+    /// Guard owners' streams: keys, policies, ledger
+    Controller(crate::controller::Args),
+    /// Add streams, choose what may be learnt, see who learnt what, revoke
+    Owner(crate::owner::Args),
+    /// Encrypt lines of input as a device's events, and send them
+    Produce(crate::produce::Args),
+    /// Make a PKI to try things with
+    Ca(crate::ca::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }
@@ -137,15 +161,18 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     let Cli { globals, command } = cli;
-    let Globals { config, log, listen, health, metrics, .. } = &globals;
-    let said = Said { config: config.as_deref(), log: log.as_deref(), listen: *listen };
-    let _monitor = service::watch(said, health, metrics)?;
+    let _monitor = service::watch(globals.said(), &globals.health, &globals.metrics)?;
     match command {
         Command::Demo(args) => crate::demo::run(&args, &globals),
         Command::Replay(args) => crate::replay::run(&args, &globals),
         Command::Query(args) => crate::query::run(&args, &globals),
         Command::Generate(args) => crate::generate::run(&args, &globals),
         Command::Bench(args) => crate::bench::run(&args, &globals),
+        Command::Server(args) => crate::server::run(&args, &globals),
+        Command::Controller(args) => crate::controller::run(&args, &globals),
+        Command::Owner(args) => crate::owner::run(&args, &globals),
+        Command::Produce(args) => crate::produce::run(&args, &globals),
+        Command::Ca(args) => crate::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
     }
 }

@@ -2,7 +2,6 @@
 //! and a privacy controller, a service that holds neither values nor keys, and
 //! everything that makes the difference happening before one's eyes.
 
-mod log;
 mod play;
 mod stage;
 mod steps;

@@ -4,10 +4,10 @@
 use super::stage::Stage;
 use super::truth::Truth;
 use super::world::World;
+use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::replay::feed::Feed;
 use crate::replay::inputs::members;
-use crate::replay::os_seeded;
 use crate::replay::refused::Refusals;
 use crate::runtime::embedded::{Controllers, Embedded, Pace, RuntimeError};
 use crate::runtime::results::Row;
@@ -65,7 +65,7 @@ impl<'a> Play<'a> {
     /// # Errors
     /// If the folder cannot be used.
     pub(super) fn begin(world: &'a World, folder: &Path, stage: Stage) -> Result<Self, Failure> {
-        let mut rng = os_seeded()?;
+        let mut rng = entropy::rng()?;
         let embedded = Embedded::open(
             folder,
             &world.schema,
@@ -161,7 +161,7 @@ impl<'a> Play<'a> {
 
     /// How many streams were left out of windows so far, for a reason.
     pub(super) fn left_out(&self, reason: Exclusion) -> u64 {
-        self.embedded.service.counters.exclusions.get(&reason).copied().unwrap_or(0)
+        self.embedded.manager.service.counters.exclusions.get(&reason).copied().unwrap_or(0)
     }
 
     /// Notes what did not happen.

@@ -1,12 +1,12 @@
 //! The steps of the demo, in the order in which they are told.
 
 use super::Args;
-use super::log::{in_order, in_words};
 use super::play::{DemoError, Play, broken};
 use super::stage::Stage;
 use super::world::World;
 use crate::failure::{Blame, Category, Failure};
-use crate::runtime::planning::plan_query;
+use crate::owner::log::{in_order, in_words};
+use crate::runtime::planning::{Asking, plan_query};
 use alpheus_encrypted_stream::error::Exclusion;
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
@@ -59,19 +59,21 @@ fn what_it_sees(play: &mut Play<'_>) -> Result<PlannedQuery, Failure> {
     play.stage.quote(&events.join("\n"))?;
     play.stage.say("\nWhat it may ask, by what the owners chose from:\n")?;
     let tables =
-        describe(&play.embedded.catalog, &play.world.schema.name).blame(Category::Check)?;
+        describe(&play.embedded.manager.catalog, &play.world.schema.name).blame(Category::Check)?;
     if let Some(policies) = tables.last() {
         play.stage.quote(&policies.to_string())?;
     }
     play.stage.say("\nThis query fits. EXPLAIN says what it will reveal before it runs:\n")?;
     play.stage.quote(&play.world.allowed.text)?;
     play.stage.say("")?;
-    let planned =
-        plan_query(&play.world.allowed.create, &play.embedded.catalog, play.now()?, &mut play.rng)
-            .map_err(|refusal| {
-                Failure::new(Category::Refused, refusal.render(&play.world.allowed.text))
-            })?;
-    if let Some(schema) = play.embedded.catalog.schema(&play.world.schema.name) {
+    let planned = plan_query(
+        &play.world.allowed.create,
+        &play.embedded.manager.catalog,
+        Asking::from(play.now()?),
+        &mut play.rng,
+    )
+    .map_err(|refusal| Failure::new(Category::Refused, refusal.render(&play.world.allowed.text)))?;
+    if let Some(schema) = play.embedded.manager.catalog.schema(&play.world.schema.name) {
         play.stage.quote(&explain(&planned, schema, 0.01, false).to_string())?;
     }
     Ok(planned)
@@ -114,7 +116,7 @@ fn allowed(play: &mut Play<'_>, planned: PlannedQuery) -> Result<(), Failure> {
     )?;
     let plans = planned.plans.clone();
     let running = RunningQuery { name: planned.name, sql: planned.sql, plans: planned.plans };
-    play.embedded.catalog.start(running).blame(Category::Check)?;
+    play.embedded.manager.catalog.start(running).blame(Category::Check)?;
     let now = play.now()?;
     play.embedded.start(now, &plans).map_err(broken)?;
     let asked: BTreeSet<StreamId> =
@@ -122,8 +124,9 @@ fn allowed(play: &mut Play<'_>, planned: PlannedQuery) -> Result<(), Failure> {
     let streams = play.embedded.streams.iter().enumerate();
     play.taking_part =
         streams.filter(|(_, stream)| asked.contains(stream)).map(|(at, _)| at).collect();
-    let refused =
-        plans.iter().any(|plan| play.embedded.service.refusals(&plan.id()).next().is_some());
+    let refused = plans
+        .iter()
+        .any(|plan| play.embedded.manager.service.refusals(&plan.id()).next().is_some());
     play.expect(!refused, "every controller to accept the plan");
     windows(play, 3)
 }
@@ -142,14 +145,19 @@ fn forbidden(play: &mut Play<'_>) -> Result<(), Failure> {
     play.stage.quote(&question.text)?;
     play.stage.say("")?;
     let now = play.now()?;
-    let Err(refusal) = plan_query(&question.create, &play.embedded.catalog, now, &mut play.rng)
-    else {
+    let Err(refusal) = plan_query(
+        &question.create,
+        &play.embedded.manager.catalog,
+        Asking::from(now),
+        &mut play.rng,
+    ) else {
         play.expect(false, "the forbidden query to be refused");
         return Ok(());
     };
     play.stage.quote(&refusal.render(&question.text))?;
     let nearest = refusal.nearest.as_deref().is_some_and(|nearest| {
-        plan_query(nearest, &play.embedded.catalog, now, &mut play.rng).is_ok()
+        plan_query(nearest, &play.embedded.manager.catalog, Asking::from(now), &mut play.rng)
+            .is_ok()
     });
     play.expect(nearest, "the nearest query to be allowed");
     if nearest {
@@ -195,7 +203,7 @@ fn show_log(play: &mut Play<'_>, member: usize, before: &[LogLine]) -> Result<()
     play.stage.say("The owner's log at their controller; new lines have a +:\n")?;
     for line in &after {
         let mark = if before.contains(line) { ' ' } else { '+' };
-        play.stage.quote(&format!("{mark} {}", in_words(line, &play.world.schema)))?;
+        play.stage.quote(&format!("{mark} {}", in_words(line, &play.world.schema, seconds)))?;
     }
     let mut gained = after.iter().filter(|line| !before.contains(line));
     let changed = gained.any(|line| matches!(line.event, LogEvent::PolicyChanged { version: 2 }));
@@ -240,7 +248,7 @@ fn compare(mut play: Play<'_>) -> Result<(), Failure> {
          histogram and population of each window were reckoned again from the readings themselves:",
     )?;
     play.expect(play.matched == 7, "seven windows that equal the plaintext");
-    let counters = &play.embedded.service.counters;
+    let counters = &play.embedded.manager.service.counters;
     let dead = !(counters.refused_frames.is_empty() && counters.refused_messages.is_empty());
     play.stage.say(&format!(
         "    {} of 7 windows equal the plaintext to the last digit. The service took in {} frames,\n    \
@@ -253,4 +261,9 @@ fn compare(mut play: Play<'_>) -> Result<(), Failure> {
     } else {
         Err(Failure::new(Category::Check, DemoError::Unmet(play.unmet)))
     }
+}
+
+fn seconds(window: alpheus_policy::time::Window) -> String {
+    let short = |micros: u64| micros / 1_000_000 % 1000;
+    format!("window {} to {} s", short(window.start.0), short(window.end.0))
 }

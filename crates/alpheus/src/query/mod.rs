@@ -4,12 +4,13 @@
 //! service finds out what it may ask before it has a single owner.
 
 mod invented;
+mod remote;
 
 use crate::commands::{Format, Globals};
 use crate::failure::{Blame, Category, Failure};
 use crate::replay::ControllerCount;
 use crate::replay::inputs::{read_schema, read_text};
-use crate::runtime::planning::plan_query;
+use crate::runtime::planning::{Asking, plan_query};
 use alpheus_policy::catalog::Catalog;
 use alpheus_policy::explain::{Explanation, explain};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
@@ -31,6 +32,8 @@ Examples:
   alpheus query --schema schema.yaml --owners 30 --controllers per-owner --query \\
       'EXPLAIN CREATE STREAM hr AS SELECT AVG(heart_rate)
        WINDOW TUMBLING (SIZE 10 SECONDS) FROM FitnessTracker BETWEEN 10 AND 1000'
+  alpheus query --server https://localhost:7400 --identity pki/analyst --query stats.sql
+  alpheus query --server https://localhost:7400 --identity pki/analyst --results Stats --follow --format csv
   alpheus query --schema schema.yaml --metadata region=California,Texas --query 'SHOW STREAMS'
 
 A query that no policy allows ends with exit code 3, every rule that it breaks, and
@@ -43,15 +46,27 @@ const FAILURE_RATE: f64 = 0.01;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The schema, as YAML or .avsc
-    #[arg(long, value_name = "FILE")]
-    pub schema: PathBuf,
+    /// The schema, as YAML or .avsc, to plan without a service
+    #[arg(long, value_name = "FILE", required_unless_present = "server")]
+    pub schema: Option<PathBuf>,
     /// What owners chose; by default the first option that the schema offers
     #[arg(long, value_name = "FILE")]
     pub policies: Option<PathBuf>,
     /// CREATE STREAM, EXPLAIN, SHOW or DESCRIBE: a file, or the text itself
-    #[arg(long, value_name = "FILE|SQL")]
-    pub query: String,
+    #[arg(long, value_name = "FILE|SQL", required_unless_present = "results")]
+    pub query: Option<String>,
+    /// Ask a running service, at this URL, instead of planning over invented owners
+    #[arg(long, value_name = "URL", conflicts_with = "schema")]
+    pub server: Option<String>,
+    /// The folder that says who asks it
+    #[arg(long, value_name = "FOLDER", requires = "server")]
+    pub identity: Option<PathBuf>,
+    /// Print the rows of this running query
+    #[arg(long, value_name = "NAME", requires = "server")]
+    pub results: Option<String>,
+    /// Go on as rows come
+    #[arg(long, requires = "results")]
+    pub follow: bool,
     /// How many owners to invent, each with one stream
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub owners: u32,
@@ -69,15 +84,20 @@ pub struct Args {
 /// [`Category::Input`] where a file or the query cannot be understood,
 /// [`Category::Refused`] where a policy forbids what is asked.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let schema = read_schema(&args.schema)?;
+    let (path, query) = match (&args.server, &args.schema, &args.query) {
+        (Some(server), _, _) => return remote::run(args, server, globals),
+        (None, Some(schema), Some(query)) => (schema, query),
+        _ => return Err("give --schema and --query, or --server").blame(Category::Usage),
+    };
+    let schema = read_schema(path)?;
     let policies = match &args.policies {
         Some(path) => Policies::from_yaml(&read_text(path)?, &schema).blame_input(path)?,
         None => Policies::for_all(ResolvedPolicy::first_offered(&schema)),
     };
-    let query = Query::of(&args.query)?;
+    let query = Query::of(query)?;
     let statement = parse(&query.text)
         .map_err(|error| query.failure(Category::Input, error.render(&query.text)))?;
-    let catalog = catalog(args, schema, &policies)?;
+    let catalog = catalog(args, path, schema, &policies)?;
     let answer = answer(&statement, &catalog, &query)?;
     let mut out = io::stdout().lock();
     match print(&answer, globals.format.unwrap_or_default(), &mut out) {
@@ -87,10 +107,15 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
 }
 
-fn catalog(args: &Args, schema: Schema, policies: &Policies) -> Result<Catalog, Failure> {
+fn catalog(
+    args: &Args,
+    path: &Path,
+    schema: Schema,
+    policies: &Policies,
+) -> Result<Catalog, Failure> {
     let invented = Invented::new(args.owners, args.controllers.0, &schema, &args.metadata)?;
     let mut catalog = Catalog::default();
-    let id = catalog.add_schema(schema).blame_input(&args.schema)?;
+    let id = catalog.add_schema(schema).blame_input(path)?;
     for stream in invented.streams(id, policies) {
         catalog.put_stream(stream);
     }
@@ -152,7 +177,7 @@ fn explained(
 ) -> Result<Answer, Failure> {
     // A plan's nonce is fresh where it runs. This one never does.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
-    let planned = plan_query(create, catalog, Timestamp(0), &mut rng)
+    let planned = plan_query(create, catalog, Asking::from(Timestamp(0)), &mut rng)
         .map_err(|refusal| query.failure(Category::Refused, refusal.render(&query.text)))?;
     let known = catalog.schema(&create.from.text).ok_or_else(|| {
         query.failure(Category::Input, format!("there is no schema `{}`", create.from))

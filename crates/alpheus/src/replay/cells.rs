@@ -50,7 +50,7 @@ pub(super) fn parse_time(text: &str, time: &Time) -> Result<Timestamp, RowFault>
 }
 
 /// The value that a cell holds for an attribute.
-pub(super) fn parse_cell(text: &str, attribute: &Attribute) -> Result<Cell, RowFault> {
+pub(crate) fn parse_cell(text: &str, attribute: &Attribute) -> Result<Cell, RowFault> {
     if text.is_empty() {
         return if attribute.optional { Ok(Cell::Absent) } else { Err(RowFault::Missing) };
     }

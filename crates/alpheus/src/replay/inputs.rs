@@ -124,7 +124,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// The bytes of a file, unpacked if its name ends in `.gz`.
-pub(crate) fn unpacked(path: &Path, file: File) -> Box<dyn Read> {
+pub(crate) fn unpacked(path: &Path, file: File) -> Box<dyn Read + Send> {
     if path.extension().is_some_and(|ending| ending == "gz") {
         Box::new(MultiGzDecoder::new(BufReader::new(file)))
     } else {

@@ -1,6 +1,6 @@
 //! `alpheus replay`: a recorded file through the whole system, in event time.
 
-mod cells;
+pub(crate) mod cells;
 pub mod feed;
 pub mod inputs;
 mod lines;
@@ -9,8 +9,6 @@ pub mod refused;
 pub mod rows;
 mod run;
 pub mod source;
-
-pub(crate) use run::os_seeded;
 
 use crate::commands::Globals;
 use crate::failure::Failure;

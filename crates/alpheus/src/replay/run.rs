@@ -6,6 +6,7 @@ use super::inputs::{Inputs, QueryFile};
 use super::output;
 use super::refused::Refusals;
 use crate::commands::Globals;
+use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::runtime::embedded::{Embedded, Pace, RuntimeError};
 use crate::runtime::planning;
@@ -17,7 +18,6 @@ use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Span, Timestamp};
 use alpheus_transport::Batch;
 use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
 use std::io::Write;
 
@@ -37,7 +37,7 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let temporary = tempfile::tempdir().blame(Category::Io)?;
     let folder = args.state.clone().unwrap_or_else(|| temporary.path().to_owned());
     std::fs::create_dir_all(&folder).blame_io(&folder)?;
-    let mut rng = os_seeded()?;
+    let mut rng = entropy::rng()?;
     let members = inputs.members();
     let mut embedded = Embedded::open(
         &folder,
@@ -53,10 +53,10 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let resume = begin(&mut embedded, &inputs, args, &mut rng)?;
     globals.health.part("replay").set(State::Ready);
     let refused = feed(&mut embedded, &inputs, resume, &mut rng)?;
-    let rows = embedded.service.results().map_err(|error| store_failure(error.into()))?;
+    let rows = embedded.manager.service.results().map_err(|error| store_failure(error.into()))?;
     output::write(&outputs, &inputs, rows)?;
     // Nobody is left to tell if standard error is gone.
-    let counters = &embedded.service.counters;
+    let counters = &embedded.manager.service.counters;
     let _ = output::report(&mut std::io::stderr().lock(), &inputs, counters, &refused);
     Ok(())
 }
@@ -91,7 +91,7 @@ fn begin(
         }
     }
     for running in embedded.running() {
-        if let Some((controller, refused)) = embedded.service.refusals(&running).next() {
+        if let Some((controller, refused)) = embedded.manager.service.refusals(&running).next() {
             return Err(Failure::new(
                 Category::Refused,
                 format!("controller {controller} refuses the plan: {refused}"),
@@ -113,8 +113,13 @@ fn plan(
     }
     let refused =
         |error: String| Failure::new(Category::Refused, error).at(query.path.display().to_string());
-    let planned = planning::plan_query(&create, &embedded.catalog, Timestamp(0), rng)
-        .map_err(|refusal| refused(refusal.render(&query.text)))?;
+    let planned = planning::plan_query(
+        &create,
+        &embedded.manager.catalog,
+        planning::Asking::from(Timestamp(0)),
+        rng,
+    )
+    .map_err(|refusal| refused(refusal.render(&query.text)))?;
     for left in &planned.excluded {
         let (name, fitting) = (&planned.name, planned.fitting);
         // Nobody is left to tell if standard error is gone.
@@ -127,7 +132,7 @@ fn plan(
     }
     let plans = planned.plans.clone();
     let running = RunningQuery { name: planned.name, sql: planned.sql, plans: planned.plans };
-    embedded.catalog.start(running).map_err(|error| refused(error.to_string()))?;
+    embedded.manager.catalog.start(running).map_err(|error| refused(error.to_string()))?;
     Ok(plans)
 }
 
@@ -167,7 +172,7 @@ fn feed(
         progress.advance(passed / inputs.schema.tick.0.max(1));
     }
     let end = feed.end().plus(longest_grace(inputs));
-    embedded.service.seal(end);
+    embedded.manager.service.seal(end);
     embedded.pump(end).map_err(store_failure)?;
     Ok(refused)
 }
@@ -175,7 +180,7 @@ fn feed(
 /// The controllers' clock: the watermark, or the end of the recording.
 fn clock(embedded: &mut Embedded, inputs: &Inputs, feed: &Feed<'_>) -> Timestamp {
     let reached = feed.next_tick().unwrap_or(feed.end().plus(longest_grace(inputs)));
-    embedded.service.watermark().max(reached)
+    embedded.manager.service.watermark().max(reached)
 }
 
 fn longest_grace(inputs: &Inputs) -> Span {
@@ -210,11 +215,4 @@ fn put(embedded: &Embedded, key: &[u8], value: &[u8]) -> Result<(), Failure> {
 
 fn store_failure(error: RuntimeError) -> Failure {
     Failure::new(Category::Io, error)
-}
-
-/// A generator that the operating system seeds.
-pub(crate) fn os_seeded() -> Result<ChaCha20Rng, Failure> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(|error| Failure::new(Category::Io, error.to_string()))?;
-    Ok(ChaCha20Rng::from_seed(seed))
 }

@@ -5,40 +5,35 @@ use super::devices::Device;
 use super::fence::{FenceError, FenceFile};
 use super::hosts::{ControllerHost, HostError};
 use super::keys::{RootError, RootSecret};
+use super::manager::Manager;
 use super::results::Row;
 use super::seats::deployment;
 use super::service::{Round, Service, ServiceError};
-use super::storage::{StoreLedger, Topics, scan_all};
+use super::storage::{StoreLedger, Topics};
 use crate::service::metrics::Metrics;
-use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::announced::Announced;
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
+use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::encode::{Encoder, LayoutMismatch};
 use alpheus_encrypted_stream::error::{
     AnnotationRefused, BadCertificate, PlanRefused, RestoreError,
 };
-use alpheus_encrypted_stream::messages::Announcement;
 use alpheus_encrypted_stream::producer::SetupError;
 use alpheus_encrypted_stream::transformer::Shape;
-use alpheus_policy::catalog::Catalog;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::layout::{Layout, LayoutError};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::{Span, Timestamp};
-use alpheus_transport::{Batch, Store, local};
+use alpheus_transport::{Store, local};
 use rand_core::CryptoRng;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use thiserror::Error;
 
 const PARTITIONS: u32 = 4;
-const PLANS: &[u8] = b"announcement/";
 
 /// Someone whose stream takes part.
 #[derive(Clone)]
@@ -151,16 +146,14 @@ pub struct Stores {
 
 /// An embedded deployment.
 pub struct Embedded {
-    /// Policy manager and transformer.
-    pub service: Service,
+    /// The service's side.
+    pub manager: Manager,
     /// Privacy controllers.
     pub host: ControllerHost,
     /// Devices, in the order of the members.
     pub devices: Vec<Device>,
     /// Turns values into words.
     pub encoder: Encoder,
-    /// Who is there and what runs.
-    pub catalog: Catalog,
     /// The service's store.
     pub store: Arc<dyn Store>,
     /// Names in it.
@@ -178,8 +171,6 @@ pub struct Embedded {
     passed: Timestamp,
     pub(super) schema: Arc<Schema>,
     pub(super) deployment: Deployment,
-    service_key: Arc<SigningKey>,
-    pub(super) certificates: HashMap<ControllerId, Signed<Certificate>>,
 }
 
 impl Embedded {
@@ -228,17 +219,16 @@ impl Embedded {
         let (deployment, service_key) = deployment(&root)?;
         let ledger = StoreLedger::new(private.clone(), topics.ledger.clone());
         let shape = Shape::of(&schema, &layout, Span::seconds(60));
-        let (log, key) = (store.clone(), service_key.clone());
+        let service =
+            Service::open(store.clone(), &topics, service_key.clone(), shape, pace.timing())?;
         let mut embedded = Embedded {
-            service: Service::open(log, &topics, key, shape, pace.timing())?,
+            manager: Manager::new(service, &schema, deployment.clone(), service_key)?,
             host: ControllerHost::new(&deployment, ledger, FenceFile::load(&fence)?),
             devices: Vec::with_capacity(members.len()),
             encoder: Encoder::new(&schema, &layout)?,
-            catalog: Catalog::default(),
             controller_of: Vec::with_capacity(members.len()),
             streams: Vec::with_capacity(members.len()),
             private: private.clone(),
-            certificates: HashMap::new(),
             store,
             topics,
             root,
@@ -247,18 +237,17 @@ impl Embedded {
             passed: Timestamp(0),
             schema,
             deployment,
-            service_key,
         };
-        embedded.catalog.add_schema((*embedded.schema).clone())?;
         embedded.seat(members, policies, controllers, &layout, private.as_ref())?;
-        embedded.resume_plans()?;
+        let now = embedded.now();
+        embedded.manager.resume(now)?;
         Ok(embedded)
     }
 
     /// Shows what the deployment counts among the process's metrics.
     pub fn watch(&self, metrics: &Metrics) {
         metrics.watch_store(&self.store);
-        self.service.watch.register(metrics);
+        self.manager.service.watch.register(metrics);
     }
 
     /// Starts plans and keeps them, so that a restart takes them up again. `clock`
@@ -267,41 +256,14 @@ impl Embedded {
     /// # Errors
     /// [`RuntimeError`]; a controller's refusal is no error, see [`Service::refusals`].
     pub fn start(&mut self, clock: Timestamp, plans: &[Plan]) -> Result<(), RuntimeError> {
-        let mut batch = Batch::new();
-        let mut announced = Vec::with_capacity(plans.len());
-        for plan in plans {
-            let certificates =
-                plan.roster.iter().filter_map(|id| self.certificates.get(id).cloned());
-            let announcement =
-                Announcement { plan: plan.clone(), certificates: certificates.collect() };
-            let signed = Signed::new(&announcement, &self.service_key);
-            let key = [PLANS, &plan.id().0].concat();
-            let bytes = postcard::to_allocvec(&signed).map_err(|_| RuntimeError::DamagedPlans)?;
-            batch.put(&self.topics.service, key, bytes)?;
-            announced.push(Arc::new(Announced::open(&signed, &self.deployment)?));
-        }
-        self.store.commit(batch)?;
-        for announced in announced {
-            self.service.start(self.now(), announced)?;
-        }
-        let round = self.service.close_windows(self.now(), Timestamp(0))?;
+        let round = self.manager.start(self.now(), plans)?;
         self.exchange(clock, round).map(|_| ())
-    }
-
-    fn resume_plans(&mut self) -> Result<(), RuntimeError> {
-        for (_, value) in scan_all(self.store.as_ref(), &self.topics.service, PLANS)? {
-            let signed: Signed<Announcement> =
-                postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
-            let announced = Arc::new(Announced::open(&signed, &self.deployment)?);
-            self.service.start(self.now(), announced)?;
-        }
-        Ok(())
     }
 
     /// Plans that run.
     #[must_use]
     pub fn running(&self) -> Vec<alpheus_policy::ids::PlanId> {
-        self.service.running()
+        self.manager.service.running()
     }
 
     /// Takes up what is new in the log, closes windows, and exchanges messages
@@ -310,7 +272,7 @@ impl Embedded {
     /// # Errors
     /// [`RuntimeError`]; the stores hold all that was said before.
     pub fn pump(&mut self, clock: Timestamp) -> Result<Vec<Row>, RuntimeError> {
-        self.service.ingest(clock)?;
+        self.manager.service.ingest(clock)?;
         let idle = match self.pace {
             Pace::Live { idle, .. } => Timestamp(clock.0.saturating_sub(idle.0)),
             Pace::Recorded => Timestamp(0),
@@ -318,15 +280,15 @@ impl Embedded {
         // What a restart must ask again is asked before any deadline passes.
         let mut rows = Vec::new();
         loop {
-            let round = self.service.close_windows(self.now(), idle)?;
+            let round = self.manager.service.close_windows(self.now(), idle)?;
             rows.extend(self.exchange(clock, round)?);
             rows.extend(self.pass_deadlines(clock)?);
-            if !self.service.has_due(idle) {
+            if !self.manager.service.has_due(idle) {
                 break;
             }
         }
-        if self.service.under_way() == 0 {
-            self.service.checkpoint_if_worth()?;
+        if self.manager.service.under_way() == 0 {
+            self.manager.service.checkpoint_if_worth()?;
         }
         Ok(rows)
     }
@@ -335,7 +297,7 @@ impl Embedded {
         let mut rows = std::mem::take(&mut round.rows);
         while !round.messages.is_empty() {
             let answers = self.host.handle(clock, round.messages)?;
-            round = self.service.receive(self.now(), answers)?;
+            round = self.manager.service.receive(self.now(), answers)?;
             rows.append(&mut round.rows);
         }
         Ok(rows)
@@ -348,7 +310,7 @@ impl Embedded {
     /// [`RuntimeError`]; the stores hold all that was said before.
     pub fn settle(&mut self, clock: Timestamp) -> Result<Vec<Row>, RuntimeError> {
         let mut rows = self.pump(clock)?;
-        while let Some(deadline) = self.service.deadline() {
+        while let Some(deadline) = self.manager.service.deadline() {
             let wait = deadline.0.saturating_sub(self.now().0);
             std::thread::sleep(Duration::from_micros(wait));
             rows.extend(self.pump(clock)?);
@@ -367,21 +329,21 @@ impl Embedded {
     /// Goes on where deadlines have passed.
     fn pass_deadlines(&mut self, clock: Timestamp) -> Result<Vec<Row>, RuntimeError> {
         let mut rows = Vec::new();
-        while let Some(deadline) = self.service.deadline() {
+        while let Some(deadline) = self.manager.service.deadline() {
             if matches!(self.pace, Pace::Recorded) {
                 self.passed = self.passed.max(deadline);
             }
             if deadline > self.now() {
                 break;
             }
-            let round = self.service.timeout(self.now())?;
+            let round = self.manager.service.timeout(self.now())?;
             rows.extend(self.exchange(clock, round)?);
         }
         Ok(rows)
     }
 }
 
-pub(super) fn wall_clock() -> Timestamp {
+pub(crate) fn wall_clock() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }

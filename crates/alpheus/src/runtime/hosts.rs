@@ -104,6 +104,12 @@ impl ControllerHost {
         Some(Ok(self.commit([step]).map(|_| ())))
     }
 
+    /// One of its controllers.
+    #[must_use]
+    pub fn controller(&self, id: &ControllerId) -> Option<&Controller> {
+        self.shards.get(*self.place.get(id)?)?.controllers.get(id)
+    }
+
     /// Disk flushes so far, of ledger and fence.
     #[must_use]
     pub fn flushes(&self) -> u64 {

@@ -4,9 +4,11 @@
 //! In life each owner's device, each controller and the service draw their own.
 //! Here they share one process, and one secret to back up.
 
+use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
+use alpheus_encrypted_stream::certificate::{Certificate, Role};
 use alpheus_encrypted_stream::controller::IdentitySecrets;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_policy::ids::StreamId;
@@ -30,6 +32,42 @@ pub enum RootError {
         "the private store holds a damaged root secret; restore the store from a backup, or start with a fresh --state"
     )]
     Damaged,
+}
+
+/// The keys of a service: they sign its messages, and open nothing.
+pub struct ServiceKeys {
+    signing: SigningKey,
+    agreement: AgreementKey,
+}
+
+impl ServiceKeys {
+    /// The keys that belong to a seed.
+    #[must_use]
+    pub fn from_seed(seed: &Secret<32>) -> ServiceKeys {
+        let part = |label| derive::<32>(seed.expose(), label, &[]);
+        ServiceKeys {
+            signing: SigningKey::from_seed(&part("alpheus/service/signing/v1")),
+            agreement: AgreementKey::from_seed(&part("alpheus/service/agreement/v1")),
+        }
+    }
+
+    /// What the authority is asked to sign.
+    #[must_use]
+    pub fn request(&self) -> Certificate {
+        Certificate {
+            role: Role::Service,
+            name: "service".to_owned(),
+            verifying: self.signing.verifying_key(),
+            agreement: self.agreement.public(),
+            sealing: None,
+        }
+    }
+
+    /// The key that signs.
+    #[must_use]
+    pub fn into_signing(self) -> SigningKey {
+        self.signing
+    }
 }
 
 impl RootSecret {
@@ -63,10 +101,10 @@ impl RootSecret {
         SigningKey::from_seed(&self.derive("authority", b""))
     }
 
-    /// Seed of the service's keys.
+    /// The service's keys.
     #[must_use]
-    pub fn service(&self) -> Secret<32> {
-        self.derive("service", b"")
+    pub fn service(&self) -> ServiceKeys {
+        ServiceKeys::from_seed(&self.derive("service", b""))
     }
 
     /// A controller's keys.

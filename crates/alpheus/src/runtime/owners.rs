@@ -47,7 +47,7 @@ impl Embedded {
         policy: ResolvedPolicy,
     ) -> Result<(), RuntimeError> {
         let stream = self.streams.get(member);
-        let known = self.catalog.streams().find(|known| Some(&known.stream) == stream);
+        let known = self.manager.catalog.streams().find(|known| Some(&known.stream) == stream);
         let Some(mut known) = known.cloned() else { return Ok(()) };
         known.policy = policy;
         let annotation = Annotation {
@@ -61,7 +61,7 @@ impl Embedded {
             policy: known.policy.clone(),
         };
         self.annotate(clock, member, owner, &annotation)?;
-        self.catalog.put_stream(known);
+        self.manager.catalog.put_stream(known);
         Ok(())
     }
 

@@ -12,7 +12,26 @@ use rand_core::CryptoRng;
 /// A graph of masks falls apart with a chance below 10^-9 in an epoch.
 const MASK_DELTA_EXPONENT: u8 = 9;
 
-/// Plans a query over the catalogue's streams, for windows from `from` on.
+/// Who asks, and since when.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking<'a> {
+    /// The clock's time.
+    pub now: Timestamp,
+    /// Where released windows start; by default at the next that begins.
+    pub from: Option<Timestamp>,
+    /// Who asks, unless the query says `RELEASE TO`.
+    pub consumer: &'a str,
+}
+
+impl Asking<'_> {
+    /// By the service itself, for windows from `from` on.
+    #[must_use]
+    pub const fn from(from: Timestamp) -> Asking<'static> {
+        Asking { now: from, from: Some(from), consumer: "service" }
+    }
+}
+
+/// Plans a query over the catalogue's streams.
 ///
 /// # Errors
 /// [`Refusal`] with every rule that is broken and the nearest query that would
@@ -20,16 +39,16 @@ const MASK_DELTA_EXPONENT: u8 = 9;
 pub fn plan_query(
     create: &Create,
     catalog: &Catalog,
-    from: Timestamp,
+    asked: Asking<'_>,
     rng: &mut impl CryptoRng,
 ) -> Result<PlannedQuery, Refusal> {
     let mut nonce = [0; 32];
     rng.fill_bytes(&mut nonce);
     let options = PlanOptions {
-        now: from,
-        from: Some(from),
+        now: asked.now,
+        from: asked.from,
         nonce: &nonce,
-        consumer: "service",
+        consumer: asked.consumer,
         grace: Span(0),
         mask_delta_exponent: MASK_DELTA_EXPONENT,
         masks: &masks,

@@ -4,20 +4,18 @@
 use super::devices::Device;
 use super::embedded::{Controllers, Embedded, Member, Pace, RuntimeError, wall_clock};
 use super::keys::RootSecret;
+use super::manager::Manager;
 use super::storage::{reached, scan_all};
-use alpheus_crypto::agree::AgreementKey;
-use alpheus_crypto::kdf::derive;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
+use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
-use alpheus_encrypted_stream::error::AnnotationRefused;
-use alpheus_encrypted_stream::ledger::{Scope, Step};
+use alpheus_encrypted_stream::error::{AnnotationRefused, RestoreError};
+use alpheus_encrypted_stream::ledger::{Fence, Scope, Step};
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_encrypted_stream::producer::Producer;
 use alpheus_policy::catalog::CatalogStream;
-use alpheus_policy::ids::ControllerId;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::time::Timestamp;
@@ -53,12 +51,9 @@ impl Embedded {
             });
             let seat = match seats.entry(name.clone()) {
                 std::collections::btree_map::Entry::Occupied(seat) => seat.into_mut(),
-                std::collections::btree_map::Entry::Vacant(place) => place.insert(seat_of(
-                    name,
-                    &self.root,
-                    &self.deployment,
-                    &mut self.certificates,
-                )?),
+                std::collections::btree_map::Entry::Vacant(place) => {
+                    place.insert(seat_of(name, &self.root, &self.deployment, &mut self.manager)?)
+                }
             };
             self.controller_of.push(seat.identity.id());
             self.add_member(member, policies, layout, seat)?;
@@ -84,7 +79,7 @@ impl Embedded {
     ) -> Result<(), RuntimeError> {
         let (stream, owner_key) = (self.root.stream(&member.key), self.root.owner(&member.owner));
         self.streams.push(stream);
-        self.service.admit(stream);
+        self.manager.service.admit(stream);
         let owner = owner_id(&owner_key.verifying_key());
         let policy = policies.of_owner(&member.owner).clone();
         let metadata: Vec<(String, String)> = member.metadata.clone().into_iter().collect();
@@ -103,7 +98,7 @@ impl Embedded {
         };
         let signed = Signed::new(&annotation, &owner_key);
         let (schema, controller) = (self.schema.id(), seat.identity.id());
-        self.catalog.put_stream(CatalogStream {
+        self.manager.catalog.put_stream(CatalogStream {
             stream,
             owner,
             controller,
@@ -121,8 +116,7 @@ impl Embedded {
         Ok(())
     }
 
-    /// Keys and ledger are created together; keys whose ledger is there are
-    /// restored, and keys without one count what came before as released.
+    /// A controller with its owners' choices.
     fn controller(
         &self,
         seat: Seat,
@@ -139,20 +133,10 @@ impl Embedded {
             streams.push(stream);
             choices.push((annotation, owner));
         }
-        let deployment = self.deployment.clone();
-        // What the fence has seen has a ledger, or has lost it.
-        let (mut controller, mut step) = if !records.is_empty() || fence.is_some() {
-            let values = records.iter().map(|(_, value)| value.as_ref());
-            Controller::restore(seat.identity, deployment, streams, host, values, now, fence)?
-        } else {
-            let (mut controller, step) = if self.root_is_new {
-                Controller::create(seat.identity, deployment, now)
-            } else {
-                Controller::create_again(seat.identity, deployment, now)
-            };
-            streams.into_iter().for_each(|stream| controller.hold(stream));
-            (controller, step)
-        };
+        let values: Vec<&[u8]> = records.iter().map(|(_, value)| value.as_ref()).collect();
+        let keys = Keys { identity: seat.identity, new: self.root_is_new };
+        let (mut controller, mut step) =
+            from_ledger(keys, &self.deployment, streams, host, &values, now, fence)?;
         for (annotation, owner) in choices {
             match controller.annotate(now, &owner.verifying_key(), &annotation) {
                 // The ledger has it, or something later.
@@ -175,31 +159,55 @@ impl Embedded {
     }
 }
 
+/// A controller's keys, and whether this run has drawn them.
+pub(crate) struct Keys {
+    pub(crate) identity: Identity,
+    pub(crate) new: bool,
+}
+
+/// Keys and ledger are created together; keys whose ledger is there are
+/// restored, and keys without one count what came before as released.
+pub(crate) fn from_ledger(
+    keys: Keys,
+    deployment: &Deployment,
+    streams: Vec<HeldStream>,
+    host: &HostRecords,
+    values: &[&[u8]],
+    now: Timestamp,
+    fence: Option<Fence>,
+) -> Result<(Controller, Step<ControllerMessage>), RestoreError> {
+    let (identity, deployment) = (keys.identity, deployment.clone());
+    // What the fence has seen has a ledger, or has lost it.
+    if !values.is_empty() || fence.is_some() {
+        let values = values.iter().copied();
+        return Controller::restore(identity, deployment, streams, host, values, now, fence);
+    }
+    let (mut controller, step) = if keys.new {
+        Controller::create(identity, deployment, now)
+    } else {
+        Controller::create_again(identity, deployment, now)
+    };
+    streams.into_iter().for_each(|stream| controller.hold(stream));
+    Ok((controller, step))
+}
+
 /// The deployment's authority and the service's keys in it.
 pub(super) fn deployment(root: &RootSecret) -> Result<(Deployment, Arc<SigningKey>), RuntimeError> {
-    let (authority, seed) = (root.authority(), root.service());
-    let key = SigningKey::from_seed(&derive(seed.expose(), "alpheus/service/signing/v1", &[]));
-    let agreement =
-        AgreementKey::from_seed(&derive(seed.expose(), "alpheus/service/agreement/v1", &[]));
-    let certificate = Certificate {
-        role: Role::Service,
-        name: "service".to_owned(),
-        verifying: key.verifying_key(),
-        agreement: agreement.public(),
-    };
-    let deployment = Deployment::new(authority.verifying_key(), &certificate.issue(&authority))?;
-    Ok((deployment, Arc::new(key)))
+    let (authority, service) = (root.authority(), root.service());
+    let certificate = service.request().issue(&authority);
+    let deployment = Deployment::new(authority.verifying_key(), &certificate)?;
+    Ok((deployment, Arc::new(service.into_signing())))
 }
 
 fn seat_of(
     name: &str,
     root: &RootSecret,
     deployment: &Deployment,
-    certificates: &mut HashMap<ControllerId, Signed<Certificate>>,
+    manager: &mut Manager,
 ) -> Result<Seat, RuntimeError> {
     let secrets = root.controller(name);
     let certificate = secrets.request(name).issue(&root.authority());
     let identity = secrets.certified(&certificate, deployment)?;
-    certificates.insert(identity.id(), certificate);
+    manager.know(&certificate)?;
     Ok(Seat { identity, streams: Vec::new() })
 }

@@ -136,6 +136,18 @@ impl Service {
         })
     }
 
+    /// Its store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Names in its store.
+    #[must_use]
+    pub fn topics(&self) -> &Topics {
+        &self.topics
+    }
+
     /// Starts a plan whose participants were checked, or takes it up again.
     /// The next [`Service::close_windows`] announces it.
     ///
@@ -158,6 +170,24 @@ impl Service {
         self.pending.extend([(id, coordinator.announce()), (id, asked)]);
         self.queries.insert(id, Query { coordinator, place, refusals: BTreeMap::new() });
         Ok(())
+    }
+
+    /// Ends plans: their windows under way fail by that name, and what comes out
+    /// tells the controllers.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if what must be durable cannot be written.
+    pub fn retire(&mut self, plans: &[PlanId]) -> Result<Round, ServiceError> {
+        let retired = plans.iter().filter_map(|id| {
+            self.queries.get_mut(id).map(|query| (*id, query.coordinator.retire()))
+        });
+        let steps = retired.collect();
+        let round = self.finish_round(steps)?;
+        for id in plans {
+            self.queries.remove(id);
+            self.sums.unregister(id);
+        }
+        Ok(round)
     }
 
     /// Lets a stream's events in, before any plan asks for them.

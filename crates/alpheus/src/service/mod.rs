@@ -23,7 +23,7 @@ use health::{Health, State};
 use http::{Drained, ListenError, Server};
 use log::{LogError, LogFormat};
 use metrics::Metrics;
-use shutdown::{DEFAULT_DRAIN, Trigger};
+use shutdown::{DEFAULT_DRAIN, Shutdown, Trigger};
 use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
@@ -49,6 +49,16 @@ pub struct Settings {
     pub drain_seconds: Option<u64>,
     /// Serve with TLS.
     pub tls: Option<TlsFiles>,
+    /// Where to serve the requests of the deployment's other processes.
+    pub api: Option<SocketAddr>,
+    /// The folder that says who this process is.
+    pub identity: Option<PathBuf>,
+    /// Where the service is reached.
+    pub server: Option<String>,
+    /// The schema's file.
+    pub schema: Option<PathBuf>,
+    /// The file that opens the key store.
+    pub key_file: Option<PathBuf>,
 }
 
 /// Why a service does not run.
@@ -121,13 +131,22 @@ impl Settings {
         Ok(store)
     }
 
+    /// A setting that the command needs.
+    ///
+    /// # Errors
+    /// [`ServiceError::Missing`].
+    pub fn needed<T: Clone>(value: &Option<T>, setting: &'static str) -> Result<T, ServiceError> {
+        value.clone().ok_or(ServiceError::Missing(setting))
+    }
+
     fn tls(&self) -> Result<Option<Arc<rustls::ServerConfig>>, TlsError> {
         self.tls.as_ref().map(|files| tls::server(files, SystemTime::now())).transpose()
     }
 }
 
-/// Serves `router`, health and metrics until the process is told to stop, then
-/// drains. `started` is called with the address as soon as it is known.
+/// Serves `router`, health and metrics until the process is told to stop or
+/// `broken` is, then drains. `started` is called with the address as soon as it
+/// is known.
 ///
 /// # Errors
 /// The service cannot start; once it runs it does not fail.
@@ -136,6 +155,7 @@ pub fn run(
     router: Router,
     health: &Health,
     metrics: &Metrics,
+    mut broken: Shutdown,
     started: impl FnOnce(SocketAddr),
 ) -> Result<Drained, ServiceError> {
     let address = settings.listen.ok_or(ServiceError::Missing("listen"))?;
@@ -149,7 +169,10 @@ pub fn run(
         let serving = tokio::spawn(server.serve(router, trigger.shutdown(), settings.drain()));
         started(served);
         tracing::info!(address = %served, "serving");
-        shutdown::signalled().await?;
+        tokio::select! {
+            signalled = shutdown::signalled() => signalled?,
+            () = broken.stopping() => {}
+        }
         tracing::info!("stopping");
         health.stop();
         trigger.stop();
@@ -171,12 +194,15 @@ pub struct Said<'a> {
     pub listen: Option<SocketAddr>,
 }
 
+/// What a command's own flags say, by the settings' keys.
+pub type Flags = Vec<(&'static str, Option<String>)>;
+
 impl Said<'_> {
     /// The settings, all layers together.
     ///
     /// # Errors
     /// The first setting that is wrong.
-    pub fn settings(self) -> Result<Settings, ConfigError> {
+    pub fn settings(self, flags: Flags) -> Result<Settings, ConfigError> {
         // Names of ours are plain text; what others keep in the environment need not be.
         let text = |(name, value): (OsString, OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -188,6 +214,11 @@ impl Said<'_> {
         }
         if let Some(listen) = self.listen {
             layers = layers.flag("listen", listen.to_string());
+        }
+        for (key, value) in flags {
+            if let Some(value) = value {
+                layers = layers.flag(key, value);
+            }
         }
         layers.load()
     }
@@ -203,7 +234,7 @@ pub fn watch(
     health: &Health,
     metrics: &Metrics,
 ) -> Result<Option<Monitor>, ServiceError> {
-    let settings = said.settings()?;
+    let settings = said.settings(Vec::new())?;
     let filter = settings.log.as_deref().unwrap_or(log::DEFAULT_FILTER);
     match log::start(filter, settings.log_format.unwrap_or_default()) {
         // Two commands in one process, as tests run them, share the first one's logs.

@@ -8,7 +8,7 @@ use alpheus::replay::refused::Refusals;
 use alpheus::replay::rows::{self, read};
 use alpheus::replay::source::Source;
 use alpheus::runtime::embedded::{Controllers, Embedded, Pace, RuntimeError, Stores};
-use alpheus::runtime::planning::plan_query;
+use alpheus::runtime::planning::{Asking, plan_query};
 use alpheus::runtime::storage::{reach, reached};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::query::{Statement, parse};
@@ -65,8 +65,13 @@ pub(crate) struct Life<'a> {
 impl Life<'_> {
     fn plan(&mut self) -> Result<(), RuntimeError> {
         let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
-        let planned =
-            plan_query(&create, &self.embedded.catalog, Timestamp(0), &mut self.rng).unwrap();
+        let planned = plan_query(
+            &create,
+            &self.embedded.manager.catalog,
+            Asking::from(Timestamp(0)),
+            &mut self.rng,
+        )
+        .unwrap();
         self.embedded.start(Timestamp(0), &planned.plans)
     }
 
@@ -100,14 +105,14 @@ impl Life<'_> {
             embedded.store.commit(batch)?;
             embedded.pump(clock)?;
         }
-        embedded.service.seal(feed.end());
+        embedded.manager.service.seal(feed.end());
         embedded.pump(feed.end())?;
         Ok(true)
     }
 
     /// All results so far, by window.
     pub(crate) fn results(&self) -> Vec<Row> {
-        let mut rows = self.embedded.service.results().unwrap();
+        let mut rows = self.embedded.manager.service.results().unwrap();
         alpheus::runtime::results::sort(&mut rows);
         rows.iter().map(|row| from_json(&row.to_json().into())).collect()
     }

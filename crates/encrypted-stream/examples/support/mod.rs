@@ -50,6 +50,7 @@ impl Town {
             name: "health".into(),
             verifying: service.verifying_key(),
             agreement: AgreementPublic([0; 32]),
+            sealing: None,
         };
         let deployment =
             Deployment::new(authority.verifying_key(), &certificate.issue(&authority))?;

@@ -3,6 +3,7 @@
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
+use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -15,6 +16,7 @@ use crate::error::BadCertificate;
 pub struct IdentitySecrets {
     signing: SigningKey,
     agreement: AgreementKey,
+    sealing: SealingKey,
     own: Secret<32>,
 }
 
@@ -32,6 +34,7 @@ impl IdentitySecrets {
         Self {
             signing: SigningKey::from_seed(&part(labels::IDENTITY_SIGNING)),
             agreement: AgreementKey::from_seed(&part(labels::IDENTITY_AGREEMENT)),
+            sealing: SealingKey::from_seed(&part(labels::IDENTITY_SEALING)),
             own: part(labels::IDENTITY_OWN),
         }
     }
@@ -44,6 +47,7 @@ impl IdentitySecrets {
             name: name.into(),
             verifying: self.signing.verifying_key(),
             agreement: self.agreement.public(),
+            sealing: Some(self.sealing.public()),
         }
     }
 
@@ -59,7 +63,8 @@ impl IdentitySecrets {
     ) -> Result<Identity, BadCertificate> {
         let certificate = deployment.controller(certificate)?;
         let ours = certificate.verifying == self.signing.verifying_key()
-            && certificate.agreement == self.agreement.public();
+            && certificate.agreement == self.agreement.public()
+            && certificate.sealing == Some(self.sealing.public());
         if !ours {
             return Err(BadCertificate::OtherKeys);
         }
@@ -80,6 +85,10 @@ impl Identity {
 
     pub(super) fn agreement(&self) -> &AgreementKey {
         &self.secrets.agreement
+    }
+
+    pub(super) fn sealing(&self) -> &SealingKey {
+        &self.secrets.sealing
     }
 
     /// Secret of the self-masks.

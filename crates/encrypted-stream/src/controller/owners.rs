@@ -1,5 +1,6 @@
 //! What owners do at their controller: hand streams over, choose, revoke.
 
+use alpheus_crypto::seal::{NotSealed, Sealed};
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::StreamId;
@@ -9,10 +10,21 @@ use super::Controller;
 use super::held::{Held, HeldStream};
 use crate::annotation::{self, Annotation};
 use crate::error::AnnotationRefused;
+use crate::handover::Purpose;
+use crate::keys::MasterSecret;
 use crate::ledger::{LogEvent, LogLine, Record, Step};
 use crate::messages::ControllerMessage;
 
 impl Controller {
+    /// Opens a master secret that was sealed for this controller.
+    ///
+    /// # Errors
+    /// [`NotSealed`] if it was sealed for another, for another purpose, or is
+    /// damaged.
+    pub fn receive(&self, purpose: &Purpose, sealed: &Sealed) -> Result<MasterSecret, NotSealed> {
+        purpose.open(self.identity.sealing(), sealed)
+    }
+
     /// Takes a stream in. Nothing is released of it before its owner has
     /// [annotated](Controller::annotate) it. A stream that is already held is
     /// left as it is; what the ledger says of it holds, whenever it is handed over.

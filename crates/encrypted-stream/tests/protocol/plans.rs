@@ -73,6 +73,7 @@ fn participants_without_a_certificate_of_the_authority_are_refused() {
         name: "service".into(),
         verifying: key(88).verifying_key(),
         agreement: AgreementPublic([9; 32]),
+        sealing: None,
     };
     let service = service.issue(&key(101));
     assert_eq!(tampered(|a| a.certificates[1] = service), at(1));

@@ -218,6 +218,7 @@ impl World {
             name: "service".into(),
             verifying: service.verifying_key(),
             agreement: AgreementPublic([9; 32]),
+            sealing: None,
         };
         let deployment =
             Deployment::new(authority.verifying_key(), &certificate.issue(&authority)).unwrap();

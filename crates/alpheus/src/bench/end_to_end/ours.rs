@@ -42,7 +42,7 @@ pub(super) fn run(
     let plan = plan_in(&embedded, application, asked, &mut rng)?;
     embedded.start(START, &[plan])?;
     let running = embedded.running();
-    if running.iter().any(|plan| embedded.service.refusals(plan).next().is_some()) {
+    if running.iter().any(|plan| embedded.manager.service.refusals(plan).next().is_some()) {
         return Err(BenchFailed::Query);
     }
     open_sessions(&mut embedded, &mut rng)?;
@@ -91,8 +91,13 @@ fn plan_in(
     asked: Asked,
     rng: &mut ChaCha20Rng,
 ) -> Result<Plan, BenchFailed> {
-    let planned = planning::plan_query(&application.query, &embedded.catalog, START, rng)
-        .map_err(|_| BenchFailed::Query)?;
+    let planned = planning::plan_query(
+        &application.query,
+        &embedded.manager.catalog,
+        planning::Asking::from(START),
+        rng,
+    )
+    .map_err(|_| BenchFailed::Query)?;
     let mut plan = planned.plans.into_iter().next().ok_or(BenchFailed::Query)?;
     if asked == Asked::AllWords {
         release_all(&mut plan, application);
@@ -146,7 +151,7 @@ fn one_window(
             })
         })?;
         measured(&mut cost.append, || embedded.store.commit(batch))?;
-        measured_here(&mut cost.ingest, || embedded.service.ingest(at))?;
+        measured_here(&mut cost.ingest, || embedded.manager.service.ingest(at))?;
     }
     let mut batch = Batch::new();
     measured_here(&mut cost.devices, || {
@@ -154,7 +159,7 @@ fn one_window(
     })?;
     measured(&mut cost.append, || embedded.store.commit(batch))?;
     let row = close(embedded, end, &mut cost)?;
-    measured(&mut cost.checkpoint, || embedded.service.checkpoint_if_worth())?;
+    measured(&mut cost.checkpoint, || embedded.manager.service.checkpoint_if_worth())?;
     cost.flushes = (flushes(embedded) - flushed) as f64;
     if row.status != OK {
         return Err(BenchFailed::Window(row.status));
@@ -167,9 +172,10 @@ fn one_window(
 /// anything to say.
 fn close(embedded: &mut Embedded, end: Timestamp, cost: &mut Cost) -> Result<Row, BenchFailed> {
     let began = Instant::now();
-    measured_here(&mut cost.ingest, || embedded.service.ingest(end))?;
-    let mut round =
-        measured(&mut cost.close, || embedded.service.close_windows(wall_clock(), Timestamp(0)))?;
+    measured_here(&mut cost.ingest, || embedded.manager.service.ingest(end))?;
+    let mut round = measured(&mut cost.close, || {
+        embedded.manager.service.close_windows(wall_clock(), Timestamp(0))
+    })?;
     let mut row = None;
     loop {
         if let Some(found) = round.rows.pop() {
@@ -181,7 +187,8 @@ fn close(embedded: &mut Embedded, end: Timestamp, cost: &mut Cost) -> Result<Row
         }
         let messages = std::mem::take(&mut round.messages);
         let answers = measured(&mut cost.controllers, || embedded.host.handle(end, messages))?;
-        round = measured(&mut cost.close, || embedded.service.receive(wall_clock(), answers))?;
+        round =
+            measured(&mut cost.close, || embedded.manager.service.receive(wall_clock(), answers))?;
     }
 }
 

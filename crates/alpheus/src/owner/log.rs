@@ -6,7 +6,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_policy::time::{Timestamp, Window};
 
 /// By time; what happened at one time, by window, a release before its end.
-pub(super) fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
+pub(crate) fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
     let (window, rank) = match &line.event {
         LogEvent::Released { window, .. } => (window.start, 0),
         LogEvent::Ended { window, .. } => (window.start, 1),
@@ -16,8 +16,8 @@ pub(super) fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
     (line.at, window, rank)
 }
 
-/// A line as the owner reads it.
-pub(super) fn in_words(line: &LogLine, schema: &Schema) -> String {
+/// A line as the owner reads it; `when` puts a window into words.
+pub(crate) fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String) -> String {
     match &line.event {
         LogEvent::PlanAccepted { name, consumer, .. } => {
             format!("`{consumer}` asks for `{name}`, and your policy allows it")
@@ -30,24 +30,19 @@ pub(super) fn in_words(line: &LogLine, schema: &Schema) -> String {
                 .collect();
             format!(
                 "`{consumer}` got `{name}` of {}: your {} among {population} people (at least {counted} of them real)",
-                seconds(*window),
+                when(*window),
                 names.join(", ")
             )
         }
         LogEvent::Ended { window, outcome: Closed::Opened { population }, .. } => {
-            format!("the service says that {} opened over {population} people", seconds(*window))
+            format!("the service says that {} opened over {population} people", when(*window))
         }
         LogEvent::Ended { window, outcome: Closed::Failed(failure), .. } => {
-            format!("the service says that {} did not open: {failure}", seconds(*window))
+            format!("the service says that {} did not open: {failure}", when(*window))
         }
         LogEvent::PolicyChanged { version } => {
             format!("you changed your policy; version {version} is in force")
         }
         LogEvent::Revoked => "you revoked your consent".to_owned(),
     }
-}
-
-fn seconds(window: Window) -> String {
-    let short = |micros: u64| micros / 1_000_000 % 1000;
-    format!("window {} to {} s", short(window.start.0), short(window.end.0))
 }

@@ -1,0 +1,143 @@
+//! Messages to and from the service: says what the controllers say, waits for
+//! what there is to hear, answers it, and so on. Whatever is lost on the way is
+//! asked for again; the same request gets the same answer.
+
+use super::guard::{Guard, GuardError};
+use crate::network::client::{Client, RequestError};
+use crate::network::wire::{Done, Introduction, Mail, Post};
+use crate::runtime::embedded::wall_clock;
+use crate::service::health::{Part, State};
+use crate::service::shutdown::Trigger;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long the service may keep us waiting for news.
+const WAIT: Duration = Duration::from_secs(2);
+/// After a failure: so long, doubling, up to the second.
+const REST: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// The thread that carries messages.
+pub struct Carrier {
+    thread: JoinHandle<Result<(), GuardError>>,
+    ending: Arc<AtomicBool>,
+}
+
+impl Carrier {
+    /// Ends it and says how it went.
+    ///
+    /// # Errors
+    /// [`GuardError`] if it ended by itself: what must be durable could not be
+    /// written.
+    pub fn end(self) -> Result<(), GuardError> {
+        self.ending.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or(Ok(()))
+    }
+}
+
+/// Starts carrying. The trigger is dropped, and so triggered, when it ends.
+///
+/// # Errors
+/// If there is no thread to be had.
+pub fn start(
+    server: Client,
+    guard: Arc<Mutex<Guard>>,
+    trigger: Trigger,
+    part: Part,
+) -> io::Result<Carrier> {
+    let ending = Arc::new(AtomicBool::new(false));
+    let seen = ending.clone();
+    let thread = std::thread::Builder::new().name("post".into()).spawn(move || {
+        let _trigger = trigger;
+        let mut round = Round { server, guard, part, said: Vec::new(), introduced: false };
+        let mut rest = REST.0;
+        while !seen.load(Ordering::Relaxed) {
+            match round.go() {
+                Ok(()) => rest = REST.0,
+                Err(NotCarried::Request(error)) => {
+                    round.part.set(State::Starting);
+                    // The service may have forgotten us with its state.
+                    round.introduced = false;
+                    tracing::warn!(%error, "the service was not reached");
+                    std::thread::sleep(rest);
+                    rest = (rest * 2).min(REST.1);
+                }
+                Err(NotCarried::Guard(error)) => {
+                    round.part.set(State::Failed);
+                    tracing::error!(%error, "the controllers stop");
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Carrier { thread, ending })
+}
+
+enum NotCarried {
+    Request(RequestError),
+    Guard(GuardError),
+}
+
+impl From<RequestError> for NotCarried {
+    fn from(error: RequestError) -> Self {
+        NotCarried::Request(error)
+    }
+}
+
+impl<E: Into<GuardError>> From<E> for NotCarried {
+    fn from(error: E) -> Self {
+        NotCarried::Guard(error.into())
+    }
+}
+
+struct Round {
+    server: Client,
+    guard: Arc<Mutex<Guard>>,
+    part: Part,
+    said: Vec<crate::runtime::hosts::FromController>,
+    introduced: bool,
+}
+
+impl Round {
+    fn guard(&self) -> MutexGuard<'_, Guard> {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn go(&mut self) -> Result<(), NotCarried> {
+        if !self.introduced {
+            let certificates = self.guard().certificates();
+            let introduction = Introduction { certificates };
+            self.server.exchange::<Done>("/v1/controllers", &introduction, Duration::ZERO)?;
+            self.introduced = true;
+            self.part.set(State::Ready);
+        }
+        self.tell()?;
+        let wait = if self.said.is_empty() { WAIT } else { Duration::ZERO };
+        let milliseconds = u32::try_from(wait.as_millis()).unwrap_or(0);
+        // Kept until it is known to have arrived.
+        let mail = Mail { said: self.said.clone(), wait: milliseconds };
+        let post: Post = self.server.exchange("/v1/mail", &mail, wait)?;
+        let said = self.guard().answer(wall_clock(), post.messages)?;
+        self.said = said;
+        Ok(())
+    }
+
+    /// Tells the service of streams and choices that it does not have yet.
+    fn tell(&self) -> Result<(), NotCarried> {
+        let untold = self.guard().untold()?;
+        for (key, notice) in untold {
+            match self.server.exchange::<Done>("/v1/streams", &notice, Duration::ZERO) {
+                Ok(Done {}) => {}
+                Err(RequestError::Refused(problem)) if problem.status < 500 => {
+                    tracing::warn!(%problem, "the service does not take a stream");
+                }
+                Err(error) => return Err(error.into()),
+            }
+            self.guard().told(key, &notice)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,248 @@
+//! Requests to a process of the deployment, over mutual TLS 1.3.
+
+use crate::failure::{Blame, Category, Failure};
+use crate::network::identity::{AUTHORITY, CERTIFICATE, IdentityFolder, KEY};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Duration;
+use ureq::http::{Response, StatusCode};
+use ureq::tls::{ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
+use ureq::{Agent, Body};
+
+/// The largest answer that is read.
+const LARGEST: u64 = 64 << 20;
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long an answer may take beyond what was asked to wait.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One process's way to another.
+#[derive(Clone, Debug)]
+pub struct Client {
+    agent: Agent,
+    base: String,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// Nobody answered; asking again later may help.
+    #[error("{base}: no answer")]
+    Unreachable {
+        /// Whom.
+        base: String,
+        /// Why not.
+        source: Box<ureq::Error>,
+    },
+    /// It answered that it will not.
+    #[error("{0}")]
+    Refused(Problem),
+    /// It answered something else than was agreed.
+    #[error("{base}: the answer is not what this version of alpheus expects")]
+    Malformed {
+        /// Who.
+        base: String,
+    },
+}
+
+/// A refusal on the wire (after RFC 9457).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// The rule, as a word that programs can tell.
+    pub rule: String,
+    /// What is wrong, for people.
+    pub detail: String,
+    /// What would mend it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The HTTP status.
+    pub status: u16,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.detail, self.rule)
+    }
+}
+
+impl RequestError {
+    /// Whether the same request may be answered later.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            RequestError::Unreachable { .. } => true,
+            RequestError::Refused(problem) => problem.status >= 500,
+            RequestError::Malformed { .. } => false,
+        }
+    }
+}
+
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Failure {
+        let (category, help) = match &error {
+            RequestError::Refused(Problem { rule, help, .. }) if rule == "policy" => {
+                (Category::Refused, help.clone())
+            }
+            RequestError::Refused(Problem { status, help, .. }) if *status < 500 => {
+                (Category::Input, help.clone())
+            }
+            RequestError::Refused(Problem { help, .. }) => (Category::Io, help.clone()),
+            _ => (Category::Io, None),
+        };
+        let failure = Failure::new(category, error);
+        match help {
+            Some(help) => failure.with_help(help),
+            None => failure,
+        }
+    }
+}
+
+impl Client {
+    /// A way to the process at `base` (`https://host:port`), as the identity's holder.
+    ///
+    /// # Errors
+    /// If a file of the identity cannot be used.
+    pub fn new(identity: &IdentityFolder, base: &str) -> Result<Client, Failure> {
+        let (chain, key) = (pem(&identity.path(CERTIFICATE))?, pem(&identity.path(KEY))?.1);
+        let path = identity.path(KEY);
+        let key = key.ok_or("there is no private key in PEM form in it").blame_input(&path)?;
+        let roots = pem(&identity.path(AUTHORITY))?.0;
+        let tls = TlsConfig::builder()
+            .client_cert(Some(ClientCert::new_with_certs(&chain.0, key)))
+            .root_certs(RootCerts::new_with_certs(&roots))
+            .unversioned_rustls_crypto_provider(std::sync::Arc::new(
+                rustls::crypto::ring::default_provider(),
+            ))
+            .build();
+        let config = Agent::config_builder()
+            .tls_config(tls)
+            .https_only(true)
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_connect(Some(CONNECT))
+            .build();
+        Ok(Client { agent: config.into(), base: base.trim_end_matches('/').to_owned() })
+    }
+
+    /// Whom it reaches.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Asks for JSON, waiting up to `wait` longer than usual.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn get<T: DeserializeOwned>(&self, path: &str, wait: Duration) -> Result<T, RequestError> {
+        let request = self.agent.get(format!("{}{path}", self.base));
+        let request = request.config().timeout_global(Some(PATIENCE + wait)).build();
+        json(&self.base, self.answer(request.call())?)
+    }
+
+    /// Sends JSON and takes JSON.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, RequestError> {
+        let bytes = serde_json::to_vec(body).map_err(|_| self.malformed())?;
+        json(&self.base, self.send(path, "application/json", &bytes)?)
+    }
+
+    /// Sends a binary message and takes one.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn exchange<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        wait: Duration,
+    ) -> Result<T, RequestError> {
+        let bytes = postcard::to_allocvec(body).map_err(|_| self.malformed())?;
+        let request = self.agent.post(format!("{}{path}", self.base));
+        let request = request.config().timeout_global(Some(PATIENCE + wait)).build();
+        let request = request.header("content-type", "application/octet-stream");
+        let answer = self.answer(request.send(&bytes[..]))?;
+        let answer = read(&self.base, answer)?;
+        postcard::from_bytes(&answer).map_err(|_| self.malformed())
+    }
+
+    /// Asks for something to be gone.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, RequestError> {
+        let request = self.agent.delete(format!("{}{path}", self.base));
+        json(&self.base, self.answer(request.call())?)
+    }
+
+    fn send(&self, path: &str, kind: &str, body: &[u8]) -> Result<Response<Body>, RequestError> {
+        let request = self.agent.post(format!("{}{path}", self.base));
+        let request = request.config().timeout_global(Some(PATIENCE)).build();
+        self.answer(request.header("content-type", kind).send(body))
+    }
+
+    fn answer(
+        &self,
+        answered: Result<Response<Body>, ureq::Error>,
+    ) -> Result<Response<Body>, RequestError> {
+        let unreachable = |source| RequestError::Unreachable {
+            base: self.base.clone(),
+            source: Box::new(source),
+        };
+        let answer = answered.map_err(unreachable)?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let status = answer.status();
+        let problem = read(&self.base, answer)?;
+        Err(RequestError::Refused(problem_of(status, &problem)))
+    }
+
+    fn malformed(&self) -> RequestError {
+        RequestError::Malformed { base: self.base.clone() }
+    }
+}
+
+fn problem_of(status: StatusCode, body: &[u8]) -> Problem {
+    serde_json::from_slice(body).unwrap_or_else(|_| Problem {
+        rule: "http".to_owned(),
+        detail: format!("it answered {status}"),
+        help: None,
+        status: status.as_u16(),
+    })
+}
+
+fn read(base: &str, mut answer: Response<Body>) -> Result<Vec<u8>, RequestError> {
+    let read = answer.body_mut().with_config().limit(LARGEST).read_to_vec();
+    let unreachable =
+        |source| RequestError::Unreachable { base: base.to_owned(), source: Box::new(source) };
+    read.map_err(unreachable)
+}
+
+fn json<T: DeserializeOwned>(base: &str, answer: Response<Body>) -> Result<T, RequestError> {
+    serde_json::from_slice(&read(base, answer)?)
+        .map_err(|_| RequestError::Malformed { base: base.to_owned() })
+}
+
+/// The certificates and the key of a PEM file.
+fn pem(
+    path: &Path,
+) -> Result<(Vec<ureq::tls::Certificate<'static>>, Option<PrivateKey<'static>>), Failure> {
+    let text = std::fs::read(path).blame_io(path)?;
+    let (mut certificates, mut key) = (Vec::new(), None);
+    for item in parse_pem(&text) {
+        match item.blame_input(path)? {
+            PemItem::Certificate(certificate) => certificates.push(certificate),
+            PemItem::PrivateKey(found) => key = Some(found),
+            _ => {}
+        }
+    }
+    Ok((certificates, key))
+}

@@ -1,0 +1,152 @@
+//! What a certificate lets its holder do: a role and a name, as a URI among the
+//! certificate's alternative names.
+
+use std::fmt;
+use std::str::FromStr;
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
+
+/// What a process acts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, clap::ValueEnum)]
+pub enum Role {
+    /// Plans queries, stores and sums ciphertexts.
+    Server,
+    /// Guards owners' streams.
+    Controller,
+    /// Encrypts events.
+    Producer,
+    /// Chooses policies for streams.
+    Owner,
+    /// Asks queries and reads results.
+    Consumer,
+}
+
+/// Who a process is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Name {
+    /// What it acts as.
+    pub role: Role,
+    /// What it is called: letters, digits, `-`, `_` and `.`.
+    pub name: String,
+}
+
+/// Why something names no party.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoName {
+    /// No certificate was shown.
+    #[error(
+        "no client certificate was shown; connect with one that the deployment's authority issued"
+    )]
+    Anonymous,
+    /// The certificate cannot be read.
+    #[error("the certificate cannot be read")]
+    Malformed,
+    /// The certificate has no URI of ours, or more than one.
+    #[error("the certificate names no role; have one issued by `alpheus ca issue`")]
+    Roleless,
+    /// A name with other characters, none, or too many.
+    #[error("a name has 1 to 64 letters, digits, `-`, `_` or `.`")]
+    BadName,
+}
+
+const SCHEME: &str = "alpheus://";
+const LONGEST: usize = 64;
+
+impl Role {
+    const ALL: [Role; 5] =
+        [Role::Server, Role::Controller, Role::Producer, Role::Owner, Role::Consumer];
+
+    /// How it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Role::Server => "server",
+            Role::Controller => "controller",
+            Role::Producer => "producer",
+            Role::Owner => "owner",
+            Role::Consumer => "consumer",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Name {
+    /// A name.
+    ///
+    /// # Errors
+    /// [`NoName::BadName`].
+    pub fn new(role: Role, name: impl Into<String>) -> Result<Name, NoName> {
+        let name = name.into();
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let good = (1..=LONGEST).contains(&name.len()) && name.chars().all(allowed);
+        if good && !name.starts_with('.') { Ok(Name { role, name }) } else { Err(NoName::BadName) }
+    }
+
+    /// Whom a certificate in DER form names.
+    ///
+    /// # Errors
+    /// [`NoName`] if it names nobody, or more than one.
+    pub fn of_certificate(der: &[u8]) -> Result<Name, NoName> {
+        let certificate = Certificate::from_der(der).map_err(|_| NoName::Malformed)?;
+        let names = certificate.tbs_certificate().get_extension::<SubjectAltName>();
+        let (_, names) = names.map_err(|_| NoName::Malformed)?.ok_or(NoName::Roleless)?;
+        let mut ours = names.0.iter().filter_map(|name| match name {
+            GeneralName::UniformResourceIdentifier(uri) if uri.as_str().starts_with(SCHEME) => {
+                Some(uri.as_str())
+            }
+            _ => None,
+        });
+        match (ours.next(), ours.next()) {
+            (Some(uri), None) => uri.parse(),
+            _ => Err(NoName::Roleless),
+        }
+    }
+}
+
+/// As certificates hold it: `alpheus://controller/first`.
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}{}/{}", self.role, self.name)
+    }
+}
+
+impl FromStr for Name {
+    type Err = NoName;
+
+    fn from_str(text: &str) -> Result<Name, NoName> {
+        let rest = text.strip_prefix(SCHEME).and_then(|rest| rest.split_once('/'));
+        let (role, name) = rest.ok_or(NoName::Roleless)?;
+        let role = Role::ALL.into_iter().find(|known| known.as_str() == role);
+        Name::new(role.ok_or(NoName::Roleless)?, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_written_as_they_are_read() {
+        for role in Role::ALL {
+            let name = Name::new(role, "a-b_c.9").unwrap();
+            assert_eq!(name.to_string().parse(), Ok(name));
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        for bad in ["", ".", "..", "a b", "a/b", "é", &"x".repeat(65)] {
+            assert_eq!(Name::new(Role::Owner, bad), Err(NoName::BadName), "{bad}");
+        }
+        for bad in ["https://owner/a", "alpheus://owner", "alpheus://king/a"] {
+            assert_eq!(bad.parse::<Name>(), Err(NoName::Roleless), "{bad}");
+        }
+    }
+}

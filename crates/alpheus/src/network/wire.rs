@@ -1,0 +1,121 @@
+//! The bodies of requests and answers between processes. Devices and
+//! controllers speak postcard (`application/octet-stream`), people's tools JSON;
+//! `/openapi.json` of the server describes both.
+//!
+//! # Privacy
+//! Frames are ciphertext, messages are signed and say what
+//! [`alpheus_encrypted_stream::messages`] says; annotations are public.
+
+use crate::runtime::hosts::{FromController, ToController};
+use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::annotation::Annotation;
+use alpheus_encrypted_stream::certificate::Certificate;
+use alpheus_policy::ids::{ControllerId, StreamId};
+use serde::{Deserialize, Serialize};
+
+/// Frames of one stream, in the order in which they were made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upload {
+    /// Whose.
+    pub stream: StreamId,
+    /// The device's outbox: random, drawn when it was made.
+    pub outbox: [u8; 16],
+    /// Counts the uploads of an outbox, from 1. One that is sent again is the
+    /// same again.
+    pub number: u64,
+    /// The frames.
+    pub frames: Vec<Vec<u8>>,
+}
+
+/// What has become of an upload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Received {
+    /// It is durable, now or since an earlier time.
+    Taken,
+    /// Uploads before it are missing; go on from this one.
+    Missing {
+        /// The number wanted next.
+        next: u64,
+    },
+    /// Nobody has registered the stream, or for another device.
+    NotYours,
+    /// A frame that is none. Nothing of the upload was taken.
+    Malformed,
+}
+
+/// A host of controllers introduces them, with the certificates by which plans
+/// will name them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Introduction {
+    /// The controllers' certificates.
+    pub certificates: Vec<Signed<Certificate>>,
+}
+
+/// What a host's controllers have to say, and how long it waits for what there
+/// is to hear.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Mail {
+    /// From its controllers.
+    pub said: Vec<FromController>,
+    /// Milliseconds.
+    pub wait: u32,
+}
+
+/// What there is to hear.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Post {
+    /// To its controllers.
+    pub messages: Vec<ToController>,
+}
+
+/// A stream, as its owner lets it be known.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Registration {
+    /// The owner's choice.
+    pub annotation: Signed<Annotation>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+    /// Who guards it.
+    pub controller: ControllerId,
+    /// The name on the certificate of the device that sends it.
+    pub producer: String,
+}
+
+/// What a host has to tell the service about a stream.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Notice {
+    /// It is there, or its owner has chosen anew.
+    Registered(Box<Registration>),
+    /// Its owner has withdrawn.
+    Withdrawn(StreamId),
+}
+
+/// An owner hands a stream over to a controller.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Handover {
+    /// Who is to guard it.
+    pub controller: ControllerId,
+    /// The master secret, sealed for that controller.
+    pub sealed: Sealed,
+    /// The owner's first choice.
+    pub annotation: Signed<Annotation>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+    /// The name on the certificate of the device that sends it.
+    pub producer: String,
+}
+
+/// An owner chooses anew.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Choice {
+    /// The choice.
+    pub annotation: Signed<Annotation>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+}
+
+/// Done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {}

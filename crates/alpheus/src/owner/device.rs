@@ -1,0 +1,78 @@
+//! A device's file: the key of one stream. Whoever has it can read what the
+//! stream sends, so it is written for its owner alone.
+
+use crate::failure::{Blame, Failure};
+use alpheus_crypto::secret::Secret;
+use alpheus_encrypted_stream::keys::MasterSecret;
+use alpheus_policy::ids::StreamId;
+use alpheus_policy::schema::Schema;
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use serde::{Deserialize, Serialize};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use zeroize::Zeroizing;
+
+const VERSION: u32 = 1;
+
+/// The file, as JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceFile {
+    version: u32,
+    stream: String,
+    schema: String,
+    /// The master secret.
+    secret: Zeroizing<String>,
+}
+
+impl DeviceFile {
+    /// The file of a stream.
+    #[must_use]
+    pub fn new(stream: StreamId, schema: &Schema, master: &MasterSecret) -> DeviceFile {
+        DeviceFile {
+            version: VERSION,
+            stream: stream.to_string(),
+            schema: schema.id().to_string(),
+            secret: Zeroizing::new(HEXLOWER.encode(master.secret().expose())),
+        }
+    }
+
+    /// Writes it where nothing is yet, for the owner alone.
+    ///
+    /// # Errors
+    /// If it is there already or cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), Failure> {
+        let text = Zeroizing::new(serde_json::to_string_pretty(self).blame_io(path)?);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .blame_io(path)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).blame_io(path)
+    }
+
+    /// Reads it; it must be of this schema.
+    ///
+    /// # Errors
+    /// If it cannot be read, is none, or is of another schema.
+    pub fn read(path: &Path, schema: &Schema) -> Result<(StreamId, MasterSecret), Failure> {
+        let text = Zeroizing::new(std::fs::read_to_string(path).blame_io(path)?);
+        let file: DeviceFile = serde_json::from_str(&text)
+            .map_err(|error| format!("not a device's file: line {}", error.line()))
+            .blame_input(path)?;
+        if file.version != VERSION || file.schema != schema.id().to_string() {
+            return Err("it is of another schema, or another version of it").blame_input(path);
+        }
+        let id = HEXLOWER_PERMISSIVE.decode(file.stream.as_bytes()).ok();
+        let id: Option<[u8; 16]> = id.and_then(|id| id.try_into().ok());
+        let secret = HEXLOWER_PERMISSIVE.decode(file.secret.as_bytes()).ok().map(Zeroizing::new);
+        let secret = secret.and_then(|secret| <[u8; 32]>::try_from(secret.as_slice()).ok());
+        let (Some(id), Some(secret)) = (id, secret) else {
+            return Err("stream or secret is not in hexadecimal digits").blame_input(path);
+        };
+        Ok((StreamId(id), MasterSecret::new(Secret::from_bytes(secret))))
+    }
+}

@@ -1,0 +1,204 @@
+//! The service's side of a deployment: who is there, what runs, and the plans
+//! that a restart must take up again.
+
+use super::embedded::RuntimeError;
+use super::planning::{Asking, plan_query};
+use super::service::{Round, Service};
+use super::storage::scan_all;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::announced::Announced;
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment, fingerprint};
+use alpheus_encrypted_stream::messages::Announcement;
+use alpheus_policy::catalog::{Catalog, NotStarted, RunningQuery};
+use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
+use alpheus_policy::plan::Plan;
+use alpheus_policy::planner::{PlannedQuery, Refusal};
+use alpheus_policy::query::Create;
+use alpheus_policy::schema::Schema;
+use alpheus_policy::time::Timestamp;
+use alpheus_transport::Batch;
+use rand_core::CryptoRng;
+use std::collections::HashMap;
+use std::sync::Arc;
+use thiserror::Error;
+
+const PLANS: &[u8] = b"announcement/";
+const QUERIES: &[u8] = b"query/";
+const ASKERS: &[u8] = b"asker/";
+
+/// Why a query does not run.
+#[derive(Debug, Error)]
+pub enum NotAsked {
+    /// Policies forbid it.
+    #[error("policies forbid it")]
+    Refused(Box<Refusal>),
+    /// Its name or its data is taken.
+    #[error(transparent)]
+    NotStarted(#[from] NotStarted),
+    /// The runtime.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+}
+
+impl From<Refusal> for NotAsked {
+    fn from(refusal: Refusal) -> Self {
+        NotAsked::Refused(Box::new(refusal))
+    }
+}
+
+/// Policy manager and transformer of one schema's streams. It never holds a key
+/// to data.
+pub struct Manager {
+    /// Sums and windows.
+    pub service: Service,
+    /// Who is there and what runs.
+    pub catalog: Catalog,
+    deployment: Deployment,
+    key: Arc<SigningKey>,
+    certificates: HashMap<ControllerId, Signed<Certificate>>,
+    /// Who asked first under each name; the name's results are theirs.
+    askers: HashMap<String, String>,
+}
+
+impl Manager {
+    /// A manager that knows of no stream yet. `key` is the service's in the
+    /// deployment.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the schema has no layout.
+    pub fn new(
+        service: Service,
+        schema: &Schema,
+        deployment: Deployment,
+        key: Arc<SigningKey>,
+    ) -> Result<Manager, RuntimeError> {
+        let mut catalog = Catalog::default();
+        catalog.add_schema(schema.clone())?;
+        let (certificates, askers) = (HashMap::new(), HashMap::new());
+        Ok(Manager { service, catalog, deployment, key, certificates, askers })
+    }
+
+    /// Takes note of a controller, so that plans can name it.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the deployment's authority has not signed its certificate.
+    pub fn know(
+        &mut self,
+        certificate: &Signed<Certificate>,
+    ) -> Result<ControllerId, RuntimeError> {
+        let id = fingerprint(&self.deployment.controller(certificate)?);
+        self.certificates.insert(id, certificate.clone());
+        Ok(id)
+    }
+
+    /// Starts plans and keeps them, so that a restart takes them up again. What
+    /// comes out announces them.
+    ///
+    /// # Errors
+    /// [`RuntimeError`]; a controller's refusal is no error, see [`Service::refusals`].
+    pub fn start(&mut self, now: Timestamp, plans: &[Plan]) -> Result<Round, RuntimeError> {
+        let mut batch = Batch::new();
+        let mut announced = Vec::with_capacity(plans.len());
+        for plan in plans {
+            let certificates =
+                plan.roster.iter().filter_map(|id| self.certificates.get(id).cloned());
+            let announcement =
+                Announcement { plan: plan.clone(), certificates: certificates.collect() };
+            let signed = Signed::new(&announcement, &self.key);
+            let key = [PLANS, &plan.id().0].concat();
+            let bytes = postcard::to_allocvec(&signed).map_err(|_| RuntimeError::DamagedPlans)?;
+            batch.put(&self.service.topics().service, key, bytes)?;
+            announced.push(Arc::new(Announced::open(&signed, &self.deployment)?));
+        }
+        self.service.store().commit(batch)?;
+        for announced in announced {
+            self.service.start(now, announced)?;
+        }
+        Ok(self.service.close_windows(now, Timestamp(0))?)
+    }
+
+    /// Plans a query and starts it under its name, durably.
+    ///
+    /// # Errors
+    /// [`NotAsked`].
+    pub fn ask(
+        &mut self,
+        create: &Create,
+        asked: Asking<'_>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(PlannedQuery, Round), NotAsked> {
+        let planned = plan_query(create, &self.catalog, asked, rng)?;
+        if self.askers.get(&planned.name).is_some_and(|asker| asker != asked.consumer) {
+            return Err(NotStarted::NameTaken(planned.name).into());
+        }
+        let (name, sql, plans) = (planned.name.clone(), planned.sql.clone(), planned.plans.clone());
+        let query = RunningQuery { name: name.clone(), sql, plans };
+        let bytes = postcard::to_allocvec(&query).map_err(|_| RuntimeError::DamagedPlans)?;
+        self.catalog.start(query)?;
+        let mut batch = Batch::new();
+        let key = [QUERIES, name.as_bytes()].concat();
+        let space = &self.service.topics().service;
+        batch.put(space, key, bytes).map_err(RuntimeError::from)?;
+        let asker = [ASKERS, name.as_bytes()].concat();
+        batch.put(space, asker, asked.consumer.as_bytes().to_vec()).map_err(RuntimeError::from)?;
+        self.service.store().commit(batch).map_err(RuntimeError::from)?;
+        self.askers.insert(name, asked.consumer.to_owned());
+        let round = self.start(asked.now, &planned.plans)?;
+        Ok((planned, round))
+    }
+
+    /// Who asked under a name, now or before.
+    #[must_use]
+    pub fn asker(&self, name: &str) -> Option<&str> {
+        self.askers.get(name).map(String::as_str)
+    }
+
+    /// Forgets a stream whose owner has withdrawn: no later plan asks for it.
+    pub fn forget(&mut self, stream: &StreamId) {
+        self.catalog.remove_stream(stream);
+    }
+
+    /// Ends a query; none if there is none of this name. What comes out tells
+    /// the controllers, which frees what it held.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the store fails.
+    pub fn drop_query(&mut self, name: &str) -> Result<Option<Round>, RuntimeError> {
+        let Some(query) = self.catalog.stop(name) else { return Ok(None) };
+        let space = self.service.topics().service.clone();
+        let plans: Vec<PlanId> = query.plans.iter().map(Plan::id).collect();
+        let round = self.service.retire(&plans)?;
+        let mut batch = Batch::new();
+        batch.delete(&space, [QUERIES, name.as_bytes()].concat())?;
+        for plan in &plans {
+            batch.delete(&space, [PLANS, &plan.0].concat())?;
+        }
+        self.service.store().commit(batch)?;
+        Ok(Some(round))
+    }
+
+    /// Takes up again what ran when the process ended.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the stored plans cannot be read.
+    pub fn resume(&mut self, now: Timestamp) -> Result<(), RuntimeError> {
+        let (store, space) = (self.service.store().clone(), self.service.topics().service.clone());
+        for (key, value) in scan_all(store.as_ref(), &space, ASKERS)? {
+            let name = String::from_utf8_lossy(key.get(ASKERS.len()..).unwrap_or_default());
+            self.askers.insert(name.into_owned(), String::from_utf8_lossy(&value).into_owned());
+        }
+        for (_, value) in scan_all(store.as_ref(), &space, QUERIES)? {
+            let query: RunningQuery =
+                postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
+            self.catalog.start(query).map_err(|_| RuntimeError::DamagedPlans)?;
+        }
+        for (_, value) in scan_all(store.as_ref(), &space, PLANS)? {
+            let signed: Signed<Announcement> =
+                postcard::from_bytes(&value).map_err(|_| RuntimeError::DamagedPlans)?;
+            let announced = Arc::new(Announced::open(&signed, &self.deployment)?);
+            self.service.start(now, announced)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+//! What hosts of controllers send and fetch.
+
+use super::Api;
+use crate::network::answer::{ApiError, caller, decode, encode};
+use crate::network::role::Role;
+use crate::network::wire::{Done, Introduction, Mail, Notice, Post};
+use crate::service::http::Peer;
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::State;
+use std::time::Duration;
+
+/// The longest that a host may ask to wait.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Takes note of a host's controllers.
+pub(super) async fn introduce(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let host = caller(&peer, &[Role::Controller])?.name;
+    let introduction: Introduction = decode(&body)?;
+    api.engine.ask(move |engine| engine.introduce(&host, &introduction)).await??;
+    encode(&Done {})
+}
+
+/// Takes note of a stream, of its owner's later choice, or that they withdrew.
+pub(super) async fn register(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let host = caller(&peer, &[Role::Controller])?.name;
+    let notice: Notice = decode(&body)?;
+    api.engine.ask(move |engine| engine.note(&host, notice)).await??;
+    encode(&Done {})
+}
+
+/// Takes what controllers say; answers with what there is to hear.
+pub(super) async fn mail(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let host = caller(&peer, &[Role::Controller])?.name;
+    let Mail { said, wait } = decode(&body)?;
+    if !said.is_empty() {
+        let host = host.clone();
+        api.engine.ask(move |engine| engine.hear(&host, said)).await??;
+    }
+    let wait = Duration::from_millis(u64::from(wait)).min(LONGEST);
+    encode(&Post { messages: api.outboxes.fetch(&host, wait).await })
+}

@@ -1,0 +1,195 @@
+//! What consumers ask.
+
+use super::Api;
+use crate::network::answer::{ApiError, caller};
+use crate::network::role::Role;
+use crate::runtime::embedded::wall_clock;
+use crate::runtime::manager::NotAsked;
+use crate::runtime::planning::{Asking, plan_query};
+use crate::runtime::results::Row;
+use crate::server::engine::Engine;
+use crate::service::http::Peer;
+use alpheus_policy::catalog::Catalog;
+use alpheus_policy::explain::{Explanation, explain};
+use alpheus_policy::planner::PlannedQuery;
+use alpheus_policy::query::{Create, Statement, parse};
+use alpheus_policy::show::{Table, describe, show};
+use alpheus_transport::{Limits, Offset};
+use axum::extract::{Path, Query, State};
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+
+/// Share of controllers that is taken to fail in a window, for the chance of loss.
+const FAILURE_RATE: f64 = 0.01;
+/// The longest that a consumer may ask to wait.
+const LONGEST: u64 = 30;
+/// Rows of an answer.
+const MOST_ROWS: usize = 10_000;
+
+/// The body of `POST /v1/statements`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StatementBody {
+    /// One statement.
+    sql: String,
+}
+
+/// What comes of a statement.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Answer {
+    /// It runs from now on, and this is what it reveals.
+    Running(Box<Explanation>),
+    /// It would run, and this is what it would reveal.
+    Explanation(Box<Explanation>),
+    /// What was to be shown.
+    Tables(Vec<Table>),
+    /// It ran, and does no more.
+    Dropped(String),
+}
+
+/// Does what a statement says.
+pub(super) async fn statement(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    Json(body): Json<StatementBody>,
+) -> Result<Json<Answer>, ApiError> {
+    let consumer = caller(&peer, &[Role::Consumer])?.name;
+    let parsed = parse(&body.sql);
+    let statement = parsed.map_err(|error| ApiError::malformed(error.render(&body.sql)))?;
+    let act = move |engine: &mut Engine| engine.act(&statement, &consumer, &body.sql);
+    Ok(Json(api.engine.ask(act).await??))
+}
+
+impl Engine {
+    fn act(
+        &mut self,
+        statement: &Statement,
+        consumer: &str,
+        sql: &str,
+    ) -> Result<Answer, ApiError> {
+        let asking = Asking { now: wall_clock(), from: None, consumer };
+        match statement {
+            Statement::Create(create) => {
+                let asked = self.manager.ask(create, asking, &mut self.rng);
+                let (planned, round) = asked.map_err(|error| refused(error, sql))?;
+                self.deliver(round);
+                let explanation = explained(create, &planned, false, &self.manager.catalog)?;
+                Ok(Answer::Running(Box::new(explanation)))
+            }
+            Statement::Explain { privacy, create } => {
+                let planned = plan_query(create, &self.manager.catalog, asking, &mut self.rng);
+                let planned = planned.map_err(|refusal| refused(refusal.into(), sql))?;
+                let explanation = explained(create, &planned, *privacy, &self.manager.catalog)?;
+                Ok(Answer::Explanation(Box::new(explanation)))
+            }
+            Statement::Show(what) => Ok(Answer::Tables(vec![show(&self.manager.catalog, *what)])),
+            Statement::Describe(name) => describe(&self.manager.catalog, &name.to_string())
+                .map(Answer::Tables)
+                .map_err(|unknown| ApiError::missing(unknown.to_string())),
+            Statement::Drop(name) => {
+                let name = name.to_string();
+                if self.manager.asker(&name) != Some(consumer) {
+                    return Err(ApiError::missing(format!("no query of yours is called `{name}`")));
+                }
+                let round = self.manager.drop_query(&name)?.ok_or_else(|| {
+                    ApiError::missing(format!("no query called `{name}` is running"))
+                })?;
+                self.deliver(round);
+                Ok(Answer::Dropped(name))
+            }
+        }
+    }
+}
+
+fn refused(error: NotAsked, sql: &str) -> ApiError {
+    match error {
+        NotAsked::Refused(refusal) => ApiError::policy(refusal.render(sql)),
+        other => other.into(),
+    }
+}
+
+fn explained(
+    create: &Create,
+    planned: &PlannedQuery,
+    privacy: bool,
+    catalog: &Catalog,
+) -> Result<Explanation, ApiError> {
+    let schema = catalog.schema(&create.from.text);
+    let schema = schema.ok_or_else(|| ApiError::missing("there is no such schema"))?;
+    Ok(explain(planned, schema, FAILURE_RATE, privacy))
+}
+
+/// From where on, and how long to wait for news.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct From {
+    #[serde(default)]
+    after: u64,
+    #[serde(default)]
+    wait: u64,
+}
+
+/// Rows of a query's results.
+#[derive(Debug, Serialize)]
+pub(super) struct Rows {
+    /// One object for each window and group.
+    rows: Vec<serde_json::Map<String, serde_json::Value>>,
+    /// Say this as `after` to go on.
+    next: u64,
+}
+
+/// Rows of a query's results after an offset; waits for one if there is none yet.
+pub(super) async fn results(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    Path(name): Path<String>,
+    Query(from): Query<From>,
+) -> Result<Json<Rows>, ApiError> {
+    let consumer = caller(&peer, &[Role::Consumer])?.name;
+    let asked = name.clone();
+    let theirs = move |engine: &mut Engine| engine.manager.asker(&asked) == Some(&*consumer);
+    if !api.engine.ask(theirs).await? {
+        return Err(ApiError::missing(format!("you have not asked anything called `{name}`")));
+    }
+    let deadline = Instant::now() + Duration::from_secs(from.wait.min(LONGEST));
+    let (mut news, mut after) = (api.rows.clone(), from.after);
+    loop {
+        news.mark_unchanged();
+        let (store, topics, name) = (api.store.clone(), api.topics.clone(), name.clone());
+        let read = move || read_rows(store.as_ref(), &topics, &name, after);
+        let read = tokio::task::spawn_blocking(read).await;
+        let (rows, next) = read.map_err(|_| ApiError::failed("reading was cut short"))??;
+        after = next;
+        if !rows.is_empty() || !matches!(timeout_at(deadline, news.changed()).await, Ok(Ok(()))) {
+            return Ok(Json(Rows { rows, next }));
+        }
+    }
+}
+
+fn read_rows(
+    store: &dyn alpheus_transport::Store,
+    topics: &crate::runtime::storage::Topics,
+    name: &str,
+    after: u64,
+) -> Result<(Vec<serde_json::Map<String, serde_json::Value>>, u64), ApiError> {
+    let (partition, mut position, mut rows) =
+        (topics.results.partition(0), Offset(after), Vec::new());
+    loop {
+        let fetched = store.read(&partition, position, Limits::default())?;
+        let next = fetched.next_offset();
+        if next == position || rows.len() >= MOST_ROWS {
+            return Ok((rows, position.0));
+        }
+        for record in fetched {
+            let row: Row = serde_json::from_slice(&record.value)
+                .map_err(|_| ApiError::failed("a stored row cannot be read"))?;
+            if row.query == name {
+                rows.push(row.to_json());
+            }
+        }
+        position = next;
+    }
+}

@@ -1,0 +1,184 @@
+//! `alpheus server`: the service as a process. It holds ciphertext, public facts
+//! and results, and no key to any data.
+//!
+//! - [`engine`]: policy manager and transformer, on a thread of their own,
+//! - [`intake`]: frames of devices, into the log,
+//! - [`outboxes`]: what waits for controllers,
+//! - [`registry`]: controllers and streams, as they were introduced,
+//! - [`api`]: the requests.
+
+pub mod api;
+pub mod engine;
+pub mod intake;
+pub mod outboxes;
+pub mod registry;
+
+use crate::ca::{SERVICE_SEED, read_seed};
+use crate::commands::Globals;
+use crate::entropy;
+use crate::failure::{Blame, Category, Failure};
+use crate::network::identity::IdentityFolder;
+use crate::network::role::Role;
+use crate::replay::inputs::read_schema;
+use crate::runtime::embedded::{RuntimeError, wall_clock};
+use crate::runtime::keys::ServiceKeys;
+use crate::runtime::manager::Manager;
+use crate::runtime::service::Service;
+use crate::runtime::storage::Topics;
+use crate::service::health::{Part, State};
+use crate::service::http::Drained;
+use crate::service::shutdown::Trigger;
+use crate::service::{self, ServiceError, Settings};
+use alpheus_encrypted_stream::coordinator::Timing;
+use alpheus_encrypted_stream::transformer::Shape;
+use alpheus_policy::layout::Layout;
+use alpheus_policy::schema::Schema;
+use alpheus_policy::time::Span;
+use alpheus_transport::Store;
+use api::Api;
+use engine::{Engine, Inlet};
+use intake::Intake;
+use outboxes::Outboxes;
+use registry::{NotIntroduced, Registry};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus server --identity pki/service --schema examples/fitness/schema.yaml --state run/service --api 127.0.0.1:7400
+  alpheus server --config server.toml --listen 127.0.0.1:9400
+
+The same settings stand in a file as `identity`, `schema`, `state`, `api`, or in
+variables as ALPHEUS_IDENTITY and so on; flags win over variables, variables over
+the file.";
+
+/// Partitions of the events topic.
+const PARTITIONS: u32 = 4;
+/// Events from a clock that goes this much ahead are not taken.
+const SKEW: Span = Span::seconds(60);
+
+/// Arguments of `alpheus server`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The folder that says who it is
+    #[arg(long, value_name = "FOLDER")]
+    identity: Option<PathBuf>,
+    /// What its streams are streams of: YAML or .avsc
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// Where it keeps ciphertext, results and what must not be forgotten
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// Where devices, controllers and consumers reach it
+    #[arg(long, value_name = "ADDRESS")]
+    api: Option<SocketAddr>,
+    /// A window that ended so many seconds ago closes without streams that are late
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    idle: u64,
+}
+
+/// Runs the command until it is told to stop.
+///
+/// # Errors
+/// A setting is missing or wrong, the store or the address cannot be had.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let settings = globals.settings(vec![
+        ("identity", text(&args.identity)),
+        ("schema", text(&args.schema)),
+        ("state", text(&args.state)),
+        ("api", args.api.map(|api| api.to_string())),
+    ])?;
+    let identity =
+        IdentityFolder::open(&Settings::needed(&settings.identity, "identity")?, Role::Server)?;
+    let schema = read_schema(&Settings::needed(&settings.schema, "schema")?)?;
+    let api = Settings::needed(&settings.api, "api")?;
+    let store = settings.open_store(&globals.health, &globals.metrics)?;
+    let (engine, handle, inlet) =
+        open(&identity, &schema, store.clone(), Span::seconds(args.idle))?;
+    engine.manager.service.watch.register(&globals.metrics);
+    let topics = engine.manager.service.topics().clone();
+    let router = api::router(Api {
+        engine: handle,
+        intake: Intake::new(store.clone(), topics.clone()),
+        outboxes: engine.outboxes.clone(),
+        store,
+        topics,
+        rows: engine.rows.subscribe(),
+        schema: serde_json::to_string(&schema).blame(Category::Input)?.into(),
+    });
+    let settings = Settings { listen: Some(api), tls: Some(identity.tls()), ..settings };
+    serve(engine, inlet, &settings, router, globals)
+}
+
+/// What the process was when it ended.
+fn open(
+    identity: &IdentityFolder,
+    schema: &Schema,
+    store: Arc<dyn Store>,
+    idle: Span,
+) -> Result<(Engine, engine::Handle, Inlet), Failure> {
+    let keys = ServiceKeys::from_seed(&read_seed(&identity.path(SERVICE_SEED))?);
+    let deployment = identity.deployment()?;
+    let key = Arc::new(keys.into_signing());
+    let layout = Layout::of(schema).blame(Category::Input)?;
+    let topics = Topics::new(PARTITIONS).blame(Category::Io)?;
+    let shape = Shape::of(schema, &layout, SKEW);
+    let rng = entropy::rng()?;
+    let opened = || -> Result<Engine, NotIntroduced> {
+        let runtime = RuntimeError::from;
+        let service = Service::open(store, &topics, key.clone(), shape, Timing::default())
+            .map_err(runtime)?;
+        let mut manager = Manager::new(service, schema, deployment.clone(), key)?;
+        let registry = Registry::load(&mut manager, &deployment)?;
+        manager.resume(wall_clock())?;
+        let (outboxes, rows) = (Outboxes::default(), watch::Sender::new(0));
+        Ok(Engine { manager, registry, deployment, rng, idle, outboxes, rows })
+    };
+    let engine = opened().blame(Category::Io)?;
+    let (handle, inlet) = engine::channel();
+    Ok((engine, handle, inlet))
+}
+
+/// Serves while the engine works; when either ends, so does the other.
+fn serve(
+    engine: Engine,
+    inlet: Inlet,
+    settings: &Settings,
+    router: axum::Router,
+    globals: &Globals,
+) -> Result<(), Failure> {
+    let (trigger, part) = (Trigger::new(), globals.health.part("engine"));
+    let broken = trigger.shutdown();
+    let engine = std::thread::Builder::new().name("engine".into()).spawn(move || {
+        let worked = work(engine, &inlet, &part);
+        drop(trigger);
+        worked
+    });
+    let engine = engine.map_err(ServiceError::from)?;
+    let started = |address| eprintln!("serving at https://{address}");
+    let drained =
+        service::run(settings, router, &globals.health, &globals.metrics, broken, started)?;
+    if let Drained::Cut(connections) = drained {
+        tracing::warn!(connections, "connections were cut off");
+    }
+    match engine.join() {
+        Ok(worked) => worked.blame(Category::Io),
+        Err(_) => {
+            Err("the engine ended in a panic, which is a mistake of ours").blame(Category::Io)
+        }
+    }
+}
+
+fn work(engine: Engine, inlet: &Inlet, part: &Part) -> Result<(), RuntimeError> {
+    part.set(State::Ready);
+    let worked = engine.run(inlet);
+    if let Err(error) = &worked {
+        tracing::error!(%error, "the engine stops");
+        part.set(State::Failed);
+    }
+    worked
+}

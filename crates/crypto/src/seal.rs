@@ -1,0 +1,112 @@
+//! A secret for one party alone: HPKE (RFC 9180), base mode,
+//! DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305.
+
+use crate::hash::labelled;
+use crate::secret::Secret;
+use hpke::aead::ChaCha20Poly1305;
+use hpke::kdf::HkdfSha256;
+use hpke::kem::X25519HkdfSha256;
+use hpke::{Deserializable, Kem, OpModeR, OpModeS, Serializable};
+use rand_core::CryptoRng;
+use serde::{Deserialize, Serialize};
+
+type PrivateKey = <X25519HkdfSha256 as Kem>::PrivateKey;
+type PublicKey = <X25519HkdfSha256 as Kem>::PublicKey;
+type Encapsulated = <X25519HkdfSha256 as Kem>::EncappedKey;
+
+/// Opens what was sealed for its public half. Not `Clone`, not `Debug`; the
+/// library wipes it on drop.
+pub struct SealingKey {
+    secret: PrivateKey,
+    public: SealingPublic,
+}
+
+/// Its public half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SealingPublic(pub [u8; 32]);
+
+/// A sealed secret. Public.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sealed {
+    encapsulated: [u8; 32],
+    ciphertext: Vec<u8>,
+}
+
+/// The key that something is to be sealed for is none: nobody could open it, or
+/// everybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the public key to seal for is not a good one; refuse that party")]
+pub struct BadSealingKey;
+
+/// It is sealed for another key, under another label or context, or damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what is sealed does not open with this key for this use")]
+pub struct NotSealed;
+
+impl SealingKey {
+    /// The key that belongs to a seed.
+    #[must_use]
+    pub fn from_seed(seed: &Secret<32>) -> SealingKey {
+        let (secret, public) = X25519HkdfSha256::derive_keypair(seed.expose());
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(&public.to_bytes());
+        SealingKey { secret, public: SealingPublic(bytes) }
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn public(&self) -> SealingPublic {
+        self.public
+    }
+
+    /// Opens a secret that was sealed for this key, under this label and context.
+    ///
+    /// # Errors
+    /// [`NotSealed`].
+    pub fn open(
+        &self,
+        label: &str,
+        context: &[&[u8]],
+        sealed: &Sealed,
+    ) -> Result<Secret<32>, NotSealed> {
+        let encapsulated = Encapsulated::from_bytes(&sealed.encapsulated).map_err(|_| NotSealed)?;
+        let opened = hpke::single_shot_open::<ChaCha20Poly1305, HkdfSha256, X25519HkdfSha256>(
+            &OpModeR::Base,
+            &self.secret,
+            &encapsulated,
+            labelled(label, context).as_ref(),
+            &sealed.ciphertext,
+            &[],
+        );
+        let opened = zeroize::Zeroizing::new(opened.map_err(|_| NotSealed)?);
+        let bytes = <[u8; 32]>::try_from(opened.as_slice()).map_err(|_| NotSealed)?;
+        Ok(Secret::from_bytes(bytes))
+    }
+}
+
+/// Seals a secret for the holder of a key. Label and context are bound to it:
+/// it opens only for the same use.
+///
+/// # Errors
+/// [`BadSealingKey`].
+pub fn seal(
+    to: &SealingPublic,
+    label: &str,
+    context: &[&[u8]],
+    secret: &Secret<32>,
+    rng: &mut impl CryptoRng,
+) -> Result<Sealed, BadSealingKey> {
+    let public = PublicKey::from_bytes(&to.0).map_err(|_| BadSealingKey)?;
+    let sealed = hpke::single_shot_seal_with_rng::<ChaCha20Poly1305, HkdfSha256, X25519HkdfSha256>(
+        &OpModeS::Base,
+        &public,
+        labelled(label, context).as_ref(),
+        secret.expose(),
+        &[],
+        rng,
+    );
+    let (key, ciphertext) = sealed.map_err(|_| BadSealingKey)?;
+    let mut encapsulated = [0; 32];
+    encapsulated.copy_from_slice(&key.to_bytes());
+    Ok(Sealed { encapsulated, ciphertext })
+}

@@ -1,0 +1,59 @@
+//! Sealing for a party, and locking at rest: what opens, and what does not.
+
+use alpheus_crypto::seal::{NotSealed, SealingKey, SealingPublic, seal};
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::vault::{Hardness, Locked, VaultKey};
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+fn rng() -> ChaCha12Rng {
+    ChaCha12Rng::from_seed([3; 32])
+}
+
+#[test]
+fn what_is_sealed_opens_for_its_holder_and_use_alone() {
+    let (ours, theirs) = (
+        SealingKey::from_seed(&Secret::from_bytes([1; 32])),
+        SealingKey::from_seed(&Secret::from_bytes([2; 32])),
+    );
+    let secret = Secret::from_bytes([7; 32]);
+    let sealed = seal(&ours.public(), "use", &[b"stream"], &secret, &mut rng()).unwrap();
+    assert_eq!(ours.open("use", &[b"stream"], &sealed).unwrap().expose(), secret.expose());
+    let fails = |opened: Result<Secret<32>, NotSealed>| assert_eq!(opened.err(), Some(NotSealed));
+    fails(theirs.open("use", &[b"stream"], &sealed));
+    fails(ours.open("other use", &[b"stream"], &sealed));
+    fails(ours.open("use", &[b"other"], &sealed));
+    let bytes = postcard::to_allocvec(&sealed).unwrap();
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        if let Ok(damaged) = postcard::from_bytes(&damaged) {
+            fails(ours.open("use", &[b"stream"], &damaged));
+        }
+    }
+}
+
+#[test]
+fn nothing_is_sealed_for_a_key_of_small_order() {
+    let secret = Secret::from_bytes([7; 32]);
+    assert!(seal(&SealingPublic([0; 32]), "use", &[], &secret, &mut rng()).is_err());
+}
+
+#[test]
+fn what_is_locked_opens_under_its_key_and_name_alone() {
+    let easy = Hardness { memory: 8, passes: 1 };
+    let key = VaultKey::derive(b"a passphrase", &[1; 16], easy).unwrap();
+    let locked = key.lock(b"name", b"secret", &mut rng());
+    assert_eq!(key.unlock(b"name", &locked).unwrap().as_slice(), b"secret");
+    assert_eq!(key.unlock(b"other", &locked).err(), Some(Locked));
+    for (passphrase, salt) in [(&b"b passphrase"[..], [1; 16]), (b"a passphrase", [2; 16])] {
+        let other = VaultKey::derive(passphrase, &salt, easy).unwrap();
+        assert_eq!(other.unlock(b"name", &locked).err(), Some(Locked));
+    }
+    for at in 0..locked.len() {
+        let mut damaged = locked.clone();
+        damaged[at] ^= 0x80;
+        assert_eq!(key.unlock(b"name", &damaged).err(), Some(Locked));
+        assert_eq!(key.unlock(b"name", &locked[..at]).err(), Some(Locked));
+    }
+}
