@@ -98,15 +98,15 @@ fn answer(mut stream: TcpStream) -> String {
 #[test]
 fn it_tells_its_health_and_what_it_counts() {
     let place = Place::new();
-    let (process, address) = place.start();
+    let (mut process, address) = place.start();
     let (status, body) = common::get(address, "/healthz").unwrap();
     assert_eq!((status, body.as_str()), (200, r#"{"ready":true,"parts":{"store":"ready"}}"#));
     let (status, body) = common::get(address, "/metrics").unwrap();
     assert_eq!(status, 200);
     assert!(body.contains("alpheus_store_syncs_total 1\n"), "{body}");
     assert_eq!(common::get(address, "/nothing").unwrap().0, 404);
-    let log = process.log();
-    assert!(log.lines().any(|line| line.starts_with('{') && line.contains("\"serving\"")), "{log}");
+    let logged = |line: &str| line.starts_with('{') && line.contains("\"serving\"");
+    process.wait_for("log line in JSON", |line| logged(line).then_some(()));
 }
 
 #[test]

@@ -72,20 +72,24 @@ impl Process {
     pub(crate) fn wait_for<T>(&mut self, what: &str, find: impl Fn(&str) -> Option<T>) -> T {
         let until = Instant::now() + PATIENCE;
         let output = Arc::clone(&self.output);
-        let mut lines = output.lines();
         let mut seen = 0;
         loop {
+            // Its end is asked for before its words: what it said last counts.
+            let ended = self.child.try_wait().unwrap();
+            if ended.is_some() {
+                self.readers.drain(..).for_each(|reader| reader.join().unwrap());
+            }
+            let lines = output.lines();
             if let Some(found) = lines[seen..].iter().find_map(|line| find(line)) {
                 return found;
             }
             seen = lines.len();
-            let ended = self.child.try_wait().unwrap();
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || ended.is_some() {
                 panic!("no {what} ({ended:?}); the process said:\n{}", lines.join("\n"));
             }
             let woken = output.more.wait_timeout(lines, left.min(Duration::from_millis(50)));
-            lines = woken.unwrap_or_else(PoisonError::into_inner).0;
+            drop(woken.unwrap_or_else(PoisonError::into_inner));
         }
     }
 
