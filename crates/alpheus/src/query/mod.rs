@@ -129,9 +129,20 @@ struct Query {
 }
 
 impl Query {
+    /// # Errors
+    /// If nothing stands there, or the file cannot be read.
+    fn of(argument: &str) -> Result<Query, Failure> {
+        if argument.trim().is_empty() {
+            return Err(Failure::new(Category::Usage, "nothing is asked")
+                .at("--query")
+                .with_help("give a file, or a statement such as 'SHOW SCHEMAS', in quotes"));
+        }
+        Query::found(argument)
+    }
+
     /// Reads the file of this name, or takes the argument itself where it has
     /// more than one word and so is no file that is merely missing.
-    fn of(argument: &str) -> Result<Query, Failure> {
+    fn found(argument: &str) -> Result<Query, Failure> {
         let path = Path::new(argument);
         if path.is_file() || !argument.trim().contains(char::is_whitespace) {
             return Ok(Query { place: argument.to_owned(), text: read_text(path)? });
@@ -178,7 +189,7 @@ fn explained(
     // A plan's nonce is fresh where it runs. This one never does.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let planned = plan_query(create, catalog, Asking::from(Timestamp(0)), &mut rng)
-        .map_err(|refusal| query.failure(Category::Refused, refusal.render(&query.text)))?;
+        .map_err(|refusal| query.failure(Category::of(&refusal), refusal.render(&query.text)))?;
     let known = catalog.schema(&create.from.text).ok_or_else(|| {
         query.failure(Category::Input, format!("there is no schema `{}`", create.from))
     })?;
@@ -192,12 +203,16 @@ fn print(answer: &Answer, format: Format, out: &mut impl Write) -> io::Result<()
             writeln!(out)
         }
         (Format::Csv, Answer::Tables(tables)) => {
-            let mut csv = csv::Writer::from_writer(out);
-            for table in tables {
+            for (index, table) in tables.iter().enumerate() {
+                if index > 0 {
+                    writeln!(out)?;
+                }
+                let mut csv = csv::Writer::from_writer(&mut *out);
                 csv.write_record(&table.columns)?;
                 table.rows.iter().try_for_each(|row| csv.write_record(row))?;
+                csv.flush()?;
             }
-            csv.flush()
+            Ok(())
         }
         (_, Answer::Tables(tables)) => tables.iter().try_for_each(|table| writeln!(out, "{table}")),
         (_, Answer::Explanation(explanation)) => write!(out, "{explanation}"),

@@ -1,6 +1,6 @@
 //! The source file: how the columns of a recorded file become streams of events.
 
-use alpheus_policy::schema::Schema;
+use alpheus_policy::schema::{MetadataAttribute, Schema};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -171,6 +171,14 @@ pub enum SourceError {
         /// The attribute.
         name: String,
     },
+    /// Mandatory metadata come from nowhere.
+    #[error(
+        "source file says nothing of mandatory metadata {name:?}; add `metadata: {{ {name}: {{ column: <column> }} }}` (or `constant:`, or `streamKey`), or mark it `optional: true` in the schema"
+    )]
+    UnmappedMetadata {
+        /// The metadata attribute.
+        name: String,
+    },
     /// `align` and `base` come together.
     #[error(
         "`align: common-start` needs `base: <seconds since the Unix epoch>`, and `base` needs `align`"
@@ -238,8 +246,13 @@ impl Source {
         self.attributes.keys().try_for_each(|name| known("attribute", name, &attributes))?;
         self.wide.iter().try_for_each(|wide| known("attribute", &wide.attribute, &attributes))?;
         self.metadata.keys().try_for_each(|name| known("metadata attribute", name, &metadata))?;
-        match schema.attributes.iter().find(|a| !a.optional && !mapped(&a.name)) {
-            Some(attribute) => Err(SourceError::Unmapped { name: attribute.name.clone() }),
+        if let Some(attribute) = schema.attributes.iter().find(|a| !a.optional && !mapped(&a.name))
+        {
+            return Err(SourceError::Unmapped { name: attribute.name.clone() });
+        }
+        let unmapped = |m: &&MetadataAttribute| !m.optional && !self.metadata.contains_key(&m.name);
+        match schema.metadata.iter().find(unmapped) {
+            Some(metadata) => Err(SourceError::UnmappedMetadata { name: metadata.name.clone() }),
             None => Ok(()),
         }
     }

@@ -7,7 +7,7 @@ use super::storage::{StoreLedger, Topics};
 use super::watch::Watch;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::announced::Announced;
-use alpheus_encrypted_stream::coordinator::{Coordinator, Output, Said, Timing};
+use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Said, Timing};
 use alpheus_encrypted_stream::error::{Exclusion, NotTaken, PlanRefused};
 use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError, Scope, Step};
 use alpheus_encrypted_stream::transformer::{PlanMismatch, Shape, Transformer};
@@ -64,10 +64,36 @@ pub struct Counters {
     pub refused_messages: BTreeMap<String, u64>,
     /// Windows that opened.
     pub opened: u64,
-    /// Windows that did not.
-    pub failed: u64,
+    /// Windows that did not, by reason.
+    pub failed: BTreeMap<&'static str, u64>,
     /// Streams left out of windows, by reason.
     pub exclusions: BTreeMap<Exclusion, u64>,
+    /// Windows under way.
+    pub under_way: usize,
+    /// Event time that all partitions have reached.
+    pub watermark: Option<Timestamp>,
+}
+
+impl Counters {
+    fn window(&mut self, outcome: &Outcome, opened: bool) {
+        let (start, excluded) =
+            (outcome.window.start.0 / 1000, outcome.excluded.values().sum::<u32>());
+        for (reason, streams) in &outcome.excluded {
+            *self.exclusions.entry(*reason).or_default() += u64::from(*streams);
+        }
+        match &outcome.result {
+            Ok(released) if opened => {
+                let population = released.population;
+                tracing::info!(window = start, population, excluded, "window opened");
+                self.opened += 1;
+            }
+            Ok(_) => *self.failed.entry("the result cannot be decoded").or_default() += 1,
+            Err(failure) => {
+                tracing::info!(window = start, excluded, reason = %failure, "window did not open");
+                *self.failed.entry(failure.kind()).or_default() += 1;
+            }
+        }
+    }
 }
 
 /// Why the service stops.
@@ -339,10 +365,9 @@ impl Service {
             let Some(query) = self.queries.get(&id) else { continue };
             let plan = query.coordinator.plan();
             for outcome in step.outcomes() {
-                rows.push(Row::ended(plan, outcome));
-                for (reason, streams) in &outcome.excluded {
-                    *self.counters.exclusions.entry(*reason).or_default() += u64::from(*streams);
-                }
+                let row = Row::ended(plan, outcome);
+                self.counters.window(outcome, row.status == OK);
+                rows.push(row);
                 self.sums.finish(&id, outcome.window);
             }
             merged.merge(step.map(|output| (id, output)));
@@ -353,12 +378,6 @@ impl Service {
             let record =
                 NewRecord { value: &value, timestamp: row.window_end, ..Default::default() };
             batch.append(&self.topics.results.partition(0), &record)?;
-            let counter = if row.status == OK {
-                &mut self.counters.opened
-            } else {
-                &mut self.counters.failed
-            };
-            *counter += 1;
         }
         // Where nothing is under way, a window's end is the time to note how far
         // the log was read: it shares the row's flush.
@@ -366,6 +385,8 @@ impl Service {
         if noted {
             self.note(&mut batch)?;
         }
+        self.counters.under_way = self.under_way();
+        self.counters.watermark = Some(self.watermark());
         self.watch.show(&self.counters);
         let outputs =
             merged.commit(&mut WithRows { ledger: &self.ledger, store: &*self.store, batch })?;

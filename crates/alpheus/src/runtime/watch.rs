@@ -6,6 +6,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +33,16 @@ impl Collector for Watch {
         total(encoder, "stream_frames", "Frames read from the log", counters.frames)?;
         total(encoder, "stream_frame_bytes", "Bytes of them", counters.bytes)?;
         total(encoder, "stream_windows_opened", "Windows with a result", counters.opened)?;
-        total(encoder, "stream_windows_failed", "Windows without one", counters.failed)?;
+        by_reason(encoder, "stream_windows_failed", "Windows without one", &counters.failed)?;
+        gauge(
+            encoder,
+            "stream_windows_under_way",
+            "Windows being opened",
+            counters.under_way as f64,
+        )?;
+        let watermark = counters.watermark.map_or(0.0, |reached| reached.0 as f64 / 1e6);
+        let help = "Event time that every partition has reached, in seconds since the Unix epoch";
+        gauge(encoder, "stream_watermark_seconds", help, watermark)?;
         let help = "Frames that became dead letters";
         by_reason(encoder, "stream_frames_refused", help, &counters.refused_frames)?;
         let help = "Messages of controllers that were not taken";
@@ -52,6 +62,16 @@ fn total(
     counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)
 }
 
+fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: f64,
+) -> Result<(), fmt::Error> {
+    let gauge = ConstGauge::new(value);
+    gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
+}
+
 fn by_reason(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -69,6 +89,7 @@ fn by_reason(
 mod tests {
     use super::*;
     use alpheus_encrypted_stream::error::Exclusion;
+    use alpheus_policy::time::Timestamp;
 
     #[test]
     fn what_is_counted_is_shown_by_reason() {
@@ -76,11 +97,17 @@ mod tests {
         watch.register(&metrics);
         let mut counters = Counters { opened: 7, ..Counters::default() };
         counters.exclusions.insert(Exclusion::Policy, 2);
+        counters.failed.insert("population below the minimum", 3);
+        counters.watermark = Some(Timestamp(1_500_000));
         watch.show(&counters);
         let text = metrics.text();
         assert!(text.contains("alpheus_stream_windows_opened_total 7"), "{text}");
         let exclusion =
             format!("alpheus_stream_exclusions_total{{reason=\"{}\"}} 2", Exclusion::Policy);
         assert!(text.contains(&exclusion), "{text}");
+        let failed =
+            "alpheus_stream_windows_failed_total{reason=\"population below the minimum\"} 3";
+        assert!(text.contains(failed), "{text}");
+        assert!(text.contains("alpheus_stream_watermark_seconds 1.5"), "{text}");
     }
 }
