@@ -1,6 +1,5 @@
 //! How a command fails: whose fault it is, the exit code, and what would mend it.
 
-use alpheus_policy::planner::Refusal;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -26,12 +25,6 @@ pub enum Category {
 }
 
 impl Category {
-    /// Of a query that is not planned: a policy's refusal, or a mistake in it.
-    #[must_use]
-    pub fn of(refusal: &Refusal) -> Self {
-        if refusal.is_mistaken() { Self::Input } else { Self::Refused }
-    }
-
     /// The process's exit code; 0 is success.
     #[must_use]
     pub const fn exit_code(self) -> u8 {

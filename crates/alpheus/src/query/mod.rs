@@ -10,7 +10,7 @@ use crate::commands::{Format, Globals};
 use crate::failure::{Blame, Category, Failure};
 use crate::replay::ControllerCount;
 use crate::replay::inputs::{read_schema, read_text};
-use crate::runtime::planning::{Asking, plan_query};
+use crate::runtime::planning::{Asking, failure, plan_query};
 use alpheus_policy::catalog::Catalog;
 use alpheus_policy::explain::{Explanation, explain};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
@@ -98,7 +98,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let statement = parse(&query.text)
         .map_err(|error| query.failure(Category::Input, error.render(&query.text)))?;
     let catalog = catalog(args, path, schema, &policies)?;
-    let answer = answer(&statement, &catalog, &query)?;
+    let answer = answer(&statement, &catalog, &query, args.policies.is_some())?;
     let mut out = io::stdout().lock();
     match print(&answer, globals.format.unwrap_or_default(), &mut out) {
         // Whoever reads us has read enough.
@@ -163,10 +163,17 @@ enum Answer {
     Tables(Vec<Table>),
 }
 
-fn answer(statement: &Statement, catalog: &Catalog, query: &Query) -> Result<Answer, Failure> {
+fn answer(
+    statement: &Statement,
+    catalog: &Catalog,
+    query: &Query,
+    policies: bool,
+) -> Result<Answer, Failure> {
     match statement {
-        Statement::Create(create) => explained(create, false, catalog, query),
-        Statement::Explain { privacy, create } => explained(create, *privacy, catalog, query),
+        Statement::Create(create) => explained(create, false, catalog, query, policies),
+        Statement::Explain { privacy, create } => {
+            explained(create, *privacy, catalog, query, policies)
+        }
         Statement::Show(what) => Ok(Answer::Tables(vec![show(catalog, *what)])),
         Statement::Describe(name) => match describe(catalog, &name.to_string()) {
             Ok(tables) => Ok(Answer::Tables(tables)),
@@ -185,11 +192,12 @@ fn explained(
     privacy_only: bool,
     catalog: &Catalog,
     query: &Query,
+    policies: bool,
 ) -> Result<Answer, Failure> {
     // A plan's nonce is fresh where it runs. This one never does.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let planned = plan_query(create, catalog, Asking::from(Timestamp(0)), &mut rng)
-        .map_err(|refusal| query.failure(Category::of(&refusal), refusal.render(&query.text)))?;
+        .map_err(|refusal| failure(&refusal, &query.text, &query.place, policies))?;
     let known = catalog.schema(&create.from.text).ok_or_else(|| {
         query.failure(Category::Input, format!("there is no schema `{}`", create.from))
     })?;
@@ -214,6 +222,10 @@ fn print(answer: &Answer, format: Format, out: &mut impl Write) -> io::Result<()
             }
             Ok(())
         }
+        (Format::Csv, Answer::Explanation(_)) => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "an explanation has no rows for CSV; use --format json or table",
+        )),
         (_, Answer::Tables(tables)) => tables.iter().try_for_each(|table| writeln!(out, "{table}")),
         (_, Answer::Explanation(explanation)) => write!(out, "{explanation}"),
     }

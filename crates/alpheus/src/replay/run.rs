@@ -24,9 +24,6 @@ use std::io::Write;
 use std::path::Path;
 
 const RUN: &[u8] = b"run";
-/// A refusal that may come of what nobody wrote down.
-const NO_POLICIES: &str = "no --policies were given, so that every owner chose the first option that the schema \
-     offers for each attribute; `alpheus query` with a DESCRIBE of the schema lists them";
 /// Ticks are committed together up to about this many bytes.
 const CHUNK_BYTES: usize = 2 << 20;
 /// And up to this many.
@@ -162,12 +159,8 @@ fn plan(
         rng,
     )
     .map_err(|refusal| {
-        let failure = Failure::new(Category::of(&refusal), refusal.render(&query.text))
-            .at(query.path.display().to_string());
-        match args.policies {
-            None if failure.category() == Category::Refused => failure.with_help(NO_POLICIES),
-            _ => failure,
-        }
+        let place = query.path.display().to_string();
+        planning::failure(&refusal, &query.text, &place, args.policies.is_some())
     })?;
     for left in &planned.excluded {
         let (name, fitting) = (&planned.name, planned.fitting);

@@ -57,7 +57,8 @@ impl Refusal {
     fn write_nearest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.nearest {
             Some(nearest) => write!(f, "\nThe nearest query that would be allowed:\n{nearest};"),
-            None => Ok(()),
+            None if self.is_mistaken() => Ok(()),
+            None => f.write_str("\nNo query near it was found that would be allowed."),
         }
     }
 }
