@@ -21,6 +21,7 @@ use alpheus_policy::time::Timestamp;
 use invented::Invented;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+pub(crate) use remote::Answered;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
