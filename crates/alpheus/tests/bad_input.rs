@@ -286,7 +286,7 @@ const CASES: [Case; 15] = [
         "time:",
         "tyme:",
         4,
-        &["source.yaml: ", "2:1", "unknown field `tyme`, expected one of schema, time"],
+        &["source.yaml: ", "line 2 column 1", "unknown field `tyme`, expected one of schema, time"],
     ),
     (
         "source.yaml",

@@ -137,7 +137,7 @@ pub enum Align {
 #[derive(Debug, Error)]
 pub enum SourceError {
     /// Not YAML of the right shape.
-    #[error("source file: {0}")]
+    #[error("{0}")]
     Syntax(String),
     /// It feeds another schema.
     #[error(
@@ -194,6 +194,12 @@ pub enum SourceError {
     WideWithAttributes,
 }
 
+/// What the parser says, with line, column and the words there.
+pub(crate) fn said(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    text.strip_prefix("error: ").unwrap_or(&text).to_owned()
+}
+
 impl Source {
     /// Reads a source file and checks it against the schema that it feeds.
     ///
@@ -201,7 +207,7 @@ impl Source {
     /// A [`SourceError`] that says what to mend.
     pub fn parse(text: &str, schema: &Schema) -> Result<Source, SourceError> {
         let source: Source =
-            serde_saphyr::from_str(text).map_err(|error| SourceError::Syntax(error.to_string()))?;
+            serde_saphyr::from_str(text).map_err(|error| SourceError::Syntax(said(&error)))?;
         source.check(schema)?;
         Ok(source)
     }
