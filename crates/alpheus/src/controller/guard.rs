@@ -2,9 +2,10 @@
 //! made of them.
 
 use super::keystore::{KeyStore, StreamKey};
+use super::outgoing::{Going, Outgoing};
 use crate::network::wire::{Choice, Handover, Notice, Registration};
 use crate::runtime::fence::FenceFile;
-use crate::runtime::hosts::{ControllerHost, FromController, HostError, ToController};
+use crate::runtime::hosts::{ControllerHost, HostError, ToController};
 use crate::runtime::seats::{Keys, from_ledger};
 use crate::runtime::storage::{StoreLedger, scan_all};
 use alpheus_crypto::signed::Signed;
@@ -66,6 +67,9 @@ pub enum GuardError {
     /// The stream is somebody else's.
     #[error("there is no such stream of yours here")]
     NotYours,
+    /// Something ended in a panic, and what it held may be half done.
+    #[error("a part of the host ended in a panic, which is a mistake of ours; start it again")]
+    Panicked,
 }
 
 /// A host of controllers.
@@ -78,6 +82,7 @@ pub struct Guard {
     streams: BTreeMap<StreamId, Known>,
     schema: Arc<Schema>,
     layout: Arc<Layout>,
+    outgoing: Outgoing,
     rng: ChaCha20Rng,
 }
 
@@ -151,6 +156,7 @@ impl Guard {
             streams: BTreeMap::new(),
             schema: Arc::new(schema),
             layout: Arc::new(layout),
+            outgoing: Outgoing::default(),
             rng,
         };
         guard.seat(&deployment, now)?;
@@ -199,7 +205,8 @@ impl Guard {
         self.certificates.values().cloned().collect()
     }
 
-    /// Answers the service's messages; all that must be durable is, when it returns.
+    /// Answers the service's messages; all that must be durable is, when it
+    /// returns. The answers wait in [`Guard::going`].
     ///
     /// # Errors
     /// [`HostError`]; nothing may be said then, and the process starts anew.
@@ -207,8 +214,26 @@ impl Guard {
         &mut self,
         now: Timestamp,
         messages: Vec<ToController>,
-    ) -> Result<Vec<FromController>, HostError> {
-        self.host.handle(now, messages)
+    ) -> Result<(), HostError> {
+        let said = self.host.handle(now, messages)?;
+        self.outgoing.add(said);
+        Ok(())
+    }
+
+    /// What there is to say.
+    #[must_use]
+    pub fn going(&self) -> Going {
+        self.outgoing.going()
+    }
+
+    /// The service has heard it.
+    pub fn arrived(&mut self, going: &Going) {
+        self.outgoing.arrived(going);
+    }
+
+    /// The service refuses to hear it.
+    pub fn not_heard(&mut self) {
+        self.outgoing.drop_all();
     }
 
     /// Takes a stream in with its owner's first choice.
@@ -257,7 +282,8 @@ impl Guard {
         Ok(controller.receive(purpose, &handover.sealed)?)
     }
 
-    /// Takes an owner's later choice.
+    /// Takes an owner's later choice. Once it returns, nothing leaves that was
+    /// answered under the earlier one.
     ///
     /// # Errors
     /// [`GuardError`].
@@ -273,13 +299,14 @@ impl Guard {
             controller.annotate(now, &choice.owner, &choice.annotation)
         });
         settled(acted)?;
+        self.outgoing.take_back(&known.controller);
         let (annotation, owner) = (choice.annotation.clone(), choice.owner);
         let Known { controller, producer, .. } = known;
         let registration = Registration { annotation, owner, controller, producer };
         self.remember(&stream, &Notice::Registered(Box::new(registration)))
     }
 
-    /// Revokes consent, for good.
+    /// Revokes consent, for good. Once it returns nothing leaves any more.
     ///
     /// # Errors
     /// [`GuardError`].
@@ -291,6 +318,7 @@ impl Guard {
     ) -> Result<(), GuardError> {
         let controller = self.of(owner_name, stream)?.controller;
         settled(self.host.with(&controller, |controller| controller.revoke(now, stream)))?;
+        self.outgoing.take_back(&controller);
         self.remember(stream, &Notice::Withdrawn(*stream))
     }
 

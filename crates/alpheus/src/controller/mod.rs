@@ -4,12 +4,14 @@
 //!
 //! - [`keystore`]: seeds and master secrets, locked,
 //! - [`guard`]: keys, ledgers and the controllers made of them,
+//! - [`outgoing`]: what they have said, until the service has it,
 //! - [`post`]: messages to and from the service,
 //! - [`api`]: what owners ask.
 
 pub mod api;
 pub mod guard;
 pub mod keystore;
+pub mod outgoing;
 pub mod post;
 
 use crate::ca;

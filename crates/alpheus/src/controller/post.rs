@@ -10,7 +10,7 @@ use crate::service::health::{Part, State};
 use crate::service::shutdown::Trigger;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Carrier {
     /// written.
     pub fn end(self) -> Result<(), GuardError> {
         self.ending.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or(Ok(()))
+        self.thread.join().unwrap_or(Err(GuardError::Panicked))
     }
 }
 
@@ -51,7 +51,7 @@ pub fn start(
     let seen = ending.clone();
     let thread = std::thread::Builder::new().name("post".into()).spawn(move || {
         let _trigger = trigger;
-        let mut round = Round { server, guard, part, said: Vec::new(), introduced: false };
+        let mut round = Round { server, guard, part, introduced: false };
         let mut rest = REST.0;
         while !seen.load(Ordering::Relaxed) {
             match round.go() {
@@ -97,37 +97,47 @@ struct Round {
     server: Client,
     guard: Arc<Mutex<Guard>>,
     part: Part,
-    said: Vec<crate::runtime::hosts::FromController>,
     introduced: bool,
 }
 
 impl Round {
-    fn guard(&self) -> MutexGuard<'_, Guard> {
-        self.guard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn guard(&self) -> Result<MutexGuard<'_, Guard>, GuardError> {
+        self.guard.lock().map_err(|_| GuardError::Panicked)
     }
 
     fn go(&mut self) -> Result<(), NotCarried> {
         if !self.introduced {
-            let certificates = self.guard().certificates();
+            let certificates = self.guard()?.certificates();
             let introduction = Introduction { certificates };
             self.server.exchange::<Done>("/v1/controllers", &introduction, Duration::ZERO)?;
             self.introduced = true;
             self.part.set(State::Ready);
         }
         self.tell()?;
-        let wait = if self.said.is_empty() { WAIT } else { Duration::ZERO };
+        let going = self.guard()?.going();
+        let wait = if going.said.is_empty() { WAIT } else { Duration::ZERO };
         let milliseconds = u32::try_from(wait.as_millis()).unwrap_or(0);
-        // Kept until it is known to have arrived.
-        let mail = Mail { said: self.said.clone(), wait: milliseconds };
-        let post: Post = self.server.exchange("/v1/mail", &mail, wait)?;
-        let said = self.guard().answer(wall_clock(), post.messages)?;
-        self.said = said;
+        let mail = Mail { said: going.said.clone(), wait: milliseconds };
+        let post = self.server.exchange_while("/v1/mail", &mail, wait, || going.stands());
+        let post: Post = match post {
+            // An owner has taken something back: what is left is said anew.
+            Err(_) if !going.stands() => return Ok(()),
+            Err(error) if !error.may_pass() && !going.said.is_empty() => {
+                // The same again would be refused again.
+                self.guard()?.not_heard();
+                return Err(error.into());
+            }
+            answered => answered?,
+        };
+        let mut guard = self.guard()?;
+        guard.arrived(&going);
+        guard.answer(wall_clock(), post.messages)?;
         Ok(())
     }
 
     /// Tells the service of streams and choices that it does not have yet.
     fn tell(&self) -> Result<(), NotCarried> {
-        let untold = self.guard().untold()?;
+        let untold = self.guard()?.untold()?;
         for (key, notice) in untold {
             match self.server.exchange::<Done>("/v1/streams", &notice, Duration::ZERO) {
                 Ok(Done {}) => {}
@@ -136,7 +146,7 @@ impl Round {
                 }
                 Err(error) => return Err(error.into()),
             }
-            self.guard().told(key, &notice)?;
+            self.guard()?.told(key, &notice)?;
         }
         Ok(())
     }

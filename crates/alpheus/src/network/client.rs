@@ -4,18 +4,22 @@ use crate::failure::{Blame, Category, Failure};
 use crate::network::identity::{AUTHORITY, CERTIFICATE, IdentityFolder, KEY};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 use ureq::http::{Response, StatusCode};
 use ureq::tls::{ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, SendBody};
 
 /// The largest answer that is read.
 const LARGEST: u64 = 64 << 20;
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long an answer may take beyond what was asked to wait.
+/// How long an answer may take beyond what was asked to wait, and beyond what a
+/// slow line needs for the body.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes that the slowest line carries in a second.
+const SLOWEST: u32 = 64 << 10;
 
 /// One process's way to another.
 #[derive(Clone, Debug)]
@@ -72,7 +76,8 @@ impl RequestError {
     pub fn may_pass(&self) -> bool {
         match self {
             RequestError::Unreachable { .. } => true,
-            RequestError::Refused(problem) => problem.status >= 500,
+            // 429: too much at once of ours.
+            RequestError::Refused(problem) => problem.status >= 500 || problem.status == 429,
             RequestError::Malformed { .. } => false,
         }
     }
@@ -164,11 +169,29 @@ impl Client {
         body: &impl Serialize,
         wait: Duration,
     ) -> Result<T, RequestError> {
+        self.exchange_while(path, body, wait, || true)
+    }
+
+    /// The same, but the body leaves only while it `stands`: a byte that was not
+    /// handed to the operating system before it falls never is.
+    ///
+    /// # Errors
+    /// [`RequestError`]; `Unreachable` too if the body fell.
+    pub fn exchange_while<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        wait: Duration,
+        stands: impl Fn() -> bool,
+    ) -> Result<T, RequestError> {
         let bytes = postcard::to_allocvec(body).map_err(|_| self.malformed())?;
         let request = self.agent.post(format!("{}{path}", self.base));
-        let request = request.config().timeout_global(Some(PATIENCE + wait)).build();
+        let patience = PATIENCE + wait + for_size(bytes.len());
+        let request = request.config().timeout_global(Some(patience)).build();
         let request = request.header("content-type", "application/octet-stream");
-        let answer = self.answer(request.send(&bytes[..]))?;
+        let request = request.header("content-length", bytes.len().to_string());
+        let mut body = Standing { left: &bytes, stands };
+        let answer = self.answer(request.send(SendBody::from_reader(&mut body)))?;
         let answer = read(&self.base, answer)?;
         postcard::from_bytes(&answer).map_err(|_| self.malformed())
     }
@@ -207,6 +230,27 @@ impl Client {
 
     fn malformed(&self) -> RequestError {
         RequestError::Malformed { base: self.base.clone() }
+    }
+}
+
+/// How long the slowest line needs.
+fn for_size(bytes: usize) -> Duration {
+    Duration::from_secs(bytes as u64) / SLOWEST
+}
+
+/// A body that may fall while it is sent.
+struct Standing<'a, F> {
+    left: &'a [u8],
+    stands: F,
+}
+
+impl<F: Fn() -> bool> Read for Standing<'_, F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if (self.stands)() {
+            self.left.read(buffer)
+        } else {
+            Err(io::Error::other("it was taken back"))
+        }
     }
 }
 

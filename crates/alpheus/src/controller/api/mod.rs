@@ -26,7 +26,7 @@ use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use data_encoding::HEXLOWER_PERMISSIVE;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What requests need.
 #[derive(Clone)]
@@ -53,7 +53,7 @@ impl Api {
         self,
         act: impl FnOnce(MutexGuard<'_, Guard>) -> Result<T, GuardError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let act = move || act(self.guard.lock().unwrap_or_else(PoisonError::into_inner));
+        let act = move || act(self.guard.lock().map_err(|_| GuardError::Panicked)?);
         let acted = tokio::task::spawn_blocking(act).await;
         Ok(acted.map_err(|_| ApiError::failed("the request was cut short"))??)
     }
