@@ -6,6 +6,7 @@ use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use alpheus_policy::ids::{OwnerId, SchemaId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
+use alpheus_policy::schema::Schema;
 use alpheus_policy::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -53,4 +54,23 @@ pub fn open(
 ) -> Result<Verified<Annotation>, AnnotationRefused> {
     let opened = signed.open(owner).map_err(|_| AnnotationRefused::Unsigned)?;
     if opened.owner == owner_id(owner) { Ok(opened) } else { Err(AnnotationRefused::WrongOwner) }
+}
+
+/// Opens an annotation that comes from a stranger: besides what [`open`] checks,
+/// it is of this schema and chooses among what the schema offers. A policy of
+/// its owner's own making would speak for everybody in a plan with them.
+///
+/// # Errors
+/// [`AnnotationRefused`].
+pub fn open_choice(
+    signed: &Signed<Annotation>,
+    owner: &VerifyingKey,
+    schema: &Schema,
+) -> Result<Verified<Annotation>, AnnotationRefused> {
+    let opened = open(signed, owner)?;
+    if opened.schema != schema.id() {
+        return Err(AnnotationRefused::WrongSchema);
+    }
+    schema.offers(&opened.policy)?;
+    Ok(opened)
 }

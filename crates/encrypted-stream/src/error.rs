@@ -56,6 +56,9 @@ pub enum AnnotationRefused {
     /// Consent was revoked for good.
     #[error("consent for the stream was revoked; start a new stream")]
     Revoked,
+    /// What it allows is nothing that the schema offers.
+    #[error(transparent)]
+    NotOffered(#[from] alpheus_policy::policy::NotOffered),
 }
 
 /// Why a controller does not take part in a plan.

@@ -8,7 +8,8 @@ use crate::runtime::fence::FenceFile;
 use crate::runtime::hosts::{ControllerHost, HostError, ToController};
 use crate::runtime::seats::{Keys, from_ledger};
 use crate::runtime::storage::{StoreLedger, scan_all};
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_encrypted_stream::annotation::{self, Annotation};
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords};
@@ -246,11 +247,8 @@ impl Guard {
         owner_name: &str,
         handover: &Handover,
     ) -> Result<(), GuardError> {
-        let opened = annotation::open(&handover.annotation, &handover.owner)?;
+        let opened = self.opened_choice(&handover.annotation, &handover.owner)?;
         let Annotation { stream, schema, owner, .. } = *opened;
-        if schema != self.schema.id() {
-            return Err(GuardError::WrongSchema);
-        }
         if self.streams.get(&stream).is_some_and(|known| known.owner_name != owner_name) {
             return Err(GuardError::NotYours);
         }
@@ -276,6 +274,14 @@ impl Guard {
         self.remember(&stream, &Notice::Registered(Box::new(registration)))
     }
 
+    fn opened_choice(
+        &self,
+        signed: &Signed<Annotation>,
+        owner: &VerifyingKey,
+    ) -> Result<Verified<Annotation>, GuardError> {
+        Ok(annotation::open_choice(signed, owner, &self.schema)?)
+    }
+
     fn opened(&self, handover: &Handover, purpose: &Purpose) -> Result<MasterSecret, GuardError> {
         let controller = self.host.controller(&handover.controller);
         let controller: &Controller = controller.ok_or(GuardError::OtherController)?;
@@ -293,7 +299,7 @@ impl Guard {
         owner_name: &str,
         choice: &Choice,
     ) -> Result<(), GuardError> {
-        let stream = annotation::open(&choice.annotation, &choice.owner)?.stream;
+        let stream = self.opened_choice(&choice.annotation, &choice.owner)?.stream;
         let known = self.of(owner_name, &stream)?.clone();
         let acted = self.host.with(&known.controller, |controller| {
             controller.annotate(now, &choice.owner, &choice.annotation)

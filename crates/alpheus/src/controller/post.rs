@@ -4,7 +4,7 @@
 
 use super::guard::{Guard, GuardError};
 use crate::network::client::{Client, RequestError};
-use crate::network::wire::{Done, Introduction, Mail, Post};
+use crate::network::wire::{Done, Heard, Introduction, Mail, Post};
 use crate::runtime::embedded::wall_clock;
 use crate::service::health::{Part, State};
 use crate::service::shutdown::Trigger;
@@ -51,7 +51,8 @@ pub fn start(
     let seen = ending.clone();
     let thread = std::thread::Builder::new().name("post".into()).spawn(move || {
         let _trigger = trigger;
-        let mut round = Round { server, guard, part, introduced: false };
+        let heard = Heard::default();
+        let mut round = Round { server, guard, part, introduced: false, heard };
         let mut rest = REST.0;
         while !seen.load(Ordering::Relaxed) {
             match round.go() {
@@ -98,6 +99,7 @@ struct Round {
     guard: Arc<Mutex<Guard>>,
     part: Part,
     introduced: bool,
+    heard: Heard,
 }
 
 impl Round {
@@ -117,7 +119,7 @@ impl Round {
         let going = self.guard()?.going();
         let wait = if going.said.is_empty() { WAIT } else { Duration::ZERO };
         let milliseconds = u32::try_from(wait.as_millis()).unwrap_or(0);
-        let mail = Mail { said: going.said.clone(), wait: milliseconds };
+        let mail = Mail { said: going.said.clone(), wait: milliseconds, heard: self.heard };
         let post = self.server.exchange_while("/v1/mail", &mail, wait, || going.stands());
         let post: Post = match post {
             // An owner has taken something back: what is left is said anew.
@@ -132,6 +134,8 @@ impl Round {
         let mut guard = self.guard()?;
         guard.arrived(&going);
         guard.answer(wall_clock(), post.messages)?;
+        drop(guard);
+        self.heard = post.heard;
         Ok(())
     }
 

@@ -61,11 +61,24 @@ pub struct Mail {
     pub said: Vec<FromController>,
     /// Milliseconds.
     pub wait: u32,
+    /// What it has had.
+    pub heard: Heard,
+}
+
+/// How much of its post a host has had. The default says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// The service's life: random, drawn at each of its starts.
+    pub life: [u8; 16],
+    /// Messages since then.
+    pub number: u64,
 }
 
 /// What there is to hear.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Post {
+    /// To be said in the next [`Mail`]: until then the same comes again.
+    pub heard: Heard,
     /// To its controllers.
     pub messages: Vec<ToController>,
 }

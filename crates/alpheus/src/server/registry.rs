@@ -85,9 +85,11 @@ impl Registry {
         }
         for (_, value) in scan_all(store.as_ref(), &topics.service, STREAMS)? {
             let known: Known = postcard::from_bytes(&value).map_err(|_| damaged())?;
-            let opened =
-                annotation::open(&known.registration.annotation, &known.registration.owner)?;
-            registry.note_stream(manager, opened, known);
+            match open(manager, &known.registration) {
+                Ok(opened) => registry.note_stream(manager, opened, known),
+                // Stored by a version that asked less: it takes no part any more.
+                Err(refused) => tracing::warn!(%refused, "a stored stream is left out"),
+            }
         }
         Ok(registry)
     }
@@ -164,12 +166,7 @@ impl Registry {
             crate::network::role::Role::Producer,
             registration.producer.clone(),
         )?;
-        let opened = annotation::open(&registration.annotation, &registration.owner)?;
-        let attributes = opened.policy.attributes.len();
-        let schema = manager.catalog.schemas().find(|known| known.id == opened.schema);
-        if schema.is_none_or(|known| known.schema.attributes.len() != attributes) {
-            return Err(NotIntroduced::WrongSchema);
-        }
+        let opened = open(manager, &registration)?;
         if let Some(known) = self.streams.get(&opened.stream) {
             if known.registration.owner != registration.owner {
                 return Err(AnnotationRefused::WrongOwner.into());
@@ -226,6 +223,18 @@ impl Registry {
         });
         self.streams.insert(stream, known);
     }
+}
+
+/// The owner's choice, if it is one that a schema here offers.
+fn open(
+    manager: &Manager,
+    registration: &Registration,
+) -> Result<Verified<Annotation>, NotIntroduced> {
+    let Registration { annotation, owner, .. } = registration;
+    let schema = annotation::open(annotation, owner)?.schema;
+    let known = manager.catalog.schemas().find(|known| known.id == schema);
+    let known = known.ok_or(NotIntroduced::WrongSchema)?;
+    Ok(annotation::open_choice(annotation, owner, &known.schema)?)
 }
 
 /// `host` or `host/name`: the certificate's name says which host speaks for it.

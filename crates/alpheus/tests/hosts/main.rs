@@ -3,5 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+mod choices;
+mod endings;
 mod withdrawal;
 mod world;

@@ -270,6 +270,11 @@ impl House {
 }
 
 impl Hall {
+    /// The process ends; what is durable stays.
+    pub(crate) fn stop(self) -> Machine {
+        self.disk
+    }
+
     /// Starts a query.
     pub(crate) fn ask(&mut self, sql: &str, now: Timestamp, rng: &mut ChaCha20Rng) -> Round {
         let Statement::Create(create) = parse(sql).unwrap() else { panic!("{sql}") };

@@ -3,7 +3,7 @@
 use super::Api;
 use crate::network::answer::{ApiError, caller, decode, encode};
 use crate::network::role::Role;
-use crate::network::wire::{Done, Introduction, Mail, Notice, Post};
+use crate::network::wire::{Done, Introduction, Mail, Notice};
 use crate::service::http::Peer;
 use axum::Extension;
 use axum::body::Bytes;
@@ -44,11 +44,11 @@ pub(super) async fn mail(
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let host = caller(&peer, &[Role::Controller])?.name;
-    let Mail { said, wait } = decode(&body)?;
+    let Mail { said, wait, heard } = decode(&body)?;
     if !said.is_empty() {
         let host = host.clone();
         api.engine.ask(move |engine| engine.hear(&host, said)).await??;
     }
     let wait = Duration::from_millis(u64::from(wait)).min(LONGEST);
-    encode(&Post { messages: api.outboxes.fetch(&host, wait).await })
+    encode(&api.outboxes.fetch(&host, heard, wait).await)
 }
