@@ -92,7 +92,7 @@ struct StoredStream {
     controller: ControllerId,
     owner_name: String,
     producer: String,
-    master: [u8; 32],
+    master: Zeroizing<[u8; 32]>,
 }
 
 /// The key store, open.
@@ -175,31 +175,49 @@ impl KeyStore {
         let mut identities = Vec::new();
         for (key, locked) in scan_all(self.store.as_ref(), &self.space, IDENTITIES)? {
             let seed = self.key.unlock(&key, &locked)?;
-            let seed = <[u8; 32]>::try_from(seed.as_slice()).map_err(|_| KeyStoreError::Damaged)?;
+            let seed = Secret::from_slice(&seed).ok_or(KeyStoreError::Damaged)?;
             let name = String::from_utf8_lossy(key.get(IDENTITIES.len()..).unwrap_or_default());
-            let secrets = IdentitySecrets::from_seed(&Secret::from_bytes(seed));
+            let secrets = IdentitySecrets::from_seed(&seed);
             identities.push((name.into_owned(), secrets));
         }
         Ok(identities)
     }
 
-    /// Keeps a stream's master secret.
+    /// Adds a stream's master secret, locked, to a batch.
     ///
     /// # Errors
     /// [`KeyStoreError`].
-    pub fn keep(&self, stream: &StreamKey, rng: &mut impl CryptoRng) -> Result<(), KeyStoreError> {
+    pub fn stage(
+        &self,
+        stream: &StreamKey,
+        batch: &mut Batch,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(), KeyStoreError> {
         let stored = StoredStream {
             schema: stream.purpose.schema,
             owner: stream.purpose.owner,
             controller: stream.controller,
             owner_name: stream.owner_name.clone(),
             producer: stream.producer.clone(),
-            master: *stream.master.secret().expose(),
+            master: Zeroizing::new(*stream.master.secret().expose()),
         };
-        let bytes = postcard::to_allocvec(&stored).map_err(|_| KeyStoreError::Damaged)?;
-        let (bytes, key) = (Zeroizing::new(bytes), [STREAMS, &stream.purpose.stream.0].concat());
+        // As large as it needs: growing would leave copies behind.
+        let size = postcard::experimental::serialized_size(&stored);
+        let mut bytes = Zeroizing::new(vec![0; size.map_err(|_| KeyStoreError::Damaged)?]);
+        postcard::to_slice(&stored, &mut bytes).map_err(|_| KeyStoreError::Damaged)?;
+        let key = [STREAMS, &stream.purpose.stream.0].concat();
         let locked = self.key.lock(&key, &bytes, rng);
-        self.put(key, locked)
+        Ok(batch.put(&self.space, key, locked)?)
+    }
+
+    /// One stream.
+    ///
+    /// # Errors
+    /// [`KeyStoreError`].
+    pub fn stream_of(&self, stream: &StreamId) -> Result<Option<StreamKey>, KeyStoreError> {
+        let key = [STREAMS, &stream.0].concat();
+        let locked = self.store.get(&self.space, &key)?;
+        locked.map(|locked| self.stream(&key, &locked)).transpose()
     }
 
     /// All streams.
@@ -219,7 +237,7 @@ impl KeyStore {
         let stream = StreamId(id.ok_or(KeyStoreError::Damaged)?);
         let StoredStream { schema, owner, controller, owner_name, producer, master } = stored;
         let purpose = Purpose { stream, schema, owner };
-        let master = MasterSecret::new(Secret::from_bytes(master));
+        let master = MasterSecret::new(Secret::from_slice(&master[..]).ok_or(KeyStoreError::Damaged)?);
         Ok(StreamKey { purpose, controller, owner_name, producer, master })
     }
 

@@ -4,6 +4,7 @@
 //!
 //! - [`keystore`]: seeds and master secrets, locked,
 //! - [`guard`]: keys, ledgers and the controllers made of them,
+//! - [`notices`]: what the service must know of streams,
 //! - [`outgoing`]: what they have said, until the service has it,
 //! - [`post`]: messages to and from the service,
 //! - [`api`]: what owners ask.
@@ -11,6 +12,7 @@
 pub mod api;
 pub mod guard;
 pub mod keystore;
+pub mod notices;
 pub mod outgoing;
 pub mod post;
 
@@ -183,7 +185,7 @@ fn initialise(init: &Init, globals: &Globals) -> Result<(), Failure> {
     let secrets = secrets.ok_or(KeyStoreError::Damaged)?;
     let request = secrets.request(name.as_str());
     let certificate = match (&init.ca, &init.certificate) {
-        (Some(folder), _) => Some(ca::certify(folder, &request)?),
+        (Some(folder), _) => Some(ca::certify(folder, &request, &name)?),
         (None, Some(path)) => Some(read_certificate(path)?),
         (None, None) => None,
     };

@@ -113,8 +113,12 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let encoder = Encoder::new(&schema, &layout).blame(Category::Input)?;
     let lines = Lines::open(&args.input, args.lines, args.time.as_deref(), &schema)?;
     let device = Live { producer: Some(producer), encoder, schema, outbox, rng, is_new };
-    let summary = device.run(read_ahead(lines))?;
-    sender.finish()?;
+    let ran = device.run(read_ahead(lines));
+    // Why nothing is sent any more says more than that no more is taken.
+    let summary = match ran {
+        Err(failure) if !sender.has_ended() => return Err(failure),
+        ran => sender.finish().and(ran)?,
+    };
     eprintln!("{} events sent, {} lines refused", summary.events, summary.refused);
     Ok(())
 }

@@ -49,8 +49,7 @@ fn a_policy_that_the_schema_does_not_offer_is_taken_nowhere() {
         let registration = Registration {
             annotation: handover.annotation.clone(),
             owner: handover.owner,
-            controller: house.id,
-            producer: handover.producer.clone(),
+            placement: handover.placement.clone(),
         };
         let refused = hall.registry.register(&mut hall.manager, "first", registration);
         assert!(

@@ -5,5 +5,6 @@
 
 mod choices;
 mod endings;
+mod strangers;
 mod withdrawal;
 mod world;

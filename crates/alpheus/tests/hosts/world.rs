@@ -16,7 +16,7 @@ use alpheus::server::registry::Registry;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
+use alpheus_encrypted_stream::annotation::{Annotation, Placement, owner_id};
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment, fingerprint};
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::encode::{Encoder, Value};
@@ -208,12 +208,22 @@ impl Town {
             Purpose { stream: person.stream, schema: self.schema.id(), owner: owner_id(&owner) };
         let master = MasterSecret::new(Secret::from_bytes(person.secret));
         Handover {
-            controller: house.id,
             sealed: purpose.seal(&house.certificate, &master, &mut self.rng).unwrap(),
             annotation: self.annotation(person, 1, self.policy()),
             owner,
-            producer: format!("device-of-{}", person.name),
+            placement: self.placement(person, 1, house.id, &format!("device-of-{}", person.name)),
         }
+    }
+
+    pub(crate) fn placement(
+        &self,
+        person: &Person,
+        version: u32,
+        controller: ControllerId,
+        producer: &str,
+    ) -> Signed<Placement> {
+        let (stream, producer) = (person.stream, producer.to_owned());
+        Signed::new(&Placement { stream, version, controller, producer }, &person.key)
     }
 
     /// Sends a second's event, and the border after it.
@@ -239,7 +249,8 @@ impl Town {
         person.uploads += 1;
         let (stream, number) = (person.stream, person.uploads);
         let upload = Upload { stream, outbox: person.secret[..16].try_into().unwrap(), number, frames };
-        hall.intake.take(&[upload]).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(hall.intake.take(vec![upload])).unwrap().unwrap();
     }
 }
 
@@ -255,7 +266,7 @@ impl House {
         let certificates = self.guard().certificates();
         let Hall { registry, manager, .. } = hall;
         registry.introduce(manager, &town.deployment, &self.name, &certificates).unwrap();
-        for (key, notice) in self.guard().untold().unwrap() {
+        for (stream, notice) in self.guard().notices().some(usize::MAX).unwrap() {
             match notice.clone() {
                 Notice::Registered(registration) => {
                     registry.register(manager, &self.name, *registration).unwrap();
@@ -264,7 +275,7 @@ impl House {
                     registry.withdraw(manager, &self.name, &stream).unwrap();
                 }
             }
-            self.guard().told(key, &notice).unwrap();
+            self.guard().notices().told(&stream, &notice, true).unwrap();
         }
     }
 }
