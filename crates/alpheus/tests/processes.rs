@@ -6,8 +6,9 @@
 mod common;
 
 use common::{Process, alpheus};
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -40,6 +41,7 @@ impl Place {
         fs::write(place.path("schema.yaml"), SCHEMA).unwrap();
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         fs::write(place.path("key"), "a key file of some length").unwrap();
+        fs::set_permissions(place.path("key"), Permissions::from_mode(0o600)).unwrap();
         place.done(&["ca", "init", "pki"]);
         place.issue("server", "service");
         place.issue("consumer", "analyst");

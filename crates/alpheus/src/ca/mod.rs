@@ -152,7 +152,10 @@ pub fn certify(
             .blame(Category::Check)
             .map_err(|failure| failure.with_help(help));
     }
-    eprintln!("certifying the controller `{name}`, key {}", HEXLOWER.encode(request.verifying.as_bytes()));
+    eprintln!(
+        "certifying the controller `{name}`, key {}",
+        HEXLOWER.encode(request.verifying.as_bytes())
+    );
     let authority = SigningKey::from_seed(&read_seed(&folder.join(files::AUTHORITY_SEED))?);
     Ok(request.issue(&authority))
 }

@@ -68,7 +68,9 @@ pub enum GuardError {
     #[error("there is no such stream of yours here")]
     NotYours,
     /// A stream that is here is handed over with another key, choice or device.
-    #[error("the stream is here already, and not as it is handed over now; choose anew with `alpheus owner choose`, or make another stream")]
+    #[error(
+        "the stream is here already, and not as it is handed over now; choose anew with `alpheus owner choose`, or make another stream"
+    )]
     Here,
     /// Something ended in a panic, and what it held may be half done.
     #[error("a part of the host ended in a panic, which is a mistake of ours; start it again")]
@@ -219,11 +221,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`HostError`]; nothing may be said then, and the process starts anew.
-    pub fn answer(
-        &mut self,
-        now: Timestamp,
-        messages: Vec<ToController>,
-    ) -> Result<(), HostError> {
+    pub fn answer(&mut self, now: Timestamp, messages: Vec<ToController>) -> Result<(), HostError> {
         let said = self.host.handle(now, messages)?;
         self.outgoing.add(said);
         Ok(())
@@ -297,8 +295,8 @@ impl Guard {
         let bytes = |notice: &Notice| postcard::to_allocvec(notice).ok();
         let known = self.notices.of(stream)?.and_then(|known| bytes(&known));
         let key = self.keys.stream_of(stream)?;
-        let same = known == bytes(notice)
-            && key.is_some_and(|key| key.master.secret() == master.secret());
+        let same =
+            known == bytes(notice) && key.is_some_and(|key| key.master.secret() == master.secret());
         if same { Ok(()) } else { Err(GuardError::Here) }
     }
 

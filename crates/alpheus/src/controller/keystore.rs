@@ -18,6 +18,7 @@ use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_transport::{Batch, Space, Store};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
@@ -28,6 +29,8 @@ const IDENTITIES: &[u8] = b"identity/";
 const STREAMS: &[u8] = b"stream/";
 const KNOWN: &[u8] = b"alpheus key store";
 const VERSION: u8 = 1;
+/// Permissions that a key file gives to nobody but its owner.
+const OTHERS: u32 = 0o077;
 /// A key file is at least so long.
 const SHORTEST: usize = 16;
 
@@ -42,6 +45,11 @@ pub enum KeyStoreError {
         "the key file holds {0} bytes, fewer than 16: put random ones there, as in `head -c 32 /dev/urandom | base64`"
     )]
     ShortKey(usize),
+    /// Others can read it.
+    #[error(
+        "others than its owner can read the key file (mode {0:o}); `chmod 600` it, and make a new one if somebody may have read it"
+    )]
+    OpenKey(u32),
     /// Another key file.
     #[error("the key store does not open with this key file: give the one that it was made with")]
     WrongKey,
@@ -237,7 +245,8 @@ impl KeyStore {
         let stream = StreamId(id.ok_or(KeyStoreError::Damaged)?);
         let StoredStream { schema, owner, controller, owner_name, producer, master } = stored;
         let purpose = Purpose { stream, schema, owner };
-        let master = MasterSecret::new(Secret::from_slice(&master[..]).ok_or(KeyStoreError::Damaged)?);
+        let master =
+            MasterSecret::new(Secret::from_slice(&master[..]).ok_or(KeyStoreError::Damaged)?);
         Ok(StreamKey { purpose, controller, owner_name, producer, master })
     }
 
@@ -259,8 +268,12 @@ fn derive(key_file: &[u8], salt: &[u8; 16], hardness: Hardness) -> Result<VaultK
 /// Reads a key file; a line's end does not count.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If it cannot be read, or if others than its owner can.
 pub fn read_key_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let mode = std::fs::metadata(path).blame_io(path)?.permissions().mode();
+    if mode & OTHERS != 0 {
+        return Err(KeyStoreError::OpenKey(mode & 0o777)).blame_input(path);
+    }
     let mut bytes = Zeroizing::new(std::fs::read(path).blame_io(path)?);
     while bytes.last().is_some_and(u8::is_ascii_whitespace) {
         bytes.pop();
@@ -275,5 +288,25 @@ impl From<KeyStoreError> for Failure {
             _ => Category::Input,
         };
         Failure::new(category, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_file_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "a key file of some length\n").unwrap();
+        for (mode, good) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let read = read_key_file(&path);
+            assert_eq!(read.is_ok(), good, "{mode:o}");
+            if let Ok(bytes) = read {
+                assert_eq!(*bytes, b"a key file of some length");
+            }
+        }
     }
 }

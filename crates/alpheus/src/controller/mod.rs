@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex};
 
 const EXAMPLES: &str = "\\
 Examples:
-  head -c 32 /dev/urandom | base64 > first.key
+  (umask 077 && head -c 32 /dev/urandom | base64 > first.key)
   alpheus controller init --identity pki/first --state run/first --key-file first.key --ca pki
   alpheus controller run --identity pki/first --state run/first --key-file first.key \\\\
       --schema examples/fitness/schema.yaml --server https://localhost:7400 --api 127.0.0.1:7401

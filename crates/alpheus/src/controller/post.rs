@@ -166,7 +166,8 @@ impl Round {
                 return Ok(());
             }
             let notices: Vec<_> = untold.iter().map(|(_, notice)| notice).collect();
-            let noted: Vec<Noted> = self.server.exchange("/v1/streams", &notices, Duration::ZERO)?;
+            let noted: Vec<Noted> =
+                self.server.exchange("/v1/streams", &notices, Duration::ZERO)?;
             if noted.len() != untold.len() {
                 return Err(self.server.malformed().into());
             }

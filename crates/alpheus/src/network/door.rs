@@ -185,7 +185,8 @@ mod tests {
         let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
         let certificate = Some(Arc::from(certificate.der().as_ref()));
         let address = "127.0.0.1:1".parse().unwrap();
-        let guarded = door.guard(post(|body: Bytes| async move { body }), &[Role::Controller], MOST);
+        let guarded =
+            door.guard(post(|body: Bytes| async move { body }), &[Role::Controller], MOST);
         let router = Router::new().route("/", guarded);
         TowerToHyperService::new(router.layer(Extension(Peer { address, certificate })))
     }

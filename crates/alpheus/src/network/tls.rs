@@ -126,11 +126,7 @@ pub(super) struct Tls(Arc<ClientConfig>);
 impl Tls {
     /// Connections as the identity's holder to whom it means; what it sees is
     /// noted in `seen`.
-    pub(super) fn new(
-        identity: &IdentityFolder,
-        meant: Meant,
-        seen: Seen,
-    ) -> Result<Tls, Failure> {
+    pub(super) fn new(identity: &IdentityFolder, meant: Meant, seen: Seen) -> Result<Tls, Failure> {
         let provider = Arc::new(ring::default_provider());
         let path = identity.path(AUTHORITY);
         let mut roots = RootCertStore::empty();
@@ -182,7 +178,8 @@ impl<In: Transport> Connector<In> for Tls {
         let mut socket = TransportAdapter::new(transport.boxed(), details.current_time.clone());
         socket.set_timeout(details.timeout);
         connection.complete_io(&mut socket)?;
-        let (input, output) = (details.config.input_buffer_size(), details.config.output_buffer_size());
+        let (input, output) =
+            (details.config.input_buffer_size(), details.config.output_buffer_size());
         let buffers = LazyBuffers::new(input, output);
         Ok(Some(Connection { buffers, stream: StreamOwned::new(connection, socket) }))
     }

@@ -19,6 +19,9 @@ const BYTES: (usize, usize) = (4 << 20, 64 << 10);
 const WAIT: Duration = Duration::from_millis(200);
 /// After a failure: so long, doubling, up to the second.
 const REST: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// Whoever is asked to stop waits so long for the rest to arrive, and looks so often.
+const STOPPING: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(10);
 /// At the end of its input a device waits so long for a service that does not
 /// know the stream.
 const UNKNOWN: Duration = Duration::from_secs(30);
@@ -72,12 +75,24 @@ impl Sender {
         self.thread.is_finished()
     }
 
-    /// Waits until everything has arrived.
+    /// Waits until everything has arrived; once `stop` is set, only a while longer:
+    /// what has not arrived waits for the next start.
     ///
     /// # Errors
     /// If the service will not take it.
-    pub fn finish(self) -> Result<(), Failure> {
+    pub fn finish(self, stop: &AtomicBool) -> Result<(), Failure> {
         self.finishing.store(true, Ordering::Relaxed);
+        let mut left = STOPPING;
+        while !self.thread.is_finished() {
+            if left.is_zero() {
+                tracing::warn!("some frames have not arrived; they wait for the next start");
+                return Ok(());
+            }
+            std::thread::sleep(LOOK);
+            if stop.load(Ordering::Relaxed) {
+                left = left.saturating_sub(LOOK);
+            }
+        }
         let panicked = || Err("sending ended in a panic, which is a mistake of ours");
         self.thread.join().unwrap_or_else(|_| panicked().blame(Category::Io))
     }

@@ -182,11 +182,10 @@ impl Registry {
                 return Err(AnnotationRefused::WrongOwner.into());
             }
             let (choice, place) = (&before.annotation, &before.placement);
-            let choice = is_later(
-                (choice, choice.version),
-                (&known.annotation, known.annotation.version),
-            )?;
-            let place = is_later((place, place.version), (&known.placement, known.placement.version))?;
+            let choice =
+                is_later((choice, choice.version), (&known.annotation, known.annotation.version))?;
+            let place =
+                is_later((place, place.version), (&known.placement, known.placement.version))?;
             if !choice && !place {
                 return Ok(());
             }

@@ -53,10 +53,7 @@ fn a_policy_that_the_schema_does_not_offer_is_taken_nowhere() {
         };
         let refused = hall.registry.register(&mut hall.manager, "first", registration);
         assert!(
-            matches!(
-                refused,
-                Err(NotIntroduced::Annotation(AnnotationRefused::NotOffered(_)))
-            ),
+            matches!(refused, Err(NotIntroduced::Annotation(AnnotationRefused::NotOffered(_)))),
             "{refused:?}"
         );
     }

@@ -3,6 +3,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+#[path = "../common/mod.rs"]
+mod common;
+
+mod certificates;
 mod choices;
 mod endings;
 mod strangers;

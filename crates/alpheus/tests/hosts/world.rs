@@ -248,7 +248,8 @@ impl Town {
         person.session = Some(session);
         person.uploads += 1;
         let (stream, number) = (person.stream, person.uploads);
-        let upload = Upload { stream, outbox: person.secret[..16].try_into().unwrap(), number, frames };
+        let upload =
+            Upload { stream, outbox: person.secret[..16].try_into().unwrap(), number, frames };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(hall.intake.take(vec![upload])).unwrap().unwrap();
     }
@@ -313,12 +314,19 @@ impl Hall {
 
     /// Carries messages to and fro until nobody has anything to say: to the hosts
     /// that are there. Rows that came of it.
-    pub(crate) fn carry(&mut self, now: Timestamp, round: Round, houses: &mut [&mut House]) -> Round {
+    pub(crate) fn carry(
+        &mut self,
+        now: Timestamp,
+        round: Round,
+        houses: &mut [&mut House],
+    ) -> Round {
         let mut all = Round { messages: Vec::new(), rows: round.rows };
         let mut waiting = round.messages;
         while !waiting.is_empty() {
             let mut sorted: BTreeMap<ControllerId, Vec<ToController>> = BTreeMap::new();
-            waiting.drain(..).for_each(|message| sorted.entry(message.0).or_default().push(message));
+            waiting
+                .drain(..)
+                .for_each(|message| sorted.entry(message.0).or_default().push(message));
             for house in houses.iter_mut() {
                 let Some(messages) = sorted.remove(&house.id) else { continue };
                 let guard = house.guard();

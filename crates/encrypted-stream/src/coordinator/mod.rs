@@ -42,7 +42,9 @@ use alpheus_policy::time::{Timestamp, Window};
 use crate::announced::Announced;
 use crate::error::{Failure, NotTaken, PlanRefused, Refused};
 use crate::ledger::{Change, Step};
-use crate::messages::{Announcement, Closed, Closing, ControllerMessage, Declined, Retirement, ServiceMessage};
+use crate::messages::{
+    Announcement, Closed, Closing, ControllerMessage, Declined, Retirement, ServiceMessage,
+};
 use hearing::What;
 use round::Round;
 

@@ -285,7 +285,8 @@ mod tests {
         let candidates: Vec<_> = streams.iter().zip(terms).map(candidate).collect();
         let bounds = PopulationBounds { min: 1, max: 1000 };
         let all = candidates.len();
-        let settled = settle(candidates, Asked { bounds, alpha: None, dropout: None, streams: 1000 });
+        let settled =
+            settle(candidates, Asked { bounds, alpha: None, dropout: None, streams: 1000 });
         let members = settled.members.as_ref().map_or(0, |(members, _)| members.len());
         assert_eq!(members + settled.gone.len(), all, "somebody is lost");
         settled.members.map(|(members, numbers)| (members.len(), numbers.alpha))
@@ -299,7 +300,10 @@ mod tests {
         let with = |terms: (u32, Fraction)| [honest.clone(), vec![terms]].concat();
         // With α = 1 nobody counts for anything, and the hostile stream asks for one.
         assert_eq!(settled(&with((1, all))), Some((30, third)));
-        assert_eq!(settled(&with((1, Fraction { numerator: 9, denominator: 10 }))), Some((30, third)));
+        assert_eq!(
+            settled(&with((1, Fraction { numerator: 9, denominator: 10 }))),
+            Some((30, third))
+        );
         assert_eq!(settled(&with((500, all))), Some((30, third)));
         // Caution that costs nobody anything is heeded.
         let half = Fraction { numerator: 1, denominator: 2 };

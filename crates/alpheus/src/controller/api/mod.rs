@@ -74,9 +74,7 @@ impl From<GuardError> for ApiError {
             GuardError::Annotation(_)
             | GuardError::NotSealed(_)
             | GuardError::WrongSchema
-            | GuardError::Here => {
-                ApiError::malformed(error.to_string())
-            }
+            | GuardError::Here => ApiError::malformed(error.to_string()),
             other => {
                 tracing::error!(error = %other, "a request failed");
                 ApiError::failed("the controller could not do it; its log says why")

@@ -85,7 +85,9 @@ fn frames(from: usize, to: usize, bytes: usize) -> Vec<Vec<u8>> {
 }
 
 fn send(service: &Service, outbox: Outbox) -> Result<(), Failure> {
-    Sender::start(service.clone(), outbox, Health::new().part("service")).unwrap().finish()
+    Sender::start(service.clone(), outbox, Health::new().part("service"))
+        .unwrap()
+        .finish(&AtomicBool::new(false))
 }
 
 #[test]
@@ -131,7 +133,7 @@ fn a_refusal_for_good_wakes_whoever_waits_to_put_more_in() {
     let refused = std::iter::repeat_with(|| outbox.put(frames(0, 1, 100))).find(Result::is_err);
     assert!(matches!(refused, Some(Err(OutboxError::Closed))));
     assert!(!health.report().ready);
-    assert!(sender.finish().is_err());
+    assert!(sender.finish(&AtomicBool::new(false)).is_err());
 }
 
 #[test]
@@ -140,7 +142,14 @@ fn a_device_restored_from_an_older_state_loses_nothing_new() {
     let store = machine.open().unwrap();
     send(&service, put(outbox(&store, 1), 0, 5)).unwrap();
     // The copy is made here; then five more uploads arrive.
-    let older: Vec<_> = store.scan(&alpheus_transport::Space::new("outbox").unwrap(), b"", std::ops::Bound::Unbounded, 100).unwrap();
+    let older: Vec<_> = store
+        .scan(
+            &alpheus_transport::Space::new("outbox").unwrap(),
+            b"",
+            std::ops::Bound::Unbounded,
+            100,
+        )
+        .unwrap();
     send(&service, put(outbox(&store, 1), 5, 10)).unwrap();
     // Back to the copy, and on with other frames.
     let restored = Machine::new().open().unwrap();
