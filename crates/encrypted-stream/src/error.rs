@@ -60,11 +60,8 @@ pub enum AnnotationRefused {
     #[error("the placement is of another stream than the annotation")]
     OtherPlacement,
     /// What is known of its version says something else.
-    #[error("another choice or placement of version {given} is known; sign a later one")]
-    Conflicting {
-        /// The version.
-        given: u32,
-    },
+    #[error("another choice or placement of version {0} is known; sign a later one")]
+    Conflicting(u32),
     /// What it allows is nothing that the schema offers.
     #[error(transparent)]
     NotOffered(#[from] alpheus_policy::policy::NotOffered),

@@ -16,6 +16,7 @@ use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, OtherError,
     RootCertStore, SignatureScheme, StreamOwned, crypto::ring, version::TLS13,
 };
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use ureq::unversioned::transport::{
@@ -32,7 +33,7 @@ pub struct Meant {
 }
 
 /// The other end is somebody else.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum WrongPeer {
     /// Its certificate names nobody.
     #[error("the certificate at the other end: {0}")]
@@ -45,6 +46,13 @@ pub enum WrongPeer {
         /// Who was meant.
         wanted: String,
     },
+}
+
+/// In words: what TLS says of a refused certificate shows errors in this form.
+impl fmt::Debug for WrongPeer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
 }
 
 impl Meant {
@@ -191,8 +199,8 @@ pub(super) struct Connection {
     stream: StreamOwned<ClientConnection, TransportAdapter>,
 }
 
-impl std::fmt::Debug for Connection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection").finish_non_exhaustive()
     }
 }

@@ -248,7 +248,7 @@ fn is_later<T: PartialEq>(
 ) -> Result<bool, AnnotationRefused> {
     match given.cmp(&known) {
         Ordering::Less => Err(AnnotationRefused::NotLater { given, known }),
-        Ordering::Equal if before != after => Err(AnnotationRefused::Conflicting { given }),
+        Ordering::Equal if before != after => Err(AnnotationRefused::Conflicting(given)),
         order => Ok(order == Ordering::Greater),
     }
 }

@@ -94,7 +94,10 @@ struct Connections {
 
 /// How many connections each certificate has. Clones are one.
 #[derive(Clone, Default)]
-struct Guests(Arc<Mutex<HashMap<Option<Arc<[u8]>>, usize>>>);
+struct Guests(Arc<Mutex<Counts>>);
+
+/// By certificate, in DER form.
+type Counts = HashMap<Option<Arc<[u8]>>, usize>;
 
 /// One of them, while it lasts.
 struct Guest {
@@ -103,7 +106,7 @@ struct Guest {
 }
 
 impl Guests {
-    fn counts(&self) -> MutexGuard<'_, HashMap<Option<Arc<[u8]>>, usize>> {
+    fn counts(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -15,6 +15,9 @@ use std::sync::Mutex;
 
 const STREAM: StreamId = StreamId([1; 16]);
 
+/// An outbox, and the last upload that was taken of it.
+type Last = ([u8; 16], u64);
+
 /// A service with a bound on a request's bytes, which may not know the stream yet.
 #[derive(Clone)]
 struct Service {
@@ -22,7 +25,7 @@ struct Service {
     /// Requests that it answers with `NotYours` first.
     ignorant: Arc<Mutex<u32>>,
     refuses: bool,
-    last: Arc<Mutex<Option<([u8; 16], u64)>>>,
+    last: Arc<Mutex<Option<Last>>>,
     frames: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
