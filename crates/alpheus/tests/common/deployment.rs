@@ -2,13 +2,14 @@
 //! devices, owners, a consumer.
 
 use super::{PATIENCE, Process, alpheus};
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-const SCHEMA: &str = "\
+pub(crate) const SCHEMA: &str = "\
 name: Meters
 version: 1
 tick: 1s
@@ -25,7 +26,7 @@ default: { reading: { option: crowd, clients: 1 } }
 ";
 pub(crate) const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
     WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters";
-const HOUSES: [&str; 3] = ["a", "b", "c"];
+pub(crate) const HOUSES: [&str; 3] = ["a", "b", "c"];
 
 /// A folder with a PKI and everybody's files.
 pub(crate) struct Place(tempfile::TempDir);
@@ -36,6 +37,7 @@ impl Place {
         fs::write(place.path("schema.yaml"), SCHEMA).unwrap();
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         fs::write(place.path("key"), "a key file of some length").unwrap();
+        fs::set_permissions(place.path("key"), Permissions::from_mode(0o600)).unwrap();
         place.done(&["ca", "init", "pki"]);
         place.issue("server", "service");
         place.issue("consumer", "analyst");
