@@ -277,7 +277,9 @@ impl Live {
             session
                 .advance(piece, &mut |frame| frames.push(frame.to_vec()))
                 .blame(Category::Input)?;
-            self.keep(frames)?;
+            if frames.len() >= COMPANY {
+                self.keep(frames)?;
+            }
         }
         Ok(())
     }
