@@ -24,7 +24,7 @@ use crate::replay::inputs::read_schema;
 use crate::replay::rows::Cell;
 use crate::runtime::embedded::wall_clock;
 use crate::service::Settings;
-use crate::service::shutdown;
+use crate::service::shutdown::{self, Shutdown};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_encrypted_stream::producer::{EventError, LONGEST_SILENCE, Producer, Session, Start};
 use alpheus_policy::layout::Layout;
@@ -35,8 +35,6 @@ use outbox::Outbox;
 use rand_chacha::ChaCha20Rng;
 use sender::Sender;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
@@ -50,8 +48,6 @@ Examples:
 Lines are JSON objects, or CSV with a header, with the attributes' names; a line
 without a time happens when it is read.";
 
-/// The exit code after a second interrupt, as shells have it.
-const INTERRUPTED: i32 = 130;
 /// Frames wait so long for company before they are written down.
 const GATHER: Duration = Duration::from_millis(100);
 /// And no more than so many.
@@ -119,7 +115,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Producer::for_schema(&master, stream, &schema, &layout).blame(Category::Input)?;
     let encoder = Encoder::new(&schema, &layout).blame(Category::Input)?;
     let lines = Lines::open(&args.input, args.lines, args.time.as_deref(), &schema)?;
-    let (timed, stop) = (args.time.is_some(), stop_on_signal().blame(Category::Io)?);
+    let (timed, stop) = (args.time.is_some(), shutdown::on_signal().blame(Category::Io)?);
     let producer = Some(producer);
     let seen = stop.clone();
     let device = Live { producer, encoder, schema, outbox, rng, is_new, timed, stop };
@@ -131,25 +127,6 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     eprintln!("{} events sent, {} lines refused", summary.events, summary.refused);
     Ok(())
-}
-
-/// Set once a signal asks the process to end; a second signal ends it at once.
-fn stop_on_signal() -> std::io::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let set = stop.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    std::thread::Builder::new().name("signals".into()).spawn(move || {
-        runtime.block_on(async {
-            if shutdown::signalled().await.is_ok() {
-                tracing::info!("closing the session");
-                set.store(true, Ordering::Relaxed);
-                // Whether it came or cannot be listened to: there is nothing to wait for.
-                let _ = shutdown::signalled().await;
-                std::process::exit(INTERRUPTED);
-            }
-        });
-    })?;
-    Ok(stop)
 }
 
 /// Reads lines on a thread of its own, so that borders stand on time while none come.
@@ -182,7 +159,7 @@ struct Live {
     /// Lines say when they happened.
     timed: bool,
     /// Somebody has asked it to end.
-    stop: Arc<AtomicBool>,
+    stop: Shutdown,
 }
 
 impl Live {
@@ -221,7 +198,7 @@ impl Live {
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if self.stop.load(Ordering::Relaxed) {
+            if self.stop.is_stopping() {
                 break;
             }
         }
@@ -257,7 +234,7 @@ impl Live {
         loop {
             match lines.recv_timeout(GATHER) {
                 Ok(first) => return Some(first),
-                Err(RecvTimeoutError::Timeout) if !self.stop.load(Ordering::Relaxed) => {}
+                Err(RecvTimeoutError::Timeout) if !self.stop.is_stopping() => {}
                 Err(_) => return None,
             }
         }

@@ -7,6 +7,7 @@ use crate::failure::{Blame, Category, Failure};
 use crate::network::client::{Client, RequestError};
 use crate::network::wire::{Received, Upload};
 use crate::service::health::{Part, State};
+use crate::service::shutdown::Shutdown;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +81,7 @@ impl Sender {
     ///
     /// # Errors
     /// If the service will not take it.
-    pub fn finish(self, stop: &AtomicBool) -> Result<(), Failure> {
+    pub fn finish(self, stop: &Shutdown) -> Result<(), Failure> {
         self.finishing.store(true, Ordering::Relaxed);
         let mut left = STOPPING;
         while !self.thread.is_finished() {
@@ -89,7 +90,7 @@ impl Sender {
                 return Ok(());
             }
             std::thread::sleep(LOOK);
-            if stop.load(Ordering::Relaxed) {
+            if stop.is_stopping() {
                 left = left.saturating_sub(LOOK);
             }
         }

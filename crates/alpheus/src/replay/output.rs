@@ -6,7 +6,7 @@ use super::rows::RecordedStream;
 use crate::commands::Format;
 use crate::failure::{Blame, Category, Failure};
 use crate::runtime::results::{self, Row};
-use crate::runtime::service::Counters;
+use crate::runtime::watch::Counters;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -4,12 +4,12 @@ mod reading;
 
 use super::results::{OK, Row};
 use super::storage::{StoreLedger, Topics};
-use super::watch::Watch;
+use super::watch::{Counters, Watch};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced::Announced;
-use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Said, Timing};
-use alpheus_encrypted_stream::error::{Exclusion, NotTaken, PlanRefused};
+use alpheus_encrypted_stream::coordinator::{Coordinator, Output, Said, Timing};
+use alpheus_encrypted_stream::error::{NotTaken, PlanRefused};
 use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError, Scope, Step};
 use alpheus_encrypted_stream::messages::{Retirement, ServiceMessage};
 use alpheus_encrypted_stream::transformer::{PlanMismatch, Shape, Transformer};
@@ -56,51 +56,6 @@ struct Query {
     /// Plans that ended without these controllers' hearing of it, and that each
     /// was told of again.
     ended: BTreeMap<ControllerId, BTreeSet<PlanId>>,
-}
-
-/// What the service has done, for metrics and summaries.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    /// Frames read from the log.
-    pub frames: u64,
-    /// Bytes of them.
-    pub bytes: u64,
-    /// Frames refused, by reason.
-    pub refused_frames: BTreeMap<String, u64>,
-    /// Messages of controllers that were not taken, by reason.
-    pub refused_messages: BTreeMap<String, u64>,
-    /// Windows that opened.
-    pub opened: u64,
-    /// Windows that did not, by reason.
-    pub failed: BTreeMap<&'static str, u64>,
-    /// Streams left out of windows, by reason.
-    pub exclusions: BTreeMap<Exclusion, u64>,
-    /// Windows under way.
-    pub under_way: usize,
-    /// Event time that all partitions have reached.
-    pub watermark: Option<Timestamp>,
-}
-
-impl Counters {
-    fn window(&mut self, outcome: &Outcome, opened: bool) {
-        let (start, excluded) =
-            (outcome.window.start.0 / 1000, outcome.excluded.values().sum::<u32>());
-        for (reason, streams) in &outcome.excluded {
-            *self.exclusions.entry(*reason).or_default() += u64::from(*streams);
-        }
-        match &outcome.result {
-            Ok(released) if opened => {
-                let population = released.population;
-                tracing::info!(window = start, population, excluded, "window opened");
-                self.opened += 1;
-            }
-            Ok(_) => *self.failed.entry("the result cannot be decoded").or_default() += 1,
-            Err(failure) => {
-                tracing::info!(window = start, excluded, reason = %failure, "window did not open");
-                *self.failed.entry(failure.kind()).or_default() += 1;
-            }
-        }
-    }
 }
 
 /// Why the service stops.

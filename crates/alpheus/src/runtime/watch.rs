@@ -1,7 +1,9 @@
 //! What the service counts, as metrics.
 
-use super::service::Counters;
 use crate::service::metrics::Metrics;
+use alpheus_encrypted_stream::coordinator::Outcome;
+use alpheus_encrypted_stream::error::Exclusion;
+use alpheus_policy::time::Timestamp;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -10,6 +12,51 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the service has done, for metrics and summaries.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// Frames read from the log.
+    pub frames: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Frames refused, by reason.
+    pub refused_frames: BTreeMap<String, u64>,
+    /// Messages of controllers that were not taken, by reason.
+    pub refused_messages: BTreeMap<String, u64>,
+    /// Windows that opened.
+    pub opened: u64,
+    /// Windows that did not, by reason.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Streams left out of windows, by reason.
+    pub exclusions: BTreeMap<Exclusion, u64>,
+    /// Windows under way.
+    pub under_way: usize,
+    /// Event time that all partitions have reached.
+    pub watermark: Option<Timestamp>,
+}
+
+impl Counters {
+    pub(super) fn window(&mut self, outcome: &Outcome, opened: bool) {
+        let (start, excluded) =
+            (outcome.window.start.0 / 1000, outcome.excluded.values().sum::<u32>());
+        for (reason, streams) in &outcome.excluded {
+            *self.exclusions.entry(*reason).or_default() += u64::from(*streams);
+        }
+        match &outcome.result {
+            Ok(released) if opened => {
+                let population = released.population;
+                tracing::info!(window = start, population, excluded, "window opened");
+                self.opened += 1;
+            }
+            Ok(_) => *self.failed.entry("the result cannot be decoded").or_default() += 1,
+            Err(failure) => {
+                tracing::info!(window = start, excluded, reason = %failure, "window did not open");
+                *self.failed.entry(failure.kind()).or_default() += 1;
+            }
+        }
+    }
+}
 
 /// The counters as they were after the last round; clones are one.
 #[derive(Clone, Debug, Default)]
@@ -88,8 +135,6 @@ fn by_reason(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alpheus_encrypted_stream::error::Exclusion;
-    use alpheus_policy::time::Timestamp;
 
     #[test]
     fn what_is_counted_is_shown_by_reason() {

@@ -6,6 +6,7 @@ use crate::network::wire::Upload;
 use crate::produce::outbox::OutboxError;
 use crate::server::intake::Intake;
 use crate::service::health::Health;
+use crate::service::shutdown::Trigger;
 use alpheus_policy::ids::StreamId;
 use alpheus_transport::Store;
 use alpheus_transport::simulated::Machine;
@@ -88,9 +89,12 @@ fn frames(from: usize, to: usize, bytes: usize) -> Vec<Vec<u8>> {
 }
 
 fn send(service: &Service, outbox: Outbox) -> Result<(), Failure> {
-    Sender::start(service.clone(), outbox, Health::new().part("service"))
-        .unwrap()
-        .finish(&AtomicBool::new(false))
+    Sender::start(service.clone(), outbox, Health::new().part("service")).unwrap().finish(&never())
+}
+
+/// Nobody asks to stop. (A trigger that is gone does.)
+fn never() -> Shutdown {
+    Box::leak(Box::new(Trigger::new())).shutdown()
 }
 
 #[test]
@@ -136,7 +140,7 @@ fn a_refusal_for_good_wakes_whoever_waits_to_put_more_in() {
     let refused = std::iter::repeat_with(|| outbox.put(frames(0, 1, 100))).find(Result::is_err);
     assert!(matches!(refused, Some(Err(OutboxError::Closed))));
     assert!(!health.report().ready);
-    assert!(sender.finish(&AtomicBool::new(false)).is_err());
+    assert!(sender.finish(&never()).is_err());
 }
 
 #[test]
