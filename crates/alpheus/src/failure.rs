@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -163,6 +164,18 @@ impl<T, E: Into<Box<dyn Error + Send + Sync>>> Blame<T> for Result<T, E> {
 
     fn blame(self, category: Category) -> Result<T, Failure> {
         self.map_err(|e| Failure::new(category, e))
+    }
+}
+
+/// What became of printing: `Break` where whoever reads us has read enough,
+/// which is no failure of a command that only prints.
+///
+/// # Errors
+/// Anything else that keeps standard output from being written.
+pub fn printed(written: io::Result<()>) -> Result<ControlFlow<()>, Failure> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
+        other => other.blame(Category::Io).map(ControlFlow::Continue),
     }
 }
 

@@ -4,6 +4,7 @@ use alpheus_crypto::hash::labelled;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
+use alpheus_policy::catalog::CatalogStream;
 use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
@@ -32,6 +33,15 @@ pub struct Annotation {
     pub metadata: Vec<(String, String)>,
     /// What is allowed.
     pub policy: ResolvedPolicy,
+}
+
+impl Annotation {
+    /// What a catalog says of the stream while `controller` guards it.
+    #[must_use]
+    pub fn into_catalog(self, controller: ControllerId) -> CatalogStream {
+        let Annotation { stream, owner, schema, metadata, policy, .. } = self;
+        CatalogStream { stream, owner, controller, schema, metadata, policy }
+    }
 }
 
 impl Message for Annotation {

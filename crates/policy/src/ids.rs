@@ -5,6 +5,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
+
+/// A text that is no id of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an id of {digits} hexadecimal digits is expected")]
+pub struct NotHexadecimal {
+    digits: usize,
+}
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $len:literal) => {
@@ -27,9 +35,15 @@ macro_rules! id {
                 if !deserializer.is_human_readable() {
                     return <[u8; $len]>::deserialize(deserializer).map(Self);
                 }
-                let text = <Cow<'de, str>>::deserialize(deserializer)?;
-                let wrong = || D::Error::custom(concat!($len, " bytes in hexadecimal are expected"));
-                from_hex(&text).map(Self).ok_or_else(wrong)
+                <Cow<'de, str>>::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotHexadecimal;
+
+            fn from_str(text: &str) -> Result<Self, NotHexadecimal> {
+                from_hex(text).map(Self).ok_or(NotHexadecimal { digits: 2 * $len })
             }
         }
 

@@ -1,10 +1,10 @@
 //! `alpheus completions`: a completion script for a shell.
 
 use super::Cli;
-use crate::failure::{Blame, Category, Failure};
+use crate::failure::{Failure, printed};
 use clap::CommandFactory;
 use clap_complete::Shell;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,9 +28,5 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "alpheus", &mut script);
     let mut out = std::io::stdout().lock();
-    match out.write_all(&script).and_then(|()| out.flush()) {
-        // Whoever reads us has read enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => other.blame(Category::Io),
-    }
+    printed(out.write_all(&script).and_then(|()| out.flush())).map(drop)
 }

@@ -170,8 +170,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     let Cli { mut globals, command } = cli;
-    globals.format = globals.settings(Vec::new())?.format;
-    let monitor = service::watch(globals.said(), &globals.health, &globals.metrics)?;
+    let settings = globals.settings(Vec::new())?;
+    globals.format = settings.format;
+    let monitor = service::watch(&settings, &globals.health, &globals.metrics)?;
     if let Some(monitor) = &monitor {
         // Nobody is left to tell if standard error is gone.
         let _ = writeln!(std::io::stderr(), "/healthz and /metrics at {}", monitor.address());

@@ -6,6 +6,7 @@ use crate::network::client::Client;
 use crate::network::wire::Done;
 use crate::owner::log::{in_order, in_words};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
+use alpheus_policy::ids::StreamId;
 use alpheus_policy::schema::Schema;
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
@@ -58,7 +59,7 @@ async fn log(
     State(owner): State<Owner>,
     Path(stream): Path<String>,
 ) -> Result<Json<Vec<Line>>, ApiError> {
-    let path = format!("/v1/streams/{}/log", stream_of(&stream)?);
+    let path = format!("/v1/streams/{}/log", stream.parse::<StreamId>()?);
     let both = ask(&owner.client, move |client| {
         let lines: Vec<LogLine> = client.get(&path, Duration::ZERO)?;
         Ok((lines, client.get::<Schema>("/v1/schema", Duration::ZERO)?))
@@ -88,12 +89,6 @@ async fn revoke(
     State(owner): State<Owner>,
     Path(stream): Path<String>,
 ) -> Result<Json<Done>, ApiError> {
-    let path = format!("/v1/streams/{}/revoke", stream_of(&stream)?);
+    let path = format!("/v1/streams/{}/revoke", stream.parse::<StreamId>()?);
     Ok(Json(ask(&owner.client, move |client| client.post(&path, &Done {})).await?))
-}
-
-fn stream_of(text: &str) -> Result<&str, ApiError> {
-    let fits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let wrong = || ApiError::malformed("a stream's id has 32 hexadecimal digits");
-    fits.then_some(text).ok_or_else(wrong)
 }

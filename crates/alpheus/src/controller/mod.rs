@@ -27,7 +27,7 @@ use crate::replay::inputs::{read_schema, read_text};
 use crate::runtime::embedded::wall_clock;
 use crate::runtime::fence::FenceFile;
 use crate::service::shutdown::Trigger;
-use crate::service::{self, ServiceError, Settings};
+use crate::service::{self, ServiceError, Settings, path_flag};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_policy::layout::Layout;
@@ -114,17 +114,13 @@ struct Run {
 impl Place {
     fn settings(&self, globals: &Globals, more: service::Flags) -> Result<Settings, Failure> {
         let mut flags = vec![
-            ("identity", shown(&self.identity)),
-            ("state", shown(&self.state)),
-            ("key-file", shown(&self.key_file)),
+            ("identity", path_flag(self.identity.as_ref())),
+            ("state", path_flag(self.state.as_ref())),
+            ("key-file", path_flag(self.key_file.as_ref())),
         ];
         flags.extend(more);
         globals.settings(flags)
     }
-}
-
-fn shown(path: &Option<PathBuf>) -> Option<String> {
-    path.as_ref().map(|path| path.display().to_string())
 }
 
 /// What every start of a host begins with.
@@ -211,7 +207,7 @@ fn write_request(settings: &Settings, request: &Certificate) -> Result<(), Failu
 
 fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let flags = vec![
-        ("schema", shown(&run.schema)),
+        ("schema", path_flag(run.schema.as_ref())),
         ("server", run.server.clone()),
         ("api", run.api.map(|api| api.to_string())),
     ];

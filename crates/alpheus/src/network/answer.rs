@@ -4,6 +4,7 @@
 use crate::network::client::Problem;
 use crate::network::role::{Name, NoName, Role};
 use crate::service::http::Peer;
+use alpheus_policy::ids::NotHexadecimal;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -73,6 +74,12 @@ impl IntoResponse for ApiError {
 impl From<NoName> for ApiError {
     fn from(error: NoName) -> ApiError {
         ApiError::new(StatusCode::UNAUTHORIZED, "certificate", error.to_string())
+    }
+}
+
+impl From<NotHexadecimal> for ApiError {
+    fn from(error: NotHexadecimal) -> ApiError {
+        ApiError::malformed(error.to_string())
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::failure::{Blame, Failure};
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::keys::MasterSecret;
-use alpheus_policy::ids::StreamId;
+use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::schema::Schema;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,8 @@ const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub struct DeviceFile {
     version: u32,
-    stream: String,
-    schema: String,
+    stream: StreamId,
+    schema: SchemaId,
     /// The master secret.
     secret: Zeroizing<String>,
 }
@@ -33,8 +33,8 @@ impl DeviceFile {
     pub fn new(stream: StreamId, schema: &Schema, master: &MasterSecret) -> DeviceFile {
         DeviceFile {
             version: VERSION,
-            stream: stream.to_string(),
-            schema: schema.id().to_string(),
+            stream,
+            schema: schema.id(),
             secret: Zeroizing::new(HEXLOWER.encode(master.secret().expose())),
         }
     }
@@ -63,16 +63,14 @@ impl DeviceFile {
         let file: DeviceFile = serde_json::from_str(&text)
             .map_err(|error| format!("not a device's file: line {}", error.line()))
             .blame_input(path)?;
-        if file.version != VERSION || file.schema != schema.id().to_string() {
+        if file.version != VERSION || file.schema != schema.id() {
             return Err("it is of another schema, or another version of it").blame_input(path);
         }
-        let id = HEXLOWER_PERMISSIVE.decode(file.stream.as_bytes()).ok();
-        let id: Option<[u8; 16]> = id.and_then(|id| id.try_into().ok());
         let secret = HEXLOWER_PERMISSIVE.decode(file.secret.as_bytes()).ok().map(Zeroizing::new);
         let secret = secret.and_then(|secret| <[u8; 32]>::try_from(secret.as_slice()).ok());
-        let (Some(id), Some(secret)) = (id, secret) else {
-            return Err("stream or secret is not in hexadecimal digits").blame_input(path);
+        let Some(secret) = secret else {
+            return Err("the secret is not 64 hexadecimal digits").blame_input(path);
         };
-        Ok((StreamId(id), MasterSecret::new(Secret::from_bytes(secret))))
+        Ok((file.stream, MasterSecret::new(Secret::from_bytes(secret))))
     }
 }

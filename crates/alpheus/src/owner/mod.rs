@@ -88,7 +88,7 @@ struct One {
     reach: Reach,
     /// The stream
     #[arg(long, value_name = "ID")]
-    stream: String,
+    stream: StreamId,
 }
 
 /// What may be learnt.
@@ -230,18 +230,10 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
 fn choose_anew(choose: &Choose) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&choose.one.reach)?;
     let schema = read_schema(&choose.wish.schema)?;
-    let annotation = owner.choice(&choose.wish, &schema, choose.one.stream()?)?;
+    let annotation = owner.choice(&choose.wish, &schema, choose.one.stream)?;
     let choice = Choice { annotation, owner: owner.key.verifying_key() };
     owner.client.exchange::<Done>("/v1/choices", &choice, Duration::ZERO)?;
     Ok(())
-}
-
-impl One {
-    fn stream(&self) -> Result<StreamId, Failure> {
-        let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(self.stream.as_bytes()).ok();
-        let id: Option<[u8; 16]> = bytes.and_then(|bytes| bytes.try_into().ok());
-        id.map(StreamId).ok_or("a stream's id has 32 hexadecimal digits").blame(Category::Usage)
-    }
 }
 
 fn list(reach: &Reach) -> Result<(), Failure> {
@@ -253,7 +245,7 @@ fn list(reach: &Reach) -> Result<(), Failure> {
 
 fn show_log(one: &One) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&one.reach)?;
-    let path = format!("/v1/streams/{}/log", one.stream()?);
+    let path = format!("/v1/streams/{}/log", one.stream);
     let mut lines: Vec<LogLine> = owner.client.get(&path, Duration::ZERO)?;
     let schema: Schema = owner.client.get("/v1/schema", Duration::ZERO)?;
     lines.sort_by_key(in_order);
@@ -270,7 +262,7 @@ fn seconds(window: Window) -> String {
 
 fn revoke(one: &One) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&one.reach)?;
-    let path = format!("/v1/streams/{}/revoke", one.stream()?);
+    let path = format!("/v1/streams/{}/revoke", one.stream);
     owner.client.post::<Done>(&path, &Done {})?;
     Ok(())
 }

@@ -23,8 +23,8 @@ use crate::owner::DeviceFile;
 use crate::replay::inputs::read_schema;
 use crate::replay::rows::Cell;
 use crate::runtime::embedded::wall_clock;
-use crate::service::Settings;
 use crate::service::shutdown::{self, Shutdown};
+use crate::service::{Settings, path_flag};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
 use alpheus_encrypted_stream::producer::{EventError, LONGEST_SILENCE, Producer, Session, Start};
 use alpheus_policy::layout::Layout;
@@ -93,11 +93,10 @@ pub struct Args {
 /// A setting is missing or wrong; a file cannot be used; the service does not
 /// know the stream.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let settings = globals.settings(vec![
-        ("identity", text(&args.identity)),
-        ("state", text(&args.state)),
-        ("schema", text(&args.schema)),
+        ("identity", path_flag(args.identity.as_ref())),
+        ("state", path_flag(args.state.as_ref())),
+        ("schema", path_flag(args.schema.as_ref())),
         ("server", args.server.clone()),
     ])?;
     let folder = Settings::needed(&settings.identity, "identity")?;

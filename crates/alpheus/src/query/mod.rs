@@ -7,7 +7,7 @@ mod invented;
 mod remote;
 
 use crate::commands::{Format, Globals};
-use crate::failure::{Blame, Category, Failure};
+use crate::failure::{Blame, Category, Failure, printed};
 use crate::replay::ControllerCount;
 use crate::replay::inputs::{read_schema, read_text};
 use crate::runtime::planning::{Asking, failure, plan_query};
@@ -101,11 +101,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let catalog = catalog(args, path, schema, &policies)?;
     let answer = answer(&statement, &catalog, &query, args.policies.is_some())?;
     let mut out = io::stdout().lock();
-    match print(&answer, globals.format.unwrap_or_default(), &mut out) {
-        // Whoever reads us has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.blame(Category::Io),
-    }
+    printed(print(&answer, globals.format.unwrap_or_default(), &mut out)).map(drop)
 }
 
 fn catalog(
@@ -130,6 +126,9 @@ struct Query {
 }
 
 impl Query {
+    /// Reads the file of this name, or takes the argument itself where it has
+    /// more than one word and so is no file that is merely missing.
+    ///
     /// # Errors
     /// If nothing stands there, or the file cannot be read.
     fn of(argument: &str) -> Result<Query, Failure> {
@@ -138,12 +137,6 @@ impl Query {
                 .at("--query")
                 .with_help("give a file, or a statement such as 'SHOW SCHEMAS', in quotes"));
         }
-        Query::found(argument)
-    }
-
-    /// Reads the file of this name, or takes the argument itself where it has
-    /// more than one word and so is no file that is merely missing.
-    fn found(argument: &str) -> Result<Query, Failure> {
         let path = Path::new(argument);
         if path.is_file() || !argument.trim().contains(char::is_whitespace) {
             return Ok(Query { place: argument.to_owned(), text: read_text(path)? });

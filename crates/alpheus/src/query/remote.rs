@@ -3,12 +3,12 @@
 
 use super::{Answer, Args, Query, print};
 use crate::commands::{Format, Globals};
-use crate::failure::{Blame, Category, Failure};
+use crate::failure::{Failure, printed};
 use crate::network::client::Client;
 use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
 use crate::runtime::results::cell;
-use crate::service::Settings;
+use crate::service::{Settings, path_flag};
 use alpheus_policy::explain::Explanation;
 use alpheus_policy::show::Table;
 use serde::{Deserialize, Serialize};
@@ -46,8 +46,7 @@ struct Rows {
 
 /// Asks what `--query` says; then prints the rows of `--results`.
 pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Failure> {
-    let identity = args.identity.as_ref().map(|path| path.display().to_string());
-    let settings = globals.settings(vec![("identity", identity)])?;
+    let settings = globals.settings(vec![("identity", path_flag(args.identity.as_ref()))])?;
     let folder = Settings::needed(&settings.identity, "identity")?;
     let client = Client::new(&IdentityFolder::open(&folder, Role::Consumer)?, server)?;
     if let Some(query) = &args.query {
@@ -63,8 +62,10 @@ pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Fa
                 Answer::Tables(Vec::new())
             }
         };
-        print(&answer, globals.format.unwrap_or_default(), &mut io::stdout().lock())
-            .blame(Category::Io)?;
+        let format = globals.format.unwrap_or_default();
+        if printed(print(&answer, format, &mut io::stdout().lock()))?.is_break() {
+            return Ok(());
+        }
     }
     match &args.results {
         Some(name) => results(&client, name, args.follow, globals.format.unwrap_or_default()),
@@ -81,9 +82,8 @@ fn results(client: &Client, name: &str, follow: bool, format: Format) -> Result<
         let Rows { rows, next } = client.get(&path, Duration::from_secs(wait))?;
         for row in &rows {
             let written = write_row(row, format, &mut header, &mut out).and_then(|()| out.flush());
-            match written {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-                other => other.blame(Category::Io)?,
+            if printed(written)?.is_break() {
+                return Ok(());
             }
         }
         if !follow && rows.is_empty() {

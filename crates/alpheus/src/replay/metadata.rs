@@ -2,13 +2,13 @@
 
 use super::refused::RowFault;
 use super::source::{Metadata, Source};
-use alpheus_policy::schema::Schema;
+use alpheus_policy::schema::{MetadataAttribute, Schema};
 use csv::StringRecord;
 use std::collections::BTreeMap;
 
 /// Where each metadata attribute of a stream is read.
 pub(super) struct MetadataColumns<'a> {
-    columns: Vec<(&'a str, From<'a>, &'a [String])>,
+    columns: Vec<(&'a MetadataAttribute, From<'a>)>,
 }
 
 enum From<'a> {
@@ -38,7 +38,7 @@ impl<'a> MetadataColumns<'a> {
                 Some(Metadata::StreamKey) => From::StreamKey,
                 None => continue,
             };
-            columns.push((attribute.name.as_str(), from, attribute.symbols.as_slice()));
+            columns.push((attribute, from));
         }
         Ok(MetadataColumns { columns })
     }
@@ -52,19 +52,17 @@ impl<'a> MetadataColumns<'a> {
         &self,
         record: &StringRecord,
         key: &str,
-        schema: &Schema,
     ) -> Result<BTreeMap<String, String>, BadCell> {
         let mut found = BTreeMap::new();
-        for (name, from, symbols) in &self.columns {
+        for (MetadataAttribute { name, symbols, optional, .. }, from) in &self.columns {
             let (column, value) = from.read(record, key);
-            let optional = schema.metadata.iter().any(|m| m.name == *name && m.optional);
             match value {
-                "" if optional => continue,
+                "" if *optional => continue,
                 "" => return Err((column, RowFault::NoMetadata)),
                 _ if symbols.is_empty() || symbols.iter().any(|symbol| symbol == value) => {}
                 _ => return Err((column, RowFault::UnknownSymbol)),
             }
-            found.insert((*name).to_owned(), value.to_owned());
+            found.insert(name.clone(), value.to_owned());
         }
         Ok(found)
     }
@@ -79,9 +77,9 @@ impl<'a> MetadataColumns<'a> {
         key: &str,
         known: &BTreeMap<String, String>,
     ) -> Result<(), BadCell> {
-        for (name, from, _) in &self.columns {
+        for (attribute, from) in &self.columns {
             let (column, value) = from.read(record, key);
-            if known.get(*name).map_or("", String::as_str) != value {
+            if known.get(&attribute.name).map_or("", String::as_str) != value {
                 return Err((column, RowFault::MetadataChanged));
             }
         }

@@ -352,7 +352,7 @@ impl<'a> RowReader<'a> {
             None if self.owner.is_some_and(|owner| record[owner].is_empty()) => {
                 return self.refuse(line, self.owner, RowFault::NoOwner);
             }
-            None => match self.metadata.of(record, key, self.schema) {
+            None => match self.metadata.of(record, key) {
                 Ok(metadata) => self.new_stream(record, key, metadata),
                 Err((column, fault)) => return self.refuse(line, column, fault),
             },

@@ -13,6 +13,7 @@ use crate::runtime::embedded::{Embedded, Pace, RuntimeError};
 use crate::runtime::planning;
 use crate::runtime::storage::{reach, reached};
 use crate::service::health::State;
+use crate::service::path_flag;
 use crate::service::progress::Progress;
 use crate::service::shutdown::{self, Shutdown};
 use alpheus_policy::catalog::RunningQuery;
@@ -36,8 +37,7 @@ const CHUNK_TICKS: usize = 64;
 pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let outputs = output::paths(&args.output, &args.query, globals.format)?;
     output::check(&outputs, args.query.len() > 1)?;
-    let state = args.state.as_ref().map(|path| path.display().to_string());
-    let state = globals.settings(vec![("state", state)])?.state;
+    let state = globals.settings(vec![("state", path_flag(args.state.as_ref()))])?.state;
     let stop = shutdown::on_signal().blame(Category::Io)?;
     let inputs = Inputs::read(args)?;
     all_refused(&inputs, args)?;

@@ -15,7 +15,6 @@ use alpheus_encrypted_stream::error::{AnnotationRefused, RestoreError};
 use alpheus_encrypted_stream::ledger::{Fence, Scope, Step};
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_encrypted_stream::producer::Producer;
-use alpheus_policy::catalog::CatalogStream;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::time::Timestamp;
@@ -93,19 +92,11 @@ impl Embedded {
             version: 1,
             valid_from: Timestamp(0),
             valid_to: Timestamp::LIMIT,
-            metadata: metadata.clone(),
-            policy: policy.clone(),
-        };
-        let signed = Signed::new(&annotation, &owner_key);
-        let (schema, controller) = (self.schema.id(), seat.identity.id());
-        self.manager.catalog.put_stream(CatalogStream {
-            stream,
-            owner,
-            controller,
-            schema,
             metadata,
             policy,
-        });
+        };
+        let signed = Signed::new(&annotation, &owner_key);
+        self.manager.catalog.put_stream(annotation.into_catalog(seat.identity.id()));
         let (schema, layout, master) =
             (self.schema.clone(), layout.clone(), self.root.master(&member.key));
         seat.streams.push((

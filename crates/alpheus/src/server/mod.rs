@@ -28,7 +28,7 @@ use crate::runtime::storage::Topics;
 use crate::service::health::{Part, State};
 use crate::service::http::Drained;
 use crate::service::shutdown::Trigger;
-use crate::service::{self, ServiceError, Settings};
+use crate::service::{self, ServiceError, Settings, path_flag};
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_policy::layout::Layout;
@@ -86,11 +86,10 @@ pub struct Args {
 /// # Errors
 /// A setting is missing or wrong, the store or the address cannot be had.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let settings = globals.settings(vec![
-        ("identity", text(&args.identity)),
-        ("schema", text(&args.schema)),
-        ("state", text(&args.state)),
+        ("identity", path_flag(args.identity.as_ref())),
+        ("schema", path_flag(args.schema.as_ref())),
+        ("state", path_flag(args.state.as_ref())),
         ("api", args.api.map(|api| api.to_string())),
     ])?;
     let identity =

@@ -11,7 +11,6 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::error::{AnnotationRefused, BadCertificate};
-use alpheus_policy::catalog::CatalogStream;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_transport::Batch;
 use std::cmp::Ordering;
@@ -226,16 +225,9 @@ impl Registry {
 
     fn note_stream(&mut self, manager: &mut Manager, known: Known) {
         let controller = known.placement.controller;
-        let Annotation { stream, owner, schema, metadata, policy, .. } = known.annotation.clone();
+        let stream = known.annotation.stream;
         manager.service.admit(stream);
-        manager.catalog.put_stream(CatalogStream {
-            stream,
-            owner,
-            controller,
-            schema,
-            metadata,
-            policy,
-        });
+        manager.catalog.put_stream(known.annotation.clone().into_catalog(controller));
         self.streams.insert(stream, known);
     }
 }

@@ -205,6 +205,12 @@ pub struct Said<'a> {
 /// What a command's own flags say, by the settings' keys.
 pub type Flags = Vec<(&'static str, Option<String>)>;
 
+/// A path that a flag names, as [`Flags`] hold it.
+#[must_use]
+pub fn path_flag(path: Option<&PathBuf>) -> Option<String> {
+    path.map(|path| path.display().to_string())
+}
+
 impl Said<'_> {
     /// The settings, all layers together.
     ///
@@ -241,18 +247,17 @@ impl Said<'_> {
 /// # Errors
 /// A setting is wrong, or the address cannot be had.
 pub fn watch(
-    said: Said<'_>,
+    settings: &Settings,
     health: &Health,
     metrics: &Metrics,
 ) -> Result<Option<Monitor>, ServiceError> {
-    let settings = said.settings(Vec::new())?;
     let filter = settings.log.as_deref().unwrap_or(log::DEFAULT_FILTER);
     match log::start(filter, settings.log_format.unwrap_or_default()) {
         // Two commands in one process, as tests run them, share the first one's logs.
         Ok(()) | Err(LogError::Started(_)) => {}
         Err(error) => return Err(error.into()),
     }
-    Monitor::start(&settings, health, metrics)
+    Monitor::start(settings, health, metrics)
 }
 
 /// Serves `/healthz` and `/metrics` from a thread of its own while a command

@@ -26,7 +26,6 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
-use data_encoding::HEXLOWER_PERMISSIVE;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The largest body: one choice.
@@ -128,7 +127,7 @@ async fn log(
     Path(stream): Path<String>,
 ) -> Result<Json<Vec<LogLine>>, ApiError> {
     let owner = caller(&peer, &[Role::Owner])?.name;
-    let stream = stream_of(&stream)?;
+    let stream: StreamId = stream.parse()?;
     let log = api.act(move |guard| guard.log(&owner, &stream)).await?;
     let read = tokio::task::spawn_blocking(move || log.read().map_err(GuardError::from)).await;
     Ok(Json(read.map_err(|_| ApiError::failed("reading was cut short"))??))
@@ -140,14 +139,7 @@ async fn revoke(
     Path(stream): Path<String>,
 ) -> Result<Json<Done>, ApiError> {
     let owner = caller(&peer, &[Role::Owner])?.name;
-    let stream = stream_of(&stream)?;
+    let stream: StreamId = stream.parse()?;
     api.act(move |mut guard| guard.revoke(wall_clock(), &owner, &stream)).await?;
     Ok(Json(Done {}))
-}
-
-fn stream_of(text: &str) -> Result<StreamId, ApiError> {
-    let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok();
-    let id: Option<[u8; 16]> = bytes.and_then(|bytes| bytes.try_into().ok());
-    let wrong = || ApiError::malformed("a stream's id has 32 hexadecimal digits");
-    id.map(StreamId).ok_or_else(wrong)
 }
