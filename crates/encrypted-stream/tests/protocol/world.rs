@@ -423,6 +423,7 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         from: Timestamp(EPOCH),
         release: Release { rows: (0..layout.words).map(|word| vec![word]).collect() },
         select: ReleasePlan::default(),
+        privacy: None,
         attributes: vec![0],
         population: PopulationBounds { min: setup.minimum, max: 1000 },
         alpha: setup.alpha,

@@ -1,6 +1,8 @@
 //! What error noise makes, before a query runs. Told, never decided on: floats.
 
 use super::{Calibrated, RowNoise, RunningCalibrated, RunningNoise, column_norm_squared};
+use serde::{Deserialize, Serialize};
+
 use crate::select::{Bins, ByOutput, HistogramOutput, MomentOutput, Place, ReleasePlan, Statistic};
 
 /// Quantile of a normal variable's size, in standard deviations.
@@ -10,7 +12,7 @@ const NORMAL_95: f64 = 1.96;
 const LAPLACE_95: f64 = 2.12;
 
 /// The noise of one row: standard deviation, and what 95 of 100 draws stay within.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// σ.
     pub deviation: f64,
@@ -19,7 +21,7 @@ pub struct Spread {
 }
 
 /// The error of one output column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputError {
     /// The column.
     pub alias: String,

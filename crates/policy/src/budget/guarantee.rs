@@ -7,10 +7,11 @@ use super::{Calibrated, Cost, Epsilon};
 use crate::plan::Plan;
 use crate::schema::PrivacyUnit;
 use crate::time::Span;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What a query with noise promises one owner, and what error that makes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guarantee {
     /// What is protected.
     pub unit: PrivacyUnit,
@@ -94,7 +95,7 @@ impl Guarantee {
             }
         };
         format!(
-            "Seeing {of} makes no guess about the values of {what} more than {factor} times likelier, whatever else is known (ε = {epsilon}), {but}, {colluders}; who takes part, when and with how many events is not hidden."
+            "Seeing {of} makes no guess about the values of {what} more than {factor} times likelier, whatever else is known (ε = {epsilon}), {but}, {colluders}; who takes part, when and with how many events is not hidden, nor what follows from that alone: populations, who is left out, which windows open."
         )
     }
 

@@ -140,7 +140,7 @@ fn guarantee(cost: Cost, unit: PrivacyUnit) -> Guarantee {
 fn the_guarantee_is_one_sentence_with_the_error_below() {
     let half = Cost::Pure(Epsilon::from_micro(500_000));
     let said = guarantee(half, PrivacyUnit::PersonPerWindow).to_string();
-    let expected = "  privacy: Seeing a result makes no guess about the values of all that one person sends in a window of 1h more than 1.65 times likelier, whatever else is known (ε = 0.5), but for a chance of 1e-18 that exact sampling leaves, as long as at most 10 of 30 controllers collude with the service; who takes part, when and with how many events is not hidden.
+    let expected = "  privacy: Seeing a result makes no guess about the values of all that one person sends in a window of 1h more than 1.65 times likelier, whatever else is known (ε = 0.5), but for a chance of 1e-18 that exact sampling leaves, as long as at most 10 of 30 controllers collude with the service; who takes part, when and with how many events is not hidden, nor what follows from that alone: populations, who is left out, which windows open.
   expected error of each window, with 28 controllers:
     avg: within ±12400 in 95 of 100 (standard deviation 0.124)
     mode: depends on the data
@@ -162,6 +162,7 @@ fn guarantees_are_made_from_plans() {
         from: Timestamp(0),
         release: Release { rows: (0..4).map(|word| vec![word]).collect() },
         select: plan(),
+        privacy: None,
         attributes: vec![0],
         population: PopulationBounds { min: 1, max: 9 },
         alpha: Fraction::THIRD,
