@@ -9,6 +9,7 @@ use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::{Plan, PlannedStream};
 use alpheus_policy::time::{Timestamp, Window};
 
+use super::budgets::Charges;
 use super::held::Stretch;
 use crate::announced::Announced;
 use crate::error::Refused;
@@ -37,8 +38,10 @@ pub(super) struct Joined {
     pub(super) ended: Option<Timestamp>,
     pub(super) rounds: BTreeMap<Timestamp, Round>,
     /// Whether an own stream (by position) allows the plan under a version of
-    /// its annotation.
-    pub(super) verdicts: HashMap<(u32, u32), bool>,
+    /// its annotation, and what a window is charged then.
+    pub(super) verdicts: HashMap<(u32, u32), Option<Charges>>,
+    /// −log2 of what the samplers of all honest shares leave out.
+    pub(super) slack_bits: u32,
     /// Spans that own streams (by position) have released to earlier plans.
     pub(super) released: HashMap<u32, Vec<Window>>,
 }
@@ -93,7 +96,16 @@ impl Joined {
             ended: None,
             rounds: BTreeMap::new(),
             verdicts: HashMap::new(),
+            slack_bits: 0,
             released: HashMap::new(),
+        }
+    }
+
+    /// A plan with noise releases nothing of windows that ended before it was
+    /// accepted: so a ledger that is restored knows how many windows it may lack.
+    pub(super) fn begin_noise(&mut self) {
+        if let (Some(accepted), true) = (self.accepted, self.plan().privacy.is_some()) {
+            self.settled = self.settled.max(accepted);
         }
     }
 

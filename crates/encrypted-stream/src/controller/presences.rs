@@ -61,6 +61,8 @@ impl Controller {
         summons: &Verified<Summons>,
     ) -> Result<Step<ControllerMessage>, Refused> {
         let mut examined = Examined::default();
+        // What an earlier summons of the window promised is promised anew.
+        self.settle_budget(now, &summons.plan, summons.window);
         for stream in &summons.streams {
             match self.examine(now, summons, stream, &mut examined) {
                 Ok(stretches) => examined.stretches.push((stream.position, stretches)),
@@ -102,7 +104,7 @@ impl Controller {
         let joined = self.plans.get_mut(&summons.plan).ok_or(Exclusion::Policy)?;
         let planned = *joined.own(stream.position).ok_or(Exclusion::Policy)?;
         let held = self.streams.get_mut(&planned.stream).ok_or(Exclusion::Policy)?;
-        policies::allow(joined, stream.position, held, summons.window, now)?;
+        let charges = policies::allow(joined, stream.position, held, summons.window, now)?;
         if !held.is_confirmed_for(summons.window) {
             return Err(Exclusion::Unconfirmed);
         }
@@ -111,14 +113,22 @@ impl Controller {
         }
         let attributes = &joined.plan().attributes;
         let (stretches, events, fresh) = held.examine(stream, summons.window, attributes, now)?;
-        if events > 0 {
-            examined.owners.insert(planned.owner);
-        }
         let record = |known: Session| {
             let Session { session, from, to, closed } = known;
             Record::Session { stream: planned.stream, session, from, to, closed }
         };
         examined.fresh.extend(fresh.into_iter().map(record));
+        if joined.plan().privacy.as_ref().is_some_and(|privacy| events > privacy.events) {
+            return Err(Exclusion::BeyondNoise);
+        }
+        // Without events nothing of the owner's values is in it: that costs nothing.
+        if events > 0 {
+            let (release, slack) = ((summons.plan, summons.window), joined.slack_bits);
+            if !self.books.promise(planned.owner, release, &charges, slack) {
+                return Err(Exclusion::BudgetSpent);
+            }
+            examined.owners.insert(planned.owner);
+        }
         Ok(stretches)
     }
 }

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::{Proof, leaf};
+use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::{Timestamp, Window};
@@ -11,6 +13,7 @@ use zeroize::Zeroizing;
 
 use super::joined::{Joined, Summoned};
 use super::{Controller, policies};
+use crate::announced::narrow;
 use crate::error::Refused;
 use crate::ledger::{LogEvent, LogLine, Record, Spent, Step};
 use crate::mask::quorum::least_opening;
@@ -18,6 +21,7 @@ use crate::mask::set::RosterSet;
 use crate::mask::{MaskRefusal, Round as MaskRound};
 use crate::membership::Fixed;
 use crate::messages::{ControllerMessage, HeardMembership, Token};
+use crate::noise::generator;
 
 /// Proof that a membership holds what this controller said, that policies still
 /// allow its streams, and that the population suffices: what a spend asks for.
@@ -145,7 +149,11 @@ impl Controller {
         let position = joined.position;
         let words = match &mut joined.masks {
             // One controller named in the plan: its token opens by itself.
-            None => tau.to_vec(),
+            None => {
+                let mut tau = tau.to_vec();
+                add_noise(&mut tau, joined, self.identity.noise(), fixed, None)?;
+                tau
+            }
             Some(masks) => masks.token(&mask_round(fixed), tau.to_vec()).map_err(mask_refused)?,
         };
         let digest = fixed.digest();
@@ -156,6 +164,7 @@ impl Controller {
         let (accepted, owners) = (summoned.presence.accepted.clone(), summoned.presence.owners);
         let spent = Spent { plan, window, membership: digest, accepted, owners, answer };
         round.spent = Some((spent.clone(), Some(Arc::clone(fixed))));
+        self.spend_budget(&plan, window, &spent.accepted);
         let mut step = self.spend_step(now, spent.clone(), Some(fixed));
         if self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single()) {
             let line = self.release_line(now, &spent, checked.population, checked.counted);
@@ -197,8 +206,9 @@ impl Controller {
             digest: fixed.digest(),
             membership: fixed.membership().clone(),
         });
+        let mut changes = self.budget_records(now, &spent.plan, spent.window, &spent.accepted);
         let records = membership.into_iter().chain([Record::Spent(spent)]);
-        let changes = records.collect::<Vec<_>>().into_iter().map(|r| self.put(now, r)).collect();
+        changes.extend(records.collect::<Vec<_>>().into_iter().map(|r| self.put(now, r)));
         Step::new(changes, vec![answer])
     }
 
@@ -278,4 +288,24 @@ pub(super) fn mask_refused(refusal: MaskRefusal) -> Refused {
         MaskRefusal::NotASubset => Refused::NotASubset,
         MaskRefusal::Isolated { .. } => Refused::NoNeighbours,
     }
+}
+
+/// Adds this controller's share of the plan's noise, if it adds any: sized for the
+/// honest floor of the set that opens, |S| − t, whose shares alone keep the promise.
+pub(super) fn add_noise(
+    words: &mut [u64],
+    joined: &Joined,
+    secret: &Secret<32>,
+    fixed: &Fixed,
+    set: Option<(&RosterSet, &Digest)>,
+) -> Result<(), Refused> {
+    let opening = set.map_or(1, |(set, _)| narrow(set.count()));
+    let honest = opening.saturating_sub(joined.announced.tolerated());
+    let shares = joined.announced.shares(honest).map_err(|_| Refused::NoiseUnfit)?;
+    let Some(shares) = shares else { return Ok(()) };
+    let (plan, window) = (joined.id(), fixed.membership().window);
+    let set = set.map(|(_, digest)| digest);
+    let mut generator = generator(secret, &plan, window, &fixed.digest(), set);
+    shares.draw(&mut generator).add_to(words);
+    Ok(())
 }
