@@ -78,13 +78,14 @@ impl Privacy {
         }
     }
 
-    /// What is asked of [`calibrate`].
+    /// What is asked of [`calibrate`]. Of δ the last unit is left to what samplers
+    /// leave out.
     #[must_use]
     pub fn ask(&self) -> Ask {
         Ask {
             mechanism: self.mechanism,
             micro_epsilon: self.micro_epsilon,
-            atto_delta: self.atto_delta,
+            atto_delta: self.atto_delta.saturating_sub(1),
             events: self.unit_events(),
         }
     }
@@ -162,11 +163,27 @@ impl Plan {
     }
 }
 
-/// Whether one release at this cost is within what a budget allows of one window.
+/// −log2 of what the samplers of one controller's share of one row may leave out
+/// (`noise::SHARE_SLACK_BITS` of the crate that draws it).
+const SHARE_SLACK_BITS: u32 = 110;
+/// Controllers that a plan is taken to have while nobody knows how many.
+const MANY: usize = 1 << 20;
+
+/// −log2 of what the samplers of all shares of all rows may leave out.
 #[must_use]
-pub fn allows_window(cost: Cost, budget: &Budget) -> bool {
+pub fn slack_bits(rows: usize, controllers: usize) -> u32 {
+    let controllers = if controllers == 0 { MANY } else { controllers };
+    let shares = (rows.max(1) as u128).saturating_mul(controllers as u128);
+    SHARE_SLACK_BITS.saturating_sub(shares.next_power_of_two().ilog2())
+}
+
+/// Whether one release at this cost is within what a budget allows of one window,
+/// with what its samplers leave out.
+#[must_use]
+pub fn allows_window(cost: Cost, slack_bits: u32, budget: &Budget) -> bool {
     let limit = Epsilon::from_micro(budget.window_micro_epsilon.min(budget.total_micro_epsilon));
-    Spent::default().with(cost, Slack(0)).within(limit, budget.atto_delta)
+    let slack = Slack::of(slack_bits, budget.window_micro_epsilon);
+    Spent::default().with(cost, slack).within(limit, budget.atto_delta)
 }
 
 /// The greatest ε of a whole release, in millionths, at which it costs `attribute`
@@ -184,7 +201,7 @@ pub fn most_epsilon(
             return false;
         };
         let own = sized.charges.iter().find(|(charged, _)| *charged == attribute);
-        own.is_none_or(|(_, cost)| allows_window(*cost, budget))
+        own.is_none_or(|(_, cost)| allows_window(*cost, slack_bits(outputs, 0), budget))
     };
     let (mut low, mut high) = (0, budget.window_micro_epsilon.saturating_mul(groups.len() as u64));
     while low < high {

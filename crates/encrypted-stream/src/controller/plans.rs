@@ -8,6 +8,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_policy::comply::Demand;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::{Plan, PlannedStream};
+use alpheus_policy::privacy::slack_bits;
 use alpheus_policy::time::{Timestamp, Window};
 
 use super::Controller;
@@ -213,12 +214,10 @@ fn check_owners(plan: &Plan, position: u32) -> Result<(), PlanRefused> {
 /// Shares of the plan's noise can be drawn for the smallest and for the largest
 /// opening set. Says what their samplers leave out.
 fn check_shares(announced: &Announced) -> Result<u32, PlanRefused> {
+    let plan = announced.plan();
     let most = announced.controllers().saturating_sub(announced.tolerated());
-    let floors = [announced.plan().least_honest(), most];
-    let mut slack_bits = u32::MAX;
-    for floor in floors {
-        let shares = announced.shares(floor).map_err(|_| PlanRefused::NoiseUnfit)?;
-        slack_bits = shares.map_or(slack_bits, |shares| slack_bits.min(shares.slack_bits()));
+    for floor in [plan.least_honest(), most] {
+        announced.shares(floor).map_err(|_| PlanRefused::NoiseUnfit)?;
     }
-    Ok(slack_bits)
+    Ok(slack_bits(plan.release.outputs(), plan.roster.len()))
 }

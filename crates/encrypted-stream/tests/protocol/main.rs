@@ -17,8 +17,12 @@ mod evil;
 mod honest;
 mod liar;
 mod net;
+mod noise;
 mod old_ledgers;
 mod plans;
+#[expect(dead_code, reason = "other noise is tried by itself")]
+#[path = "../noise/pmf.rs"]
+mod pmf;
 mod simulation;
 mod streams;
 mod world;

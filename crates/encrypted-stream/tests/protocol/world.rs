@@ -34,6 +34,8 @@ use alpheus_policy::time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::noise::{Noise, noisy_schema};
+
 /// Windows and ticks: ten seconds.
 pub const WINDOW: Span = Span::seconds(10);
 pub const GRACE: Span = Span::seconds(5);
@@ -64,6 +66,10 @@ pub struct Setup {
     pub delta: u8,
     pub windows: u64,
     pub seed: u8,
+    /// Whether the plan adds noise, and what policies allow.
+    pub noise: Option<Noise>,
+    /// A stream that sends so many events in each window, not one.
+    pub busy: Option<(usize, u64)>,
 }
 
 impl Setup {
@@ -78,7 +84,20 @@ impl Setup {
             delta: 9,
             windows: 3,
             seed: 1,
+            noise: None,
+            busy: None,
         }
+    }
+}
+
+impl Setup {
+    /// What stream `number` of a plan sends in an event of a window.
+    fn value(&self, number: usize, window: u64) -> u64 {
+        if self.noise.is_some() { 1 + number as u64 } else { value_of(number, window) }
+    }
+
+    fn events(&self, number: usize) -> u64 {
+        self.busy.filter(|(busy, _)| *busy == number).map_or(1, |(_, events)| events)
     }
 }
 
@@ -156,11 +175,11 @@ pub fn schema() -> Schema {
 pub fn policy(setup: &Setup) -> ResolvedPolicy {
     let option = ResolvedOption {
         name: "aggr".into(),
-        kind: OptionKind::Aggregate,
+        kind: setup.noise.map_or(OptionKind::Aggregate, |_| OptionKind::DpAggregate),
         window: WINDOW,
         min_population: setup.minimum,
         generalise: vec![],
-        budget: None,
+        budget: setup.noise.map(|noise| noise.budget),
         to: vec![],
         alpha: setup.alpha,
         dropout: setup.dropout,
@@ -222,7 +241,7 @@ impl World {
         };
         let deployment =
             Deployment::new(authority.verifying_key(), &certificate.issue(&authority)).unwrap();
-        let schema = Arc::new(schema());
+        let schema = Arc::new(if setup.noise.is_some() { noisy_schema() } else { schema() });
         let layout = Arc::new(Layout::of(&schema).unwrap());
         let seats = certify(setup.controllers, &authority, &deployment);
         let roster = seats.iter().map(|(id, ..)| *id).collect();
@@ -280,13 +299,15 @@ impl World {
             .open(Start::First, window(0).start, &mut self.rng, &mut sink)
             .unwrap_or_else(|refused| panic!("{:?}", refused.error));
         for w in (0..self.setup.windows).filter(|w| with_data(*w)) {
-            let (value, words) = (value_of(number, w), self.layout.check_word());
-            let at = Timestamp(window(w).start.0 + 1000);
+            let (value, words) = (self.setup.value(number, w), self.layout.check_word());
             let encode = |vector: &mut EventVector<'_>| {
                 (0..words).for_each(|word| vector.add(word, value * u64::from(word + 1)));
                 Ok::<(), std::convert::Infallible>(())
             };
-            session.event(at, encode, &mut sink).unwrap();
+            for event in 0..self.setup.events(number) {
+                let at = Timestamp(window(w).start.0 + 1000 + event);
+                session.event(at, encode, &mut sink).unwrap();
+            }
         }
         session.advance(window(self.setup.windows).start, &mut sink).unwrap();
         for frame in frames {
@@ -362,7 +383,8 @@ impl World {
 
     /// The plan's rows over these streams in a window, in the clear.
     pub fn truth(&self, streams: impl IntoIterator<Item = usize>, number: u64) -> Vec<u64> {
-        let sum: u64 = streams.into_iter().map(|stream| value_of(stream, number)).sum();
+        let of = |stream| self.setup.value(stream, number) * self.setup.events(stream);
+        let sum: u64 = streams.into_iter().map(of).sum();
         let words = u64::from(self.layout.check_word());
         (1..=words).map(|word| sum * word).chain([0]).collect()
     }
@@ -412,7 +434,7 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         let owner = owner_id(&owner_key(stream).verifying_key());
         PlannedStream { stream, owner, controller: number / setup.streams_each }
     });
-    Plan {
+    let mut plan = Plan {
         nonce: [setup.seed; 16],
         name: "sums".into(),
         consumer: "tests".into(),
@@ -432,5 +454,11 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         masks: setup.masks,
         roster,
         streams: streams.collect(),
+    };
+    plan.privacy = setup.noise.map(Noise::privacy);
+    let sized = plan.calibrated(schema, layout).unwrap();
+    if let (Some(privacy), Some(sized)) = (&mut plan.privacy, sized) {
+        privacy.noise = sized.rows;
     }
+    plan
 }

@@ -99,9 +99,7 @@ impl Accounts {
         let times = |units: u128| units.saturating_mul(windows.into());
         let cost = match budget.atto_delta {
             0 => Cost::Pure(Epsilon(times(epsilon.0))),
-            delta => {
-                Cost::Concentrated(Rho(times(epsilon.rho().max(most_rho(epsilon, delta)).0)))
-            }
+            delta => Cost::Concentrated(Rho(times(epsilon.rho().max(most_rho(epsilon, delta)).0))),
         };
         let entry = Entry::Charged { plan, window, cost, slack: Slack(0) };
         BudgetRecord { owner, attribute, entry }

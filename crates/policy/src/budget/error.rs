@@ -1,6 +1,6 @@
 //! What error noise makes, before a query runs. Told, never decided on: floats.
 
-use super::{Calibrated, RowNoise, RunningCalibrated, RunningNoise, column_norm_squared};
+use super::{RowNoise, RunningCalibrated, RunningNoise, column_norm_squared};
 use serde::{Deserialize, Serialize};
 
 use crate::select::{Bins, ByOutput, HistogramOutput, MomentOutput, Place, ReleasePlan, Statistic};
@@ -91,13 +91,13 @@ pub fn running_spread(noise: &RunningNoise, windows: u32, members: u32) -> Sprea
 #[must_use]
 pub fn expected_errors(
     select: &ReleasePlan,
-    noise: &Calibrated,
+    noise: &[RowNoise],
     honest: u32,
     members: u32,
     values: u64,
 ) -> Vec<OutputError> {
     errors(select, values, |row| {
-        noise.rows.get(row).map_or(Spread::default(), |own| row_spread(own, honest, members))
+        noise.get(row).map_or(Spread::default(), |own| row_spread(own, honest, members))
     })
 }
 

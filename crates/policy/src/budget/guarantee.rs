@@ -57,7 +57,7 @@ impl Guarantee {
             controllers: narrow(plan.roster.len()),
             tolerated,
             members,
-            errors: expected_errors(&plan.select, noise, honest, members, values),
+            errors: expected_errors(&plan.select, &noise.rows, honest, members, values),
         }
     }
 

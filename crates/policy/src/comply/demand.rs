@@ -5,7 +5,7 @@ use crate::budget::{Calibrated, Cost, Epsilon};
 use crate::layout::{Field, FieldStatistic, Layout, MOST_WORDS, Packing, PairMoment};
 use crate::plan::{Fraction, Plan};
 use crate::policy::{ResolvedOption, ResolvedPolicy};
-use crate::privacy::allows_window;
+use crate::privacy::{allows_window, slack_bits};
 use crate::schema::{Budget, Edges, Generalise, OptionKind, Schema};
 use std::collections::BTreeSet;
 
@@ -52,6 +52,12 @@ impl<'a> Demand<'a> {
         check_attributes(plan, schema, &rows)?;
         let noise = plan.checked_noise(schema, layout)?;
         Ok(Demand { plan, schema, rows, noise })
+    }
+
+    /// −log2 of what the samplers of a window's noise leave out.
+    #[must_use]
+    pub fn slack_bits(&self) -> u32 {
+        slack_bits(self.plan.release.outputs(), self.plan.roster.len())
     }
 
     /// What a window costs an attribute; none where it costs nothing.
@@ -168,7 +174,8 @@ impl<'a> Demand<'a> {
         if !privacy.protects(budget.unit) {
             return Some(Denial::Unit);
         }
-        let asked = self.cost(attribute).filter(|cost| !allows_window(*cost, budget))?;
+        let slack = self.slack_bits();
+        let asked = self.cost(attribute).filter(|cost| !allows_window(*cost, slack, budget))?;
         let most = budget.window_micro_epsilon.min(budget.total_micro_epsilon);
         let pure = budget.atto_delta == 0;
         Some(Denial::Epsilon { asked, most: Epsilon::from_micro(most), pure })

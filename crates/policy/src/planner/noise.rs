@@ -4,7 +4,7 @@ use super::attempt::item_at;
 use super::population::Candidate;
 use super::refusal::{Finding, Mend, Rule};
 use super::resolve::Resolved;
-use crate::budget::{Ask, Mechanism, RowGroup, calibrate, groups, row_spread};
+use crate::budget::{Ask, Mechanism, RowGroup, Slack, calibrate, groups, row_spread};
 use crate::catalog::{CatalogSchema, CatalogStream};
 use crate::comply::Demand;
 use crate::plan::Plan;
@@ -103,7 +103,9 @@ impl<'a> Offered<'a> {
         };
         let mut ask = self.wanted(&asked)?.ask();
         if ask.mechanism != Mechanism::Laplace && ask.atto_delta == 0 {
-            ask.atto_delta = self.budgets.iter().map(|(_, budget)| budget.atto_delta).min()?;
+            // Of which the last unit is left to samplers, as of any δ that is asked for.
+            let least = self.budgets.iter().map(|(_, budget)| budget.atto_delta).min()?;
+            ask.atto_delta = least.saturating_sub(1);
         }
         let most = |(attribute, budget): &(u16, Budget)| {
             most_epsilon(&ask, groups, self.outputs, *attribute, budget)
@@ -182,7 +184,8 @@ pub(super) fn lasting(demand: &Demand<'_>, members: &[Candidate<'_>]) -> Option<
             continue;
         }
         for (_, budget, cost) in demand.charges(&member.stream.policy).unwrap_or_default() {
-            let windows = windows_within(cost, crate::budget::Slack(0), &budget);
+            let slack = Slack::of(demand.slack_bits(), budget.window_micro_epsilon);
+            let windows = windows_within(cost, slack, &budget);
             least = Some(least.map_or(windows, |least| least.min(windows)));
         }
     }

@@ -106,7 +106,7 @@ fn errors_are_told_in_the_columns_units() {
         cost: Cost::Pure(Epsilon(1)),
         charges: Vec::new(),
     };
-    let errors = expected_errors(&plan(), &noise, 5, 5, 50);
+    let errors = expected_errors(&plan(), &noise.rows, 5, 5, 50);
     let deviation = |at: usize| errors[at].spread.map(|spread| spread.deviation);
     let expected =
         [Some(10.0), Some(0.2), None, Some(4.0), None, Some((4.0 + 12.0 * 2f64.powi(64)).sqrt())];
