@@ -4,6 +4,10 @@
 //! and shows them beside the result. So none holds a value, a key or anything
 //! that the service does not know already.
 
+mod violation;
+
+pub use violation::PolicyViolation;
+
 use alpheus_crypto::signed::Rejected;
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::time::Timestamp;
@@ -488,20 +492,4 @@ pub enum RestoreError {
         /// The ledger's.
         ledger: Timestamp,
     },
-}
-
-/// The rule of a policy that forbids something, as the policy crate names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{explanation}")]
-pub struct PolicyViolation {
-    /// Its name.
-    pub rule: String,
-    /// For people: the numbers asked and allowed.
-    pub explanation: String,
-}
-
-impl From<alpheus_policy::comply::Refusal> for PolicyViolation {
-    fn from(refusal: alpheus_policy::comply::Refusal) -> Self {
-        Self { rule: refusal.rule().into(), explanation: refusal.to_string() }
-    }
 }

@@ -432,7 +432,10 @@ impl fmt::Display for PrivacyExplanation {
         if self.atto_delta > 0 {
             write!(f, ", δ = {:.0e}", self.atto_delta as f64 * 1e-18)?;
         }
-        writeln!(f, " a window, from the shares of any {} honest controllers", self.honest)?;
+        match self.honest {
+            1 => writeln!(f, " a window, from the share of any one honest controller")?,
+            many => writeln!(f, " a window, from the shares of any {many} honest controllers")?,
+        }
         let streams = match self.streams_per_owner {
             0 | 1 => String::new(),
             streams => format!(", and {streams} streams of an owner"),

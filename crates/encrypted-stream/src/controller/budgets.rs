@@ -114,6 +114,29 @@ impl Controller {
         records.into_iter().map(|record| self.put(now, Record::Budget(record))).collect()
     }
 
+    /// What a window costs by attribute, for the owners' log.
+    pub(super) fn costs(
+        &self,
+        plan: &PlanId,
+        window: Window,
+        accepted: &[u32],
+    ) -> Vec<(u16, Cost)> {
+        let Some((owners, attributes)) = self.charged(plan, accepted) else { return Vec::new() };
+        let of = |attribute: u16| {
+            let charged = |owner: &OwnerId| match self
+                .books
+                .spent
+                .charged(*owner, attribute, *plan, window)?
+                .entry
+            {
+                Entry::Charged { cost, .. } => Some((attribute, cost)),
+                Entry::Refunded { .. } | Entry::Forgotten { .. } => None,
+            };
+            owners.iter().find_map(charged)
+        };
+        attributes.into_iter().filter_map(of).collect()
+    }
+
     /// Owners of own streams at these positions, and the plan's attributes; none
     /// where the plan adds no noise.
     fn charged(&self, plan: &PlanId, accepted: &[u32]) -> Option<(BTreeSet<OwnerId>, Vec<u16>)> {

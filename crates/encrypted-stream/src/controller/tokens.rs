@@ -232,6 +232,7 @@ impl Controller {
             attributes: plan.attributes.clone(),
             population,
             counted,
+            costs: self.costs(&spent.plan, spent.window, &spent.accepted),
         };
         Some(Record::Log(LogLine { at, streams, event }))
     }

@@ -8,7 +8,7 @@ use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::budget::BudgetRecord;
+use alpheus_policy::budget::{BudgetRecord, Cost};
 use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
@@ -200,6 +200,8 @@ pub enum LogEvent {
         population: u64,
         /// Of these, how many this controller counts, were some invented.
         counted: u64,
+        /// What it costs, by attribute, whoever allows it with noise only.
+        costs: Vec<(u16, Cost)>,
     },
     /// How a window in which they took part ended.
     Ended {

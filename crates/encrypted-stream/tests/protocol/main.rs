@@ -11,6 +11,7 @@
 
 mod attacks;
 mod bounds;
+mod budgets;
 mod coordinator;
 mod disk;
 mod evil;

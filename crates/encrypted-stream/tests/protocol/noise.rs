@@ -1,16 +1,12 @@
-//! Noise between service and controllers: what opens has it, nobody is charged
-//! twice, and a service that lies about it, asks again or brings back an old ledger
-//! gets no less of it.
+//! Noise between service and controllers: what opens has it, and a service that lies
+//! about it or asks again gets no less of it.
 
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
-use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced::Announced;
-use alpheus_encrypted_stream::error::{Exclusion, Failure, PlanRefused, Refused};
-use alpheus_encrypted_stream::ledger::{Record, Scope, Stamped};
-use alpheus_encrypted_stream::messages::{
-    Announcement, Closed, Closing, ControllerMessage, ServiceMessage,
-};
+use alpheus_encrypted_stream::error::{Exclusion, PlanRefused, Refused};
+use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, Stamped};
+use alpheus_encrypted_stream::messages::{Announcement, ServiceMessage};
 use alpheus_encrypted_stream::noise::generator;
 use alpheus_policy::budget::{Cost, Epsilon, Mechanism, Rho, RowNoise, Spent};
 use alpheus_policy::plan::{Fraction, Plan};
@@ -18,13 +14,12 @@ use alpheus_policy::privacy::Privacy;
 use alpheus_policy::schema::{
     Aggregation, Attribute, AttributeKind, Budget, Capacity, PrivacyUnit, Schema,
 };
-use alpheus_policy::time::Timestamp;
 
 use crate::evil::{Draft, Evil};
 use crate::net::Net;
 use crate::plans::said;
 use crate::pmf::{Pmf, assert_follows};
-use crate::world::{EPOCH, Setup, WINDOW, after, owner_key, policy, stream_id, window};
+use crate::world::{Setup, WINDOW, after, stream_id};
 
 /// What a plan asks and what its owners allow.
 #[derive(Clone, Copy)]
@@ -42,7 +37,7 @@ const MOST: i64 = 10;
 impl Noise {
     /// An event moves the sum by 10 at most: scale 4. Budgets allow this of a
     /// window, and `windows` of them.
-    fn new(windows: u64) -> Self {
+    pub fn new(windows: u64) -> Self {
         let micro_epsilon = 2_500_000;
         Self {
             mechanism: Mechanism::Laplace,
@@ -92,7 +87,7 @@ pub fn noisy_schema() -> Schema {
 }
 
 /// Four controllers, one of which may collude, one of which may drop out.
-fn four(windows: u64, budget: u64) -> Setup {
+pub fn four(windows: u64, budget: u64) -> Setup {
     let dropout = Fraction { numerator: 1, denominator: 4 };
     let noise = Some(Noise::new(budget));
     Setup { noise, windows, dropout, alpha: Fraction::THIRD, ..Setup::new(4) }
@@ -223,13 +218,13 @@ fn the_same_window_is_drawn_once_over_restarts_and_for_one_set() {
     assert_eq!(spent(&evil, 0), pure(1), "and is charged once");
 }
 
-fn pure(windows: u64) -> Spent {
+pub fn pure(windows: u64) -> Spent {
     let cost = Cost::Pure(Epsilon::from_micro(2_500_000));
     (0..windows).fold(Spent::default(), |spent, _| spent.with(cost, Default::default()))
 }
 
 /// What the owner of the stream at `p` was charged, samplers' slack apart.
-fn spent(evil: &Evil, p: u32) -> Spent {
+pub fn spent(evil: &Evil, p: u32) -> Spent {
     let owner = evil.world.plan.streams[p as usize].owner;
     let account = evil.controllers[p as usize].accounts().account(owner, 0);
     let total = account.map(|account| account.total()).unwrap_or_default();
@@ -252,6 +247,16 @@ fn a_token_and_its_charge_are_one_commit() {
     evil.token(0, &draft).unwrap();
     assert_eq!((evil.store.commits, budget_records(&evil)), (commits + 1, 1));
     assert_eq!(spent(&evil, 0), pure(1));
+    // The owner reads what it cost, once the opening leaves.
+    let all = evil.set(&draft, &[0, 1, 2, 3]);
+    evil.opening(0, &all).unwrap();
+    let own = evil.store.values(Scope::Controller(evil.controllers[0].id()));
+    let costs = own.iter().find_map(|value| match Stamped::read(value).unwrap().record {
+        Record::Log(LogLine { event: LogEvent::Released { costs, .. }, .. }) => Some(costs),
+        _ => None,
+    });
+    let cost = Cost::Pure(Epsilon::from_micro(2_500_000));
+    assert_eq!(costs, Some(vec![(0, cost)]));
 }
 
 /// A plan with this privacy, announced to controller 0.
@@ -361,169 +366,4 @@ fn who_is_silent_is_charged_nothing() {
         net.controllers[p].accounts().account(owner, 0).is_some()
     };
     assert_eq!([charged(0), charged(2)], [true, false]);
-}
-
-#[test]
-fn an_exhausted_budget_leaves_its_owner_out_by_name_and_nobody_else() {
-    let mut net = Net::unannounced(crate::world::World::new(four(5, 9)));
-    let poorer = policy(&Setup { noise: Some(Noise::new(2)), ..net.world.setup.clone() });
-    let (stream, owner) = (stream_id(0), owner_key(stream_id(0)).verifying_key());
-    let signed = net.world.annotate(stream, 2, poorer);
-    let step = net.controllers[0].annotate(Timestamp(EPOCH), &owner, &signed).unwrap();
-    step.commit(&mut net.store).unwrap();
-    let step = net.coordinator.announce();
-    net.run(Timestamp(EPOCH), step);
-    (0..4).for_each(|number| net.close(number));
-    let left_out = |at: usize| net.outcomes[at].excluded.get(&Exclusion::BudgetSpent).copied();
-    assert_eq!(
-        [left_out(0), left_out(1), left_out(2), left_out(3)],
-        [None, None, Some(1), Some(1)]
-    );
-    let population = |at: usize| net.outcomes[at].result.as_ref().unwrap().population;
-    assert_eq!([population(1), population(2), population(3)], [4, 3, 3]);
-}
-
-/// Windows under way count: nobody is promised what is promised already.
-#[test]
-fn many_windows_at_once_do_not_overdraw() {
-    let mut evil = Evil::new(four(6, 2));
-    let presences: Vec<_> = (0..5)
-        .map(|number| {
-            evil.close(number);
-            let streams = evil.streams(0);
-            evil.presence_at(0, streams, after(5)).1
-        })
-        .collect();
-    let accepted: Vec<usize> = presences.iter().map(|presence| presence.accepted.len()).collect();
-    assert_eq!(accepted, [1, 1, 0, 0, 0]);
-    assert_eq!(presences[4].excluded, [(0, Exclusion::BudgetSpent)]);
-    // A window that ends without a token frees its promise.
-    close(&mut evil, 1);
-    evil.close(5);
-    let streams = evil.streams(0);
-    assert_eq!(evil.presence_at(0, streams, after(5)).1.accepted, [0]);
-}
-
-fn close(evil: &mut Evil, number: u64) {
-    let (plan, outcome) = (evil.world.id(), Closed::Failed(Failure::OpeningLost));
-    let closing = Closing { plan, window: window(number), outcome };
-    let closing = ServiceMessage::Closing(Signed::new(&closing, &evil.world.service));
-    evil.say(0, after(9), &closing);
-}
-
-#[test]
-fn what_never_left_is_given_back_and_what_left_is_not() {
-    let mut evil = Evil::new(four(3, 9));
-    let draft = evil.gather();
-    evil.token(0, &draft).unwrap();
-    close(&mut evil, 0);
-    assert_eq!(spent(&evil, 0), Spent::default());
-    // Durably so, and the window stays closed.
-    let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
-    evil.restore(0, &store, after(0), Some(fence));
-    assert_eq!(spent(&evil, 0), Spent::default());
-    let all = evil.set(&draft, &[0, 1, 2, 3]);
-    assert_eq!(evil.ask(0, after(0), &all).err(), Some(Refused::Settled));
-    let mut evil = Evil::new(four(3, 9));
-    let draft = evil.gather();
-    evil.token(0, &draft).unwrap();
-    let all = evil.set(&draft, &[0, 1, 2, 3]);
-    evil.opening(0, &all).unwrap();
-    close(&mut evil, 0);
-    assert_eq!(spent(&evil, 0), pure(1));
-}
-
-/// A copy from before two windows were spent: at the highest rate, all that may
-/// have been since then counts, also once the owner has confirmed.
-#[test]
-fn an_older_ledger_has_spent_what_it_may_have_lost() {
-    let mut evil = Evil::new(four(6, 4));
-    let old = evil.store.clone();
-    for number in 0..2 {
-        let draft = evil.gather_at(number);
-        evil.token_at(0, &draft);
-    }
-    let whole = evil.store.clone();
-    let fence = evil.controllers[0].fence();
-    evil.restore(0, &whole, after(2), Some(fence));
-    assert_eq!(spent(&evil, 0), pure(2), "the latest has lost nothing");
-    evil.restore(0, &old, after(2), Some(fence));
-    // Three windows have begun and a part of one more: with those at both ends, five.
-    assert!(spent(&evil, 0).epsilon >= pure(3).epsilon, "{}", spent(&evil, 0));
-    // Nothing is left of a budget of four, for a window that begins later.
-    confirm(&mut evil, 1);
-    (2..6).for_each(|number| evil.close(number));
-    let streams = evil.streams(0);
-    let presence = evil.presence_at(0, streams, after(5)).1;
-    assert_eq!(presence.excluded, [(0, Exclusion::BudgetSpent)]);
-    // It is durable, and the same again after a restart that is trusted.
-    let (store, fence, before) = (evil.store.clone(), evil.controllers[0].fence(), spent(&evil, 0));
-    evil.restore(0, &store, after(5), Some(fence));
-    assert_eq!(spent(&evil, 0), before);
-}
-
-fn confirm(evil: &mut Evil, version: u32) {
-    let signed = evil.world.annotate(stream_id(0), version, policy(&evil.world.setup));
-    let owner = owner_key(stream_id(0)).verifying_key();
-    let step = evil.controllers[0].annotate(after(2), &owner, &signed).unwrap();
-    step.commit(&mut evil.store).unwrap();
-}
-
-/// A choice that the copy had lost may have been looser: its rate counts as well.
-#[test]
-fn a_choice_that_was_lost_is_charged_at_its_own_rate() {
-    let mut evil = Evil::new(four(6, 4));
-    let old = evil.store.clone();
-    evil.restore(0, &old, after(2), None);
-    let before = spent(&evil, 0);
-    confirm(&mut evil, 2);
-    assert!(spent(&evil, 0).epsilon > before.epsilon);
-}
-
-/// An opening that an older copy has lost is never given back.
-#[test]
-fn an_older_ledger_gives_nothing_back() {
-    let mut evil = Evil::new(four(6, 100));
-    let draft = evil.gather();
-    evil.token(0, &draft).unwrap();
-    let before_opening = evil.store.clone();
-    let all = evil.set(&draft, &[0, 1, 2, 3]);
-    evil.opening(0, &all).unwrap();
-    let fence = evil.controllers[0].fence();
-    evil.restore(0, &before_opening, after(0), Some(fence));
-    let before = spent(&evil, 0);
-    confirm(&mut evil, 1);
-    close(&mut evil, 0);
-    assert_eq!(spent(&evil, 0), before);
-}
-
-/// Accounts stay small: what is settled is summed up, and stays spent.
-#[test]
-fn settled_windows_are_summed_up_and_stay_spent() {
-    let windows = 140;
-    let mut net = Net::new(Setup { windows, ..four(windows, 1000) });
-    (0..windows).for_each(|number| net.close(number));
-    let id = net.controllers[0].id();
-    let records = net.store.values(Scope::Controller(id)).len();
-    let budgets = net.store.values(Scope::Controller(id)).into_iter();
-    let budgets = budgets.filter(|v| matches!(Stamped::read(v).unwrap().record, Record::Budget(_)));
-    assert!(budgets.count() < 110, "of {records}");
-    let owner = net.world.plan.streams[0].owner;
-    let total = |net: &Net| net.controllers[0].accounts().account(owner, 0).unwrap().total();
-    let before = total(&net);
-    assert_eq!(before.epsilon, pure(windows).epsilon);
-    net.restore_controllers(after(windows), true);
-    assert_eq!(total(&net), before);
-}
-
-/// What ended before a plan with noise was accepted is none of its windows.
-#[test]
-fn a_plan_with_noise_does_not_reach_back() {
-    let mut evil = Evil::unannounced(four(3, 9));
-    let announcement = evil.world.announcement();
-    let accepted = window(1).start;
-    let answer = evil.say(0, accepted, &announcement);
-    assert!(matches!(answer, Some(ControllerMessage::Acceptance(_))));
-    let summons = evil.summons(0, evil.streams(0));
-    assert_eq!(evil.ask(0, after(1), &summons).err(), Some(Refused::Settled));
 }
