@@ -59,7 +59,10 @@ impl Row {
             silent: 0,
             excluded: 0,
             status,
-            noise: plan.privacy.as_ref().map(|_| Value::Null),
+            noise: plan.privacy.as_ref().map(|_| {
+                let items = plan.select.items.iter();
+                Value::Object(items.map(|item| (item.alias.clone(), Value::Null)).collect())
+            }),
         }
     }
 

@@ -7,6 +7,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::{Plan, PlannedStream};
+use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::time::{Timestamp, Window};
 
 use super::budgets::Charges;
@@ -40,6 +41,8 @@ pub(super) struct Joined {
     /// Whether an own stream (by position) allows the plan under a version of
     /// its annotation, and what a window is charged then.
     pub(super) verdicts: HashMap<(u32, u32), Option<Charges>>,
+    /// The same by policy: many owners choose alike, and noise takes time to size.
+    pub(super) judged: Vec<(ResolvedPolicy, Option<Charges>)>,
     /// −log2 of what the samplers of all honest shares leave out.
     pub(super) slack_bits: u32,
     /// Spans that own streams (by position) have released to earlier plans.
@@ -96,6 +99,7 @@ impl Joined {
             ended: None,
             rounds: BTreeMap::new(),
             verdicts: HashMap::new(),
+            judged: Vec::new(),
             slack_bits: 0,
             released: HashMap::new(),
         }

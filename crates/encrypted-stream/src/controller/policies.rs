@@ -2,12 +2,16 @@
 
 use alpheus_policy::comply::Demand;
 use alpheus_policy::ids::ControllerId;
+use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::time::{Timestamp, Window};
 
 use super::budgets::Charges;
 use super::held::Held;
 use super::joined::Joined;
 use crate::error::Exclusion;
+
+/// Different policies of a plan whose verdicts are kept.
+const POLICIES_KEPT: usize = 64;
 
 /// Whether a stream may be released for a window now: consent stands, and the
 /// annotations in force throughout the window and now allow the plan. Says what
@@ -32,8 +36,7 @@ pub(super) fn allow(
         let known = match joined.verdicts.get(&at) {
             Some(known) => known.clone(),
             None => {
-                let demand = Demand::of(joined.plan(), &held.schema, &held.layout);
-                let known = demand.and_then(|demand| demand.charges(&annotation.policy)).ok();
+                let known = judge(joined, held, &annotation.policy);
                 joined.verdicts.insert(at, known.clone());
                 known
             }
@@ -46,6 +49,19 @@ pub(super) fn allow(
         }
     }
     Ok(charges)
+}
+
+/// What a policy says to the plan; none: it does not allow it.
+fn judge(joined: &mut Joined, held: &Held, policy: &ResolvedPolicy) -> Option<Charges> {
+    if let Some((_, known)) = joined.judged.iter().find(|(known, _)| known == policy) {
+        return known.clone();
+    }
+    let demand = Demand::of(joined.plan(), &held.schema, &held.layout);
+    let verdict = demand.and_then(|demand| demand.charges(policy)).ok();
+    if joined.judged.len() < POLICIES_KEPT {
+        joined.judged.push((policy.clone(), verdict.clone()));
+    }
+    verdict
 }
 
 /// The other controller of a plan of two.
