@@ -145,15 +145,6 @@ pub enum PlanRefused {
         /// The plan that holds it.
         plan: PlanId,
     },
-    /// An owner has more streams in the plan than its noise was sized for.
-    #[error("the owner of stream {stream} has more streams in the plan than its noise is for")]
-    NoiseForFewer {
-        /// One of the owner's streams.
-        stream: StreamId,
-    },
-    /// The shares of the plan's noise cannot be drawn.
-    #[error("the plan's noise cannot be drawn in shares; ask for another mechanism or more ε")]
-    NoiseUnfit,
     /// The masks would be too thin, or the plan can never have an honest floor.
     #[error(
         "the plan's masks do not keep its bounds: ask the planner for parameters of this roster"
@@ -168,6 +159,15 @@ pub enum PlanRefused {
     /// The plan was retired before; its id is used up.
     #[error("this plan has ended")]
     Ended,
+    /// An owner has more streams in the plan than its noise was sized for.
+    #[error("the owner of stream {stream} has more streams in the plan than its noise is for")]
+    NoiseForFewer {
+        /// One of the owner's streams.
+        stream: StreamId,
+    },
+    /// The shares of the plan's noise cannot be drawn.
+    #[error("the plan's noise cannot be drawn in shares; ask for another mechanism or more ε")]
+    NoiseUnfit,
 }
 
 /// What is malformed in a plan.
@@ -296,9 +296,6 @@ pub enum Refused {
     /// The opening set lists a controller that the membership does not.
     #[error("the opening set is not part of the membership")]
     NotASubset,
-    /// A share of noise for so many honest controllers cannot be drawn.
-    #[error("the noise of this opening set cannot be drawn in shares")]
-    NoiseUnfit,
     /// The opening set is too small.
     #[error("the opening set holds {held} controllers, {needed} needed")]
     BelowQuorum {
@@ -307,6 +304,9 @@ pub enum Refused {
         /// The least.
         needed: u32,
     },
+    /// A share of noise for so many honest controllers cannot be drawn.
+    #[error("the noise of this opening set cannot be drawn in shares")]
+    NoiseUnfit,
 }
 
 impl Refused {
@@ -363,12 +363,6 @@ pub enum Exclusion {
     /// An attribute was already released for an overlapping window.
     #[error("already released for an overlapping window")]
     Released,
-    /// More events than the plan's noise hides.
-    #[error("more events than the query's noise hides")]
-    BeyondNoise,
-    /// Its owner's privacy budget has too little left for this window.
-    #[error("its owner's privacy budget is spent")]
-    BudgetSpent,
     /// Its controller takes no part in this window.
     #[error("its controller takes no part in this window")]
     ControllerAbsent,
@@ -376,6 +370,12 @@ pub enum Exclusion {
     /// its owner has not confirmed the annotation before the window began.
     #[error("its owner has not confirmed the policy since its controller was restored")]
     Unconfirmed,
+    /// More events than the plan's noise hides.
+    #[error("more events than the query's noise hides")]
+    BeyondNoise,
+    /// Its owner's privacy budget has too little left for this window.
+    #[error("its owner's privacy budget is spent")]
+    BudgetSpent,
 }
 
 /// Why a window did not open.
