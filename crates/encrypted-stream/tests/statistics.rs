@@ -338,7 +338,7 @@ fn noisy_sums_are_read_as_they_are() {
     let json = |cells: &[i128]| {
         serde_json::to_string(&decode_noisy(&plan, &rows(cells)).unwrap()).unwrap()
     };
-    let below = r#"[-2,"0.8",null,null,[-2,8,0],10,{"0":-2,"10":8,"20":0},{"0":null,"10":1.0,"20":null},null]"#;
+    let below = r#"[-2,"0.8",null,null,[-2,8,0],"10",{"0":-2,"10":8,"20":0},{"0":null,"10":1.0,"20":null},null]"#;
     assert_eq!(json(&[-2, 8, 0]), below);
     let nothing = r#"[0,"-0.3",null,null,[0,-3,0],null,{"0":0,"10":-3,"20":0},{"0":null,"10":null,"20":null},null]"#;
     assert_eq!(json(&[0, -3, 0]), nothing);
