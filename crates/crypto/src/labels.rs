@@ -57,6 +57,8 @@ pub const RETIREMENT: &str = "alpheus/retirement/v1";
 pub const LOG_LINE: &str = "alpheus/log-line/v1";
 /// An owner's choice for a stream, by the owner (signature).
 pub const ANNOTATION: &str = "alpheus/annotation/v1";
+/// Where a stream is guarded and what sends it, by its owner (signature).
+pub const PLACEMENT: &str = "alpheus/placement/v1";
 /// An owner's id, from their public key (hash).
 pub const OWNER: &str = "alpheus/owner/v1";
 /// A controller's signing key, from its seed (HKDF).

@@ -60,6 +60,15 @@ pub enum AnnotationRefused {
     /// Consent was revoked for good.
     #[error("consent for the stream was revoked; start a new stream")]
     Revoked,
+    /// Where the owner says that the stream is guarded is said of another stream.
+    #[error("the placement is of another stream than the annotation")]
+    OtherPlacement,
+    /// What is known of its version says something else.
+    #[error("another choice or placement of version {0} is known; sign a later one")]
+    Conflicting(u32),
+    /// What it allows is nothing that the schema offers.
+    #[error(transparent)]
+    NotOffered(#[from] alpheus_policy::policy::NotOffered),
 }
 
 /// Why a controller does not take part in a plan.

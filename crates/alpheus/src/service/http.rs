@@ -1,7 +1,8 @@
 //! HTTP/1.1 with or without TLS: accepts, serves a router, drains, stops.
 //!
-//! Slow and idle clients are bounded: so many connections at once, so long
-//! for a handshake and for a request's head. Handshakes run beside the accept
+//! Slow and idle clients are bounded: so many connections at once, and with one
+//! certificate; so long for a handshake, for a request's head, and between two
+//! bytes of anything. Handshakes run beside the accept
 //! loop, so that one slow client holds up nobody.
 
 use super::health::Health;
@@ -15,19 +16,27 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
+use x509_cert::der::Decode;
 
 /// The most connections at once; further ones wait to be accepted.
 const MAX_CONNECTIONS: usize = 1_024;
+/// The most connections with one certificate at once; further ones are closed.
+const MAX_OF_ONE: usize = 32;
+/// How long the other end may leave an answer unread, or us without the rest of
+/// what it has begun. More than the longest that a request may wait for news.
+const STALLED: Duration = Duration::from_secs(75);
 /// How long a client may take for its TLS handshake, and for a request's head.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// After an error of the listener (too many open files), it rests so long.
@@ -80,6 +89,58 @@ struct Connections {
     tasks: JoinSet<()>,
     graceful: GracefulShutdown,
     slots: Arc<Semaphore>,
+    guests: Guests,
+}
+
+/// How many connections each certificate has. Clones are one.
+#[derive(Clone, Default)]
+struct Guests(Arc<Mutex<Counts>>);
+
+/// By certificate, in DER form.
+type Counts = HashMap<Option<Arc<[u8]>>, usize>;
+
+/// One of them, while it lasts.
+struct Guest {
+    guests: Guests,
+    certificate: Option<Arc<[u8]>>,
+}
+
+impl Guests {
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a connection in, unless its certificate has enough of them. Those who
+    /// show none are bounded together, by what all are bounded by.
+    fn admit(&self, certificate: Option<Arc<[u8]>>) -> Option<Guest> {
+        let mut counts = self.counts();
+        let count = counts.entry(certificate.clone()).or_default();
+        if certificate.is_some() && *count >= MAX_OF_ONE {
+            return None;
+        }
+        *count += 1;
+        drop(counts);
+        Some(Guest { guests: self.clone(), certificate })
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut counts = self.guests.counts();
+        if let Some(count) = counts.get_mut(&self.certificate) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.certificate);
+            }
+        }
+    }
+}
+
+/// How long a certificate is still good.
+fn left_of(certificate: &[u8]) -> Duration {
+    let read = x509_cert::Certificate::from_der(certificate);
+    let end = read.map(|read| read.tbs_certificate().validity().not_after.to_system_time());
+    end.ok().and_then(|end| end.duration_since(SystemTime::now()).ok()).unwrap_or_default()
 }
 
 impl Server {
@@ -111,6 +172,7 @@ impl Server {
             tasks: JoinSet::new(),
             graceful: GracefulShutdown::new(),
             slots: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            guests: Guests::default(),
         };
         loop {
             tokio::select! {
@@ -151,7 +213,7 @@ impl Connections {
         router: Router,
         slot: tokio::sync::OwnedSemaphorePermit,
     ) {
-        let watcher = self.graceful.watcher();
+        let (watcher, guests) = (self.graceful.watcher(), self.guests.clone());
         self.tasks.spawn(async move {
             let _slot = slot;
             let Some(tls) = tls else {
@@ -163,7 +225,15 @@ impl Connections {
                     let (_, session) = stream.get_ref();
                     let first = session.peer_certificates().and_then(<[_]>::first);
                     let certificate = first.map(|certificate| Arc::from(certificate.as_ref()));
-                    serve_one(stream, Peer { address, certificate }, router, watcher).await;
+                    let Some(_guest) = guests.admit(certificate.clone()) else {
+                        return tracing::debug!(%address, "too many connections of one certificate");
+                    };
+                    // It was checked at the handshake, and is good no longer than it says.
+                    let good = certificate.as_deref().map_or(Duration::MAX, left_of);
+                    let serving = serve_one(stream, Peer { address, certificate }, router, watcher);
+                    if timeout(good, serving).await.is_err() {
+                        tracing::debug!(%address, "the certificate has expired");
+                    }
                 }
                 Ok(Err(error)) => tracing::debug!(%address, %error, "TLS handshake refused"),
                 Err(_) => tracing::debug!(%address, "TLS handshake timed out"),
@@ -192,10 +262,13 @@ async fn serve_one(
 ) {
     let address = peer.address;
     let service = TowerToHyperService::new(router.layer(Extension(peer)));
+    let mut patient = TimeoutStream::new(stream);
+    patient.set_read_timeout(Some(STALLED));
+    patient.set_write_timeout(Some(STALLED));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Box::pin(patient)), service);
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%address, %error, "connection ended early");
     }

@@ -40,6 +40,28 @@ impl Controller {
         }
     }
 
+    /// Takes a new stream in with its owner's first choice, or leaves everything
+    /// as it was.
+    ///
+    /// # Errors
+    /// [`AnnotationRefused`] names the rule.
+    pub fn take_in(
+        &mut self,
+        now: Timestamp,
+        stream: HeldStream,
+        owner: &VerifyingKey,
+        signed: &Signed<Annotation>,
+    ) -> Result<Step<ControllerMessage>, AnnotationRefused> {
+        let id = stream.stream;
+        let is_new = !self.streams.contains_key(&id) && !self.unheld.contains_key(&id);
+        self.hold(stream);
+        let taken = self.annotate(now, owner, signed);
+        if taken.is_err() && is_new {
+            self.streams.remove(&id);
+        }
+        taken
+    }
+
     /// Whether a stream is held.
     #[must_use]
     pub fn holds(&self, stream: &StreamId) -> bool {

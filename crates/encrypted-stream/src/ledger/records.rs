@@ -276,6 +276,12 @@ fn key(scope: Scope, kind: u8, subject: &[&[u8]]) -> Vec<u8> {
     key
 }
 
+/// What the key of every line of a controller's owners' log starts with.
+#[must_use]
+pub fn log_prefix(controller: ControllerId) -> Vec<u8> {
+    key(Scope::Controller(controller), kind::LOG, &[])
+}
+
 /// What a controller's ledger and its host's hold of a window.
 pub(crate) fn window_keys(
     controller: ControllerId,

@@ -43,10 +43,23 @@ impl Refusal {
         format!("{}{}", all.join("\n"), Nearest(self))
     }
 
+    /// Whether the query names or asks what the schema does not have, so that no
+    /// policy was asked.
+    #[must_use]
+    pub fn is_mistaken(&self) -> bool {
+        self.violations.iter().all(|violation| {
+            !matches!(
+                violation.rule,
+                Rule::Excluded { .. } | Rule::NoMasks { .. } | Rule::NoiseNotYet
+            )
+        })
+    }
+
     fn write_nearest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.nearest {
             Some(nearest) => write!(f, "\nThe nearest query that would be allowed:\n{nearest};"),
-            None => Ok(()),
+            None if self.is_mistaken() => Ok(()),
+            None => f.write_str("\nNo query near it was found that would be allowed."),
         }
     }
 }
