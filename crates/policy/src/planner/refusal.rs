@@ -50,7 +50,11 @@ impl Refusal {
         self.violations.iter().all(|violation| {
             !matches!(
                 violation.rule,
-                Rule::Excluded { .. } | Rule::NoMasks { .. } | Rule::NoiseNotYet
+                Rule::Excluded { .. }
+                    | Rule::NoMasks { .. }
+                    | Rule::NoEpsilon
+                    | Rule::NotWithNoise { .. }
+                    | Rule::Noise { .. }
             )
         })
     }
