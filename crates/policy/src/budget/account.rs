@@ -43,7 +43,8 @@ impl Accounts {
     }
 
     /// Whether a release may be charged, and the record that does it; none if
-    /// it has been already.
+    /// it has been already. This budget must hold it either way: what was charged
+    /// before may have been for another choice of the owner's.
     ///
     /// # Errors
     /// [`Overspent`] names the rule, the numbers, and the most that is left.
@@ -59,10 +60,13 @@ impl Accounts {
         let slack = Slack::of(charge.slack_bits, budget.window_micro_epsilon);
         let key = (charge.window, charge.plan);
         if let Some(known) = account.live.get(&key) {
-            return match known.0 == charge.cost {
-                true => Ok(None),
-                false => Err(Box::new(Overspent::charged(attribute, charge.cost, known.0))),
-            };
+            if known.0 != charge.cost {
+                return Err(Box::new(Overspent::charged(attribute, charge.cost, known.0)));
+            }
+            let mut others = account.clone();
+            others.live.remove(&key);
+            others.allows(attribute, budget, charge.window, charge.cost, slack)?;
+            return Ok(None);
         }
         account.allows(attribute, budget, charge.window, charge.cost, slack)?;
         let entry =
