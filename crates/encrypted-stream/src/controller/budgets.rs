@@ -6,16 +6,17 @@
 //! charged. After an untrusted restore everything that may have been lost counts as
 //! spent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alpheus_policy::budget::{Accounts, BudgetRecord, Charge, Cost, Entry};
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::{Budget, PrivacyUnit};
-use alpheus_policy::time::{Timestamp, Window};
+use alpheus_policy::time::{Span, Timestamp, Window};
 
-use super::Controller;
 use super::joined::{Joined, Round};
+use super::{Controller, policies};
+use crate::error::Refused;
 use crate::ledger::{Change, Record};
 
 /// What a window charges one owner: attribute, budget, cost.
@@ -66,9 +67,8 @@ impl Books {
         }
     }
 
-    /// Spends what was promised of a window.
-    fn spend(&mut self, owner: OwnerId, attribute: u16, (plan, window): (PlanId, Window)) {
-        let promised = self.promised.charged(owner, attribute, plan, window);
+    /// Spends what was promised.
+    pub(super) fn spend(&mut self, promised: &[BudgetRecord]) {
         promised.iter().for_each(|record| self.spent.apply(record));
     }
 
@@ -85,15 +85,84 @@ impl Controller {
         self.books.accounts()
     }
 
-    /// Spends what the presence promised; the records that must be durable with the
-    /// token.
-    pub(super) fn spend_budget(&mut self, plan: &PlanId, window: Window, accepted: &[u32]) {
-        let Some((owners, attributes)) = self.charged(plan, accepted) else { return };
-        for owner in owners {
-            for attribute in &attributes {
-                self.books.spend(owner, *attribute, (*plan, window));
+    /// What a token of this window is to be charged, all of it promised, by the
+    /// policies in force now: where these are not the presence's any more, the window
+    /// is promised anew.
+    ///
+    /// # Errors
+    /// [`Refused::PolicyChanged`] where a budget does not hold it; the presence is
+    /// void then.
+    pub(super) fn due(
+        &mut self,
+        now: Timestamp,
+        plan: PlanId,
+        window: Window,
+    ) -> Result<Vec<BudgetRecord>, Refused> {
+        let due = self.try_due(now, plan, window);
+        if due.is_err() {
+            self.settle_budget(now, &plan, window);
+            let round = self.plans.get_mut(&plan).and_then(|own| own.rounds.get_mut(&window.start));
+            if let Some(round) = round {
+                round.summoned = None;
             }
         }
+        due
+    }
+
+    fn try_due(
+        &mut self,
+        now: Timestamp,
+        plan: PlanId,
+        window: Window,
+    ) -> Result<Vec<BudgetRecord>, Refused> {
+        let charges = self.charges_now(now, plan, window)?;
+        let joined = self.plans.get(&plan).ok_or(Refused::UnknownPlan)?;
+        let summoned = joined.rounds.get(&window.start).and_then(|round| round.summoned.as_ref());
+        let (slack, same) = (joined.slack_bits, summoned.is_some_and(|own| own.charges == charges));
+        let owner = |at: &u32| joined.own(*at).map(|own| own.owner).ok_or(Refused::PolicyChanged);
+        let owners: Vec<_> = charges.iter().map(|(at, _)| owner(at)).collect::<Result<_, _>>()?;
+        if !same {
+            self.settle_budget(now, &plan, window);
+        }
+        for (owner, (_, own)) in owners.iter().zip(&charges) {
+            if !same && !self.books.promise(*owner, (plan, window), own, slack) {
+                return Err(Refused::PolicyChanged);
+            }
+        }
+        let each = owners
+            .iter()
+            .zip(&charges)
+            .flat_map(|(owner, (_, own))| own.iter().map(|(attribute, ..)| (*owner, *attribute)));
+        // Without a promise nothing leaves.
+        let promised = |(owner, attribute)| {
+            self.books
+                .promised
+                .charged(owner, attribute, plan, window)
+                .ok_or(Refused::PolicyChanged)
+        };
+        each.collect::<BTreeSet<_>>().into_iter().map(promised).collect()
+    }
+
+    /// What each stream with events of a summoned window is charged by the policies in
+    /// force now.
+    fn charges_now(
+        &mut self,
+        now: Timestamp,
+        plan: PlanId,
+        window: Window,
+    ) -> Result<Vec<(u32, Charges)>, Refused> {
+        let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
+        let round = joined.rounds.get(&window.start);
+        let summoned =
+            round.and_then(|round| round.summoned.as_ref()).ok_or(Refused::NotPresent)?;
+        let positions: Vec<u32> = summoned.charges.iter().map(|(at, _)| *at).collect();
+        let charges = |at: u32| {
+            let stream = joined.own(at).ok_or(Refused::PolicyChanged)?.stream;
+            let held = self.streams.get(&stream).ok_or(Refused::PolicyChanged)?;
+            let own = policies::allow(joined, at, held, window, now);
+            own.map(|own| (at, own)).map_err(|_| Refused::PolicyChanged)
+        };
+        positions.into_iter().map(charges).collect()
     }
 
     /// The records of what a window was charged: the same again for the same token.
@@ -183,33 +252,44 @@ impl Controller {
     /// Sums up what the plan's settled windows have cost, so that accounts stay
     /// small: what is summed up can no longer be told apart, nor given back.
     pub(super) fn sum_up_budgets(&mut self, now: Timestamp, plan: &PlanId) -> Vec<Change> {
-        let Some(joined) = self.plans.get(plan) else { return Vec::new() };
-        if joined.plan().privacy.is_none() {
+        let Some(joined) = self.plans.get(plan).filter(|own| own.plan().privacy.is_some()) else {
             return Vec::new();
-        }
-        let (settled, attributes) = (joined.settled, joined.plan().attributes.clone());
-        let own: Vec<_> =
-            joined.own_streams().map(|(_, planned)| (planned.stream, planned.owner)).collect();
+        };
         let mut changes = Vec::new();
-        for (stream, owner) in own {
-            for attribute in &attributes {
-                let before = self.streams.get(&stream).map_or(settled, |held| {
-                    held.policies().fold(settled, |mark, policy| {
-                        budgets(policy, *attribute).fold(mark, |mark, (budget, _)| {
-                            match budget.unit {
-                                // Of a period that goes on every window is still told apart.
-                                PrivacyUnit::PersonPerPeriod(period) if period.0 > 0 => {
-                                    mark.min(settled.floor(period))
-                                }
-                                _ => mark,
-                            }
-                        })
-                    })
-                });
-                changes.extend(self.sum_up(now, owner, *attribute, before));
-            }
+        for ((owner, attribute), before) in self.marks(joined) {
+            changes.extend(self.sum_up(now, owner, attribute, before));
         }
         changes
+    }
+
+    /// Up to when the accounts of a plan's owners are settled: by every running plan
+    /// with their streams, which all spend from the same accounts.
+    fn marks(&self, joined: &Joined) -> BTreeMap<(OwnerId, u16), Timestamp> {
+        let of = |joined: &Joined| {
+            let own = joined.own_streams().map(|(_, planned)| planned.owner);
+            pairs(&own.collect(), &joined.plan().attributes)
+        };
+        let mut marks: BTreeMap<_, _> =
+            of(joined).into_iter().map(|account| (account, joined.settled)).collect();
+        let noisy = self.plans.values().filter(|joined| joined.plan().privacy.is_some());
+        for other in noisy.filter(|joined| joined.ended.is_none()) {
+            let open = other.first_unsettled();
+            for account in of(other) {
+                marks.entry(account).and_modify(|mark| *mark = open.min(*mark));
+            }
+        }
+        // Of a period that goes on every window is still told apart.
+        let (held, attributes) = (self.streams.values(), &joined.plan().attributes);
+        for (held, attribute) in held.flat_map(|held| attributes.iter().map(move |at| (held, *at)))
+        {
+            let Some(mark) = marks.get_mut(&(held.owner, attribute)) else { continue };
+            for (budget, _) in held.policies().flat_map(|policy| budgets(policy, attribute)) {
+                if let PrivacyUnit::PersonPerPeriod(period @ Span(1..)) = budget.unit {
+                    *mark = mark.floor(period);
+                }
+            }
+        }
+        marks
     }
 
     fn sum_up(

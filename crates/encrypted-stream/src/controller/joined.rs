@@ -86,6 +86,8 @@ pub(super) struct Summoned {
     pub(super) signed: Signed<Presence>,
     /// What the token will cover, by position in the plan.
     pub(super) stretches: Vec<(u32, Vec<Stretch>)>,
+    /// Of a plan with noise: what each stream with events was promised.
+    pub(super) charges: Vec<(u32, Charges)>,
 }
 
 impl Joined {
@@ -167,6 +169,18 @@ impl Joined {
             return Err(Refused::CountsAsReleased);
         }
         Ok(())
+    }
+
+    /// The start of the first window that is not closed: nothing that ends by then
+    /// is charged or given back any more.
+    pub(super) fn first_unsettled(&self) -> Timestamp {
+        let window = self.plan().window;
+        let open = self.rounds.iter().find(|(_, round)| !round.closed).map(|(start, _)| *start);
+        let mut start = self.plan().from.max(self.settled).floor(window);
+        while self.rounds.get(&start).is_some_and(|round| round.closed) {
+            start = start.plus(window);
+        }
+        open.map_or(start, |open| open.min(start))
     }
 
     /// Whether this own stream has released an attribute of the plan for an

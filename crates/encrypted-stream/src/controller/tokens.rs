@@ -7,6 +7,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::{Proof, leaf};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
+use alpheus_policy::budget::BudgetRecord;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::{Timestamp, Window};
 use zeroize::Zeroizing;
@@ -24,11 +25,14 @@ use crate::messages::{ControllerMessage, HeardMembership, Token};
 use crate::noise::generator;
 
 /// Proof that a membership holds what this controller said, that policies still
-/// allow its streams, and that the population suffices: what a spend asks for.
+/// allow its streams, that the population suffices, and that budgets hold it: what a
+/// spend asks for.
 struct Checked<'a> {
     fixed: &'a Arc<Fixed>,
     population: u64,
     counted: u64,
+    /// What the token is charged.
+    due: Vec<BudgetRecord>,
 }
 
 impl Controller {
@@ -64,7 +68,10 @@ impl Controller {
         check_membership(joined, summoned, fixed, proof)?;
         let accepted = summoned.presence.accepted.clone();
         self.check_policies(now, heard.plan, heard.window, &accepted)?;
-        let checked = self.check_population(now, heard, fixed)?;
+        let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
+        let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
+        let due = self.due(now, heard.plan, heard.window)?;
+        let checked = Checked { fixed, population, counted, due };
         self.spend(now, heard.window, &checked)
     }
 
@@ -88,17 +95,6 @@ impl Controller {
             }
         }
         Ok(())
-    }
-
-    fn check_population<'a>(
-        &self,
-        now: Timestamp,
-        heard: &HeardMembership,
-        fixed: &'a Arc<Fixed>,
-    ) -> Result<Checked<'a>, Refused> {
-        let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
-        let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
-        Ok(Checked { fixed, population, counted })
     }
 
     /// Owners with data in a set: as M states, and as this controller counts
@@ -164,7 +160,7 @@ impl Controller {
         let (accepted, owners) = (summoned.presence.accepted.clone(), summoned.presence.owners);
         let spent = Spent { plan, window, membership: digest, accepted, owners, answer };
         round.spent = Some((spent.clone(), Some(Arc::clone(fixed))));
-        self.spend_budget(&plan, window, &spent.accepted);
+        self.books.spend(&checked.due);
         let mut step = self.spend_step(now, spent.clone(), Some(fixed));
         if self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single()) {
             let line = self.release_line(now, &spent, checked.population, checked.counted);

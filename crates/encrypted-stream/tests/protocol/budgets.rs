@@ -6,6 +6,9 @@ use alpheus_encrypted_stream::error::{Exclusion, Failure, Refused};
 use alpheus_encrypted_stream::ledger::{Record, Scope, Stamped};
 use alpheus_encrypted_stream::messages::{Closed, Closing, ControllerMessage, ServiceMessage};
 use alpheus_policy::budget::Spent;
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::plan::Plan;
+use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::time::Timestamp;
 
 use crate::evil::Evil;
@@ -55,10 +58,15 @@ fn many_windows_at_once_do_not_overdraw() {
 }
 
 fn close(evil: &mut Evil, number: u64) {
-    let (plan, outcome) = (evil.world.id(), Closed::Failed(Failure::OpeningLost));
+    let plan = evil.world.id();
+    close_of(evil, plan, number, after(9));
+}
+
+fn close_of(evil: &mut Evil, plan: PlanId, number: u64, now: Timestamp) {
+    let outcome = Closed::Failed(Failure::OpeningLost);
     let closing = Closing { plan, window: window(number), outcome };
     let closing = ServiceMessage::Closing(Signed::new(&closing, &evil.world.service));
-    evil.say(0, after(9), &closing);
+    evil.say(0, now, &closing);
 }
 
 #[test]
@@ -113,9 +121,16 @@ fn an_older_ledger_has_spent_what_it_may_have_lost() {
 }
 
 fn confirm(evil: &mut Evil, version: u32) {
-    let signed = evil.world.annotate(stream_id(0), version, policy(&evil.world.setup));
-    let owner = owner_key(stream_id(0)).verifying_key();
-    let step = evil.controllers[0].annotate(after(2), &owner, &signed).unwrap();
+    let policy = policy(&evil.world.setup);
+    choose(evil, 0, version, policy, after(2));
+}
+
+/// The owner of a stream at controller 0 chooses.
+fn choose(evil: &mut Evil, number: u32, version: u32, policy: ResolvedPolicy, now: Timestamp) {
+    let stream = stream_id(number);
+    let signed = evil.world.annotate(stream, version, policy);
+    let owner = evil.world.setup.owner_key(stream).verifying_key();
+    let step = evil.controllers[0].annotate(now, &owner, &signed).unwrap();
     step.commit(&mut evil.store).unwrap();
 }
 
@@ -176,4 +191,95 @@ fn a_plan_with_noise_does_not_reach_back() {
     assert!(matches!(answer, Some(ControllerMessage::Acceptance(_))));
     let summons = evil.summons(0, evil.streams(0));
     assert_eq!(evil.ask(0, after(1), &summons).err(), Some(Refused::Settled));
+}
+
+/// Two streams of one owner at each controller.
+fn pairs(windows: u64, budget: u64) -> Setup {
+    Setup { streams_each: 2, one_owner: true, ..four(windows, budget) }
+}
+
+/// A plan over every other stream.
+fn half(plan: &Plan, odd: usize) -> Plan {
+    let streams = plan.streams.iter().skip(odd).step_by(2).copied().collect();
+    Plan { streams, nonce: [50 + u8::from(odd == 1); 16], ..plan.clone() }
+}
+
+/// One plan's old windows are summed up: what another plan of the owner was promised
+/// stays promised, is paid for, and its windows are none of the past.
+#[test]
+fn what_one_plan_forgets_takes_no_promise_of_another_away() {
+    let mut evil = Evil::unannounced(pairs(3, 3));
+    let whole = evil.world.plan.clone();
+    evil.world.take_over(half(&whole, 0));
+    evil.accept();
+    let other = evil.world.id();
+    evil.world.take_over(half(&whole, 1));
+    evil.accept();
+    evil.report = evil.world.report(0);
+    let draft = evil.gather_at(0);
+    evil.token_at(0, &draft);
+    let draft = evil.gather_at(1);
+    (0..96).for_each(|number| close_of(&mut evil, other, number, after(100)));
+    let message = evil.membership(&draft, 0);
+    let token = evil.ask(0, after(100), &message);
+    assert!(matches!(token, Ok(ControllerMessage::Token(_))), "{token:?}");
+    assert_eq!(spent(&evil, 0), pure(2));
+    // Durably so.
+    let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
+    evil.restore(0, &store, after(100), Some(fence));
+    assert_eq!(spent(&evil, 0), pure(2));
+    evil.close(2);
+    let streams = evil.streams(0);
+    assert_eq!(evil.presence_at(0, streams, after(100)).1.accepted, [0]);
+}
+
+/// A window is charged to an owner once, and is within the budget of each of their
+/// streams in it.
+#[test]
+fn every_streams_own_budget_holds_whoever_comes_first() {
+    let mut evil = Evil::unannounced(pairs(3, 100));
+    let poorer = policy(&Setup { noise: Some(Noise::new(1)), ..evil.world.setup.clone() });
+    choose(&mut evil, 1, 2, poorer, Timestamp(EPOCH));
+    evil.accept();
+    let left_out = [vec![], vec![(1, Exclusion::BudgetSpent)], vec![(1, Exclusion::BudgetSpent)]];
+    for (number, left_out) in (0..).zip(left_out) {
+        evil.close(number);
+        let streams = evil.streams(0);
+        assert_eq!(evil.presence_at(0, streams, after(number)).1.excluded, left_out, "{number}");
+    }
+}
+
+/// What was free when the controller was present is paid for if it is not any more.
+#[test]
+fn a_choice_between_presence_and_token_is_charged() {
+    let mut evil = Evil::unannounced(four(3, 9));
+    let noisy = policy(&evil.world.setup);
+    let mut also = policy(&Setup { noise: None, ..evil.world.setup.clone() });
+    also.attributes[0].alternatives.extend(noisy.attributes[0].alternatives.clone());
+    choose(&mut evil, 0, 2, also, Timestamp(EPOCH));
+    evil.accept();
+    let draft = evil.gather();
+    choose(&mut evil, 0, 3, noisy, after(0));
+    evil.token(0, &draft).unwrap();
+    assert_eq!(spent(&evil, 0), pure(1));
+}
+
+/// A budget that is lowered holds for windows that were promised before.
+#[test]
+fn a_budget_lowered_between_presence_and_token_holds() {
+    let mut evil = Evil::new(four(4, 9));
+    for number in 0..2 {
+        let draft = evil.gather_at(number);
+        evil.token_at(0, &draft);
+    }
+    let draft = evil.gather_at(2);
+    let lower = policy(&Setup { noise: Some(Noise::new(2)), ..evil.world.setup.clone() });
+    choose(&mut evil, 0, 2, lower, after(2));
+    let message = evil.membership(&draft, 0);
+    assert_eq!(evil.ask(0, after(2), &message).err(), Some(Refused::PolicyChanged));
+    assert_eq!(spent(&evil, 0), pure(2));
+    // Asked for again, the stream is left out by name.
+    let streams = evil.streams(0);
+    let presence = evil.presence_at(0, streams, after(2)).1;
+    assert_eq!(presence.excluded, [(0, Exclusion::BudgetSpent)]);
 }

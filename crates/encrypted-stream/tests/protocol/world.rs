@@ -70,6 +70,8 @@ pub struct Setup {
     pub noise: Option<Noise>,
     /// A stream that sends so many events in each window, not one.
     pub busy: Option<(usize, u64)>,
+    /// Whether all streams of a controller are one owner's.
+    pub one_owner: bool,
 }
 
 impl Setup {
@@ -86,6 +88,7 @@ impl Setup {
             seed: 1,
             noise: None,
             busy: None,
+            one_owner: false,
         }
     }
 }
@@ -94,6 +97,13 @@ impl Setup {
     /// What stream `number` of a plan sends in an event of a window.
     fn value(&self, number: usize, window: u64) -> u64 {
         if self.noise.is_some() { 1 + number as u64 } else { value_of(number, window) }
+    }
+
+    /// The key of a stream's owner.
+    pub fn owner_key(&self, stream: StreamId) -> SigningKey {
+        let number = stream.0.iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte));
+        let first = number - number % self.streams_each;
+        owner_key(if self.one_owner { stream_id(first) } else { stream })
     }
 
     fn events(&self, number: usize) -> u64 {
@@ -273,14 +283,15 @@ impl World {
         world
     }
 
-    /// Another plan over the same streams, which the transformer sums anew.
+    /// Another plan over some of the same streams, which the transformer sums anew.
     pub fn take_over(&mut self, plan: Plan) {
         self.announced = announce(&plan, &self.seats, &self.service, &self.deployment);
         let shape = Shape::of(&self.schema, &self.layout, Span::seconds(3600));
         self.transformer = Transformer::new(shape, 1);
         self.transformer.register(&plan).unwrap();
         self.plan = plan;
-        for (stream, frame) in &self.frames {
+        let own = |id: &StreamId| self.plan.streams.iter().any(|planned| planned.stream == *id);
+        for (stream, frame) in self.frames.iter().filter(|(stream, _)| own(stream)) {
             self.transformer.ingest(Timestamp(1 << 51), 0, *stream, frame).unwrap();
         }
     }
@@ -354,7 +365,7 @@ impl World {
             let stream = held.stream;
             controller.hold(held);
             let signed = self.annotate(stream, 1, policy(&self.setup));
-            let key = owner_key(stream).verifying_key();
+            let key = self.setup.owner_key(stream).verifying_key();
             step.merge(controller.annotate(now, &key, &signed).unwrap());
         }
         step.commit(ledger).unwrap();
@@ -367,7 +378,7 @@ impl World {
         version: u32,
         policy: ResolvedPolicy,
     ) -> Signed<Annotation> {
-        let key = owner_key(stream);
+        let key = self.setup.owner_key(stream);
         let annotation = Annotation {
             stream,
             owner: owner_id(&key.verifying_key()),
@@ -431,7 +442,7 @@ pub fn announce(
 fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<ControllerId>) -> Plan {
     let streams = (0..setup.controllers * setup.streams_each).map(|number| {
         let stream = stream_id(number);
-        let owner = owner_id(&owner_key(stream).verifying_key());
+        let owner = owner_id(&setup.owner_key(stream).verifying_key());
         PlannedStream { stream, owner, controller: number / setup.streams_each }
     });
     let mut plan = Plan {
@@ -456,6 +467,9 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         streams: streams.collect(),
     };
     plan.privacy = setup.noise.map(Noise::privacy);
+    if let (Some(privacy), true) = (&mut plan.privacy, setup.one_owner) {
+        privacy.streams_per_owner = setup.streams_each;
+    }
     let sized = plan.calibrated(schema, layout).unwrap();
     if let (Some(privacy), Some(sized)) = (&mut plan.privacy, sized) {
         privacy.noise = sized.rows;
