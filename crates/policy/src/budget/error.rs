@@ -10,6 +10,8 @@ const NORMAL_95: f64 = 1.96;
 /// Of a Laplace variable's: ln 20 / √2, rounded up. Sums of more shares than
 /// the honest floor needs lie between the two.
 const LAPLACE_95: f64 = 2.12;
+/// Up to this standard deviation whole numbers matter: quantiles are the exact ones.
+const NARROW: f64 = 8.0;
 
 /// The noise of one row: standard deviation, and what 95 of 100 draws stay within.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,7 +64,10 @@ pub fn row_spread(noise: &RowNoise, honest: u32, members: u32) -> Spread {
             // 2q/(1 − q)² = 1/(cosh x − 1) = 1/(2·sinh²(x/2)).
             let x = above as f64 / below as f64;
             let deviation = (members / honest / 2.0).sqrt() / (x / 2.0).sinh();
-            Spread::of(deviation, LAPLACE_95)
+            match deviation <= NARROW {
+                true => Spread { deviation, within: narrow(x, members / honest) },
+                false => Spread::of(deviation, LAPLACE_95),
+            }
         }
         RowNoise::Skellam { above, below, granule } => {
             let (granule, variance) = (granule as f64, above as f64 / below.max(1) as f64);
@@ -74,6 +79,28 @@ pub fn row_spread(noise: &RowNoise, honest: u32, members: u32) -> Spread {
             Spread::of((variance as f64 * members / honest).sqrt(), NORMAL_95)
         }
     }
+}
+
+/// The least number that 95 of 100 draws stay within, of the difference of two Pólya
+/// variables of this shape and q = e^−x: with shape 1 the discrete Laplace distribution,
+/// of which 2·q^(w + 1)/(1 + q) is beyond w.
+fn narrow(x: f64, shape: f64) -> f64 {
+    let q = (-x).exp();
+    let mut one = vec![(1.0 - q).powf(shape)];
+    let (mut next, mut sum, mut k) = (one[0], one[0], 0.0);
+    while sum < 1.0 - 1e-12 && k < 4096.0 {
+        k += 1.0;
+        next *= q * (shape + k - 1.0) / k;
+        sum += next;
+        one.push(next);
+    }
+    let apart = |by: usize| one.iter().skip(by).zip(&one).map(|(a, b)| a * b).sum::<f64>();
+    let (mut within, mut covered) = (0, apart(0));
+    while covered < 0.95 && within < one.len() {
+        within += 1;
+        covered += 2.0 * apart(within);
+    }
+    within as f64
 }
 
 /// The noise of a row's running total after the last of `windows`.

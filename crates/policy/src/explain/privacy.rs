@@ -91,7 +91,10 @@ impl fmt::Display for PrivacyExplanation {
         }
         if let Some(lasts) = self.lasts {
             let one = if lasts == 1 { "" } else { "s" };
-            writeln!(f, "    the first budget is spent after {lasts} window{one}")?;
+            writeln!(
+                f,
+                "    the first budget is spent after {lasts} window{one}; budgets are counted by each controller for itself"
+            )?;
         }
         write!(f, "{}", self.guarantee)
     }

@@ -283,7 +283,8 @@ mod tests {
         let streams = streams(terms);
         let candidate = |(stream, (min, alpha)): (_, &(u32, Fraction))| {
             let (min, alpha, trusted) = (*min, *alpha, Vec::new());
-            Candidate { stream, terms: Terms { min, alpha, dropout: Fraction::FIFTH, trusted } }
+            let (dropout, unit) = (Fraction::FIFTH, None);
+            Candidate { stream, terms: Terms { min, alpha, dropout, trusted, unit } }
         };
         let candidates: Vec<_> = streams.iter().zip(terms).map(candidate).collect();
         let bounds = PopulationBounds { min: 1, max: 1000 };
