@@ -61,7 +61,7 @@ fn a_query_that_says_no_epsilon_gets_the_most_that_policies_allow() {
         "for at most 100 events of a stream in a window; streams with more are left out",
         "costs an owner with data, each window: hrv ε = 0.1, altitude ε = 0.05",
         "the first budget is spent after",
-        "Seeing a result makes no guess about the values of all that one person sends in a window of 10s",
+        "plus 1e-18 that exact sampling leaves, as with any other values of all that one person sends in a window of 10s",
         "at most 13 of 40 controllers collude",
         "nor what follows from that alone: populations, who is left out, which windows open",
         "sum_hrv: within ±",
