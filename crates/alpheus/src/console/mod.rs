@@ -19,6 +19,7 @@ use crate::network::answer::ApiError;
 use crate::network::client::{Client, Problem, RequestError};
 use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
+use crate::network::tls::Meant;
 use crate::service::shutdown::Trigger;
 use crate::service::{self, Settings};
 use axum::Router;
@@ -49,6 +50,9 @@ pub struct Args {
     /// An owner: the controller that guards the streams
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     controller: Option<String>,
+    /// The name on the controller's certificate; by default whichever has one
+    #[arg(long, value_name = "NAME", requires = "controller")]
+    controller_name: Option<String>,
     /// The port on this machine; by default any that is free
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
@@ -68,7 +72,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         (None, controller) => {
             let identity = IdentityFolder::open(&args.identity, Role::Owner)?;
             let (name, base) = (identity.name().name.clone(), controller.as_deref());
-            (own::router(Client::new(&identity, base.unwrap_or_default())?, name), "streams")
+            let meant = Meant { role: Role::Controller, name: args.controller_name.clone() };
+            let client = Client::to(&identity, base.unwrap_or_default(), meant)?;
+            (own::router(client, name), "streams")
         }
     };
     let gate = Gate::new(&mut entropy::rng()?);
@@ -98,6 +104,10 @@ async fn ask<T: Send + 'static>(
             let error = ApiError::new(status, &rule, detail);
             help.into_iter().fold(error, ApiError::with_help)
         }
-        other => ApiError::new(StatusCode::BAD_GATEWAY, "unreachable", other.to_string()),
+        other => {
+            let why = std::error::Error::source(&other).map(|source| format!(": {source}"));
+            let said = format!("{other}{}", why.unwrap_or_default());
+            ApiError::new(StatusCode::BAD_GATEWAY, "unreachable", said)
+        }
     })
 }
