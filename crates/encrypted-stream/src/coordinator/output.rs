@@ -131,6 +131,9 @@ pub struct Opened {
     pub population: u32,
     /// Owners whose streams were complete, without data.
     pub silent: u32,
+    /// Controllers whose tokens opened it: each has added a share of noise, if
+    /// the plan adds any.
+    pub members: u32,
 }
 
 impl Failure {

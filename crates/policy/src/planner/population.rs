@@ -3,6 +3,7 @@
 use super::refusal::Exclusion;
 use crate::ids::{ControllerId, OwnerId};
 use crate::plan::{Fraction, PopulationBounds};
+use crate::schema::PrivacyUnit;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a stream's policy asks of the plan that it is in.
@@ -16,6 +17,8 @@ pub(super) struct Terms {
     pub(super) dropout: Fraction,
     /// Controllers that its owner trusts, ascending.
     pub(super) trusted: Vec<ControllerId>,
+    /// What noise must hide, if it is released under such a policy.
+    pub(super) unit: Option<PrivacyUnit>,
 }
 
 /// A stream that may take part if the population suffices.
@@ -280,7 +283,8 @@ mod tests {
         let streams = streams(terms);
         let candidate = |(stream, (min, alpha)): (_, &(u32, Fraction))| {
             let (min, alpha, trusted) = (*min, *alpha, Vec::new());
-            Candidate { stream, terms: Terms { min, alpha, dropout: Fraction::FIFTH, trusted } }
+            let (dropout, unit) = (Fraction::FIFTH, None);
+            Candidate { stream, terms: Terms { min, alpha, dropout, trusted, unit } }
         };
         let candidates: Vec<_> = streams.iter().zip(terms).map(candidate).collect();
         let bounds = PopulationBounds { min: 1, max: 1000 };
