@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::deployment::{QUERY, Running, until};
+use common::deployment::{HOUSES, QUERY, Running, until};
 
 #[test]
 fn a_deployment_of_processes_answers_a_query() {
@@ -22,4 +22,24 @@ fn a_deployment_of_processes_answers_a_query() {
         let refused = running.place.ask(&running.server, &asked);
         (refused.status.code() == Some(3)).then_some(())
     });
+    erase(&running);
+}
+
+/// Of a stream that still runs, and of one whose consent is gone.
+fn erase(running: &Running) {
+    for house in [0, 1] {
+        let device = running.place.path(&format!("{}.device", HOUSES[house]));
+        let statement = running.place.path(&format!("erased-{house}.txt"));
+        assert!(device.exists());
+        let files = ["--device", device.to_str().unwrap(), "--statement"];
+        let more = [&files[..], &[statement.to_str().unwrap()]].concat();
+        let said = running.owner_with(house, "erase", &more);
+        assert!(said.contains("has destroyed the key"), "{said}");
+        assert!(!device.exists() && statement.exists());
+        assert!(running.owner(house, "log").contains("you had the key of your data destroyed"));
+    }
+    let other = running.place.path(&format!("{}.device", HOUSES[2]));
+    let refused = running.owner_does(1, "erase", &["--device", other.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(other.exists() && said.contains("the file of another stream"), "{said}");
 }

@@ -1,6 +1,8 @@
 //! Secrets at rest: each is locked by XChaCha20-Poly1305 under a key that
 //! Argon2id makes of what the operator keeps elsewhere.
 
+use crate::kdf::derive;
+use crate::labels;
 use crate::secret::Secret;
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
@@ -56,6 +58,13 @@ impl VaultKey {
         let mut key = Zeroizing::new([0; 32]);
         argon.hash_password_into(passphrase, salt, &mut *key).map_err(|_| BadHardness)?;
         Ok(VaultKey(Secret::from_bytes(*key)))
+    }
+
+    /// A key that needs this one and `slot` both: who destroys the slot has
+    /// destroyed what is locked under it, wherever copies lie.
+    #[must_use]
+    pub fn with_slot(&self, slot: &Secret<32>) -> VaultKey {
+        VaultKey(derive(self.0.expose(), labels::VAULT_SLOT, &[slot.expose()]))
     }
 
     /// Locks a secret under a name, which unlocking must repeat.

@@ -12,6 +12,7 @@ pub mod controller;
 pub mod coordinator;
 pub mod decode;
 pub mod encode;
+pub mod erasure;
 pub mod error;
 pub mod frame;
 pub mod handover;

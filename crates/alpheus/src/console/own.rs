@@ -76,6 +76,7 @@ fn shown(line: &LogLine, schema: &Schema) -> Line {
         LogEvent::Ended { window, .. } => ("ended", Some(*window)),
         LogEvent::PolicyChanged { .. } => ("changed", None),
         LogEvent::Revoked => ("revoked", None),
+        LogEvent::Erased => ("erased", None),
     };
     Line {
         at: line.at.0 / 1000,

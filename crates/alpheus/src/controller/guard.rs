@@ -1,7 +1,7 @@
 //! What a host of controllers holds: keys, ledgers, fence, and the controllers
 //! made of them.
 
-use super::keystore::{KeyStore, StreamKey};
+use super::keystore::{ErasedStream, KeyStore, StreamKey};
 use super::notices::Notices;
 use super::outgoing::{Going, Outgoing};
 use crate::network::wire::{Choice, Handover, Notice, Registration};
@@ -15,6 +15,7 @@ use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords};
+use alpheus_encrypted_stream::erasure::Erasure;
 use alpheus_encrypted_stream::error::{AnnotationRefused, RestoreError};
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
@@ -170,6 +171,12 @@ impl Guard {
     }
 
     fn seat(&mut self, deployment: &Deployment, now: Timestamp) -> Result<(), GuardError> {
+        for (stream, erased) in self.keys.erased()? {
+            // A crash may have come between the word and the deed.
+            self.keys.destroy(&stream)?;
+            let ErasedStream { controller, owner_name, .. } = erased;
+            self.streams.insert(stream, Known { controller, owner_name });
+        }
         let mut held: BTreeMap<ControllerId, Vec<HeldStream>> = BTreeMap::new();
         for stream in self.keys.streams()? {
             let (known, stream) = self.held(stream)?;
@@ -365,6 +372,35 @@ impl Guard {
         self.outgoing.take_back(&controller);
         self.notices.changed(stream);
         Ok(())
+    }
+
+    /// Destroys the key of a stream, after a revocation if there was none. What the
+    /// owner is told comes out once nothing is left to read its data with.
+    ///
+    /// # Errors
+    /// [`GuardError`]. The key may still be there then; asked again, or started
+    /// again, the host goes on with it.
+    pub fn erase(
+        &mut self,
+        now: Timestamp,
+        owner_name: &str,
+        stream: &StreamId,
+    ) -> Result<Signed<Erasure>, GuardError> {
+        let controller = self.of(owner_name, stream)?.controller;
+        let mut batch = Batch::new();
+        self.keys.stage_erasure(stream, &mut batch, &mut self.rng)?;
+        self.notices.stage(stream, &Notice::Withdrawn(*stream), &mut batch)?;
+        let mut told = None;
+        let erase = |controller: &mut Controller| {
+            let (step, signed) = controller.erase(now, stream)?;
+            told = Some(signed);
+            Ok(step)
+        };
+        settled(self.host.with_batch(&controller, batch, erase))?;
+        self.outgoing.take_back(&controller);
+        self.notices.changed(stream);
+        self.keys.destroy(stream)?;
+        told.ok_or(GuardError::NotYours)
     }
 
     fn of(&self, owner_name: &str, stream: &StreamId) -> Result<&Known, GuardError> {

@@ -1,12 +1,15 @@
 //! The encrypted key store of a host of controllers: identities' seeds and
-//! streams' master secrets, each locked under the key file's key.
+//! streams' master secrets, each locked under the key file's key; a master secret
+//! under its [slot](super::slots) as well, so that it can be destroyed.
 //!
 //! | key | value, locked |
 //! | --- | --- |
 //! | `vault` | salt and hardness in the clear, and a known word to tell a wrong key file |
 //! | `identity/<name>` | a seed |
-//! | `stream/<id>` | a master secret and what it is for |
+//! | `stream/<id>` | the slot in the clear; a master secret and what it is for |
+//! | `erased/<id>` | whose stream it was, and the slot that is to be destroyed |
 
+use super::slots::{SlotError, SlotFile};
 use crate::failure::{Blame, Category, Failure};
 use crate::runtime::storage::scan_all;
 use alpheus_crypto::secret::Secret;
@@ -27,8 +30,9 @@ use zeroize::Zeroizing;
 const HEADER: &[u8] = b"vault";
 const IDENTITIES: &[u8] = b"identity/";
 const STREAMS: &[u8] = b"stream/";
+const ERASED: &[u8] = b"erased/";
 const KNOWN: &[u8] = b"alpheus key store";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Permissions that a key file gives to nobody but its owner.
 const OTHERS: u32 = 0o077;
 /// A key file is at least so long.
@@ -40,6 +44,14 @@ pub enum KeyStoreError {
     /// The store.
     #[error(transparent)]
     Store(#[from] alpheus_transport::Error),
+    /// The slot file.
+    #[error(transparent)]
+    Slots(#[from] SlotError),
+    /// Made by another version of the program.
+    #[error(
+        "the key store has format {0}, and this version reads format {VERSION}: use the version that made it, or hand the streams over to a new store"
+    )]
+    Format(u8),
     /// Too short to be a secret.
     #[error(
         "the key file holds {0} bytes, fewer than 16: put random ones there, as in `head -c 32 /dev/urandom | base64`"
@@ -103,11 +115,22 @@ struct StoredStream {
     master: Zeroizing<[u8; 32]>,
 }
 
+/// A stream whose master secret is destroyed, or about to be.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct ErasedStream {
+    /// Whose identity held it.
+    pub controller: ControllerId,
+    /// The name on the owner's certificate, who may still read the log.
+    pub owner_name: String,
+    slot: u64,
+}
+
 /// The key store, open.
 pub struct KeyStore {
     store: Arc<dyn Store>,
     space: Space,
     key: VaultKey,
+    slots: SlotFile,
 }
 
 impl KeyStore {
@@ -118,6 +141,7 @@ impl KeyStore {
     pub fn create(
         store: Arc<dyn Store>,
         space: Space,
+        slots: SlotFile,
         key_file: &[u8],
         rng: &mut impl CryptoRng,
     ) -> Result<KeyStore, KeyStoreError> {
@@ -134,7 +158,7 @@ impl KeyStore {
         let mut batch = Batch::new();
         batch.put(&space, HEADER, header)?;
         store.commit(batch)?;
-        Ok(KeyStore { store, space, key })
+        Ok(KeyStore { store, space, key, slots })
     }
 
     /// Opens the key store.
@@ -144,17 +168,18 @@ impl KeyStore {
     pub fn open(
         store: Arc<dyn Store>,
         space: Space,
+        slots: SlotFile,
         key_file: &[u8],
     ) -> Result<KeyStore, KeyStoreError> {
         store.ensure_space(&space)?;
         let header = store.get(&space, HEADER)?.ok_or(KeyStoreError::Absent)?;
         let header: Header = postcard::from_bytes(&header).map_err(|_| KeyStoreError::Damaged)?;
         if header.version != VERSION {
-            return Err(KeyStoreError::Damaged);
+            return Err(KeyStoreError::Format(header.version));
         }
         let key = derive(key_file, &header.salt, header.hardness)?;
         key.unlock(HEADER, &header.known).map_err(|_| KeyStoreError::WrongKey)?;
-        Ok(KeyStore { store, space, key })
+        Ok(KeyStore { store, space, key, slots })
     }
 
     /// Draws an identity's seed and keeps it.
@@ -191,7 +216,7 @@ impl KeyStore {
         Ok(identities)
     }
 
-    /// Adds a stream's master secret, locked, to a batch.
+    /// Adds a stream's master secret, locked, to a batch; its slot is durable at once.
     ///
     /// # Errors
     /// [`KeyStoreError`].
@@ -214,8 +239,61 @@ impl KeyStore {
         let mut bytes = Zeroizing::new(vec![0; size.map_err(|_| KeyStoreError::Damaged)?]);
         postcard::to_slice(&stored, &mut bytes).map_err(|_| KeyStoreError::Damaged)?;
         let key = [STREAMS, &stream.purpose.stream.0].concat();
+        let (slot, secret) = self.slots.draw(rng)?;
+        let locked = self.key.with_slot(&secret).lock(&key, &bytes, rng);
+        let value = [&slot.to_le_bytes()[..], &locked].concat();
+        Ok(batch.put(&self.space, key, value)?)
+    }
+
+    /// Adds to a batch that a stream is erased; its key still is there until
+    /// [`KeyStore::destroy`]. Nothing is added if it is so already.
+    ///
+    /// # Errors
+    /// [`KeyStoreError`].
+    pub fn stage_erasure(
+        &self,
+        stream: &StreamId,
+        batch: &mut Batch,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(), KeyStoreError> {
+        let key = [STREAMS, &stream.0].concat();
+        let Some(value) = self.store.get(&self.space, &key)? else { return Ok(()) };
+        let Some(known) = self.stream(&key, &value)? else { return Ok(()) };
+        let StreamKey { controller, owner_name, .. } = known;
+        let erased = ErasedStream { controller, owner_name, slot: split_slot(&value)?.0 };
+        let bytes = postcard::to_allocvec(&erased).map_err(|_| KeyStoreError::Damaged)?;
+        batch.delete(&self.space, key)?;
+        let key = [ERASED, &stream.0].concat();
         let locked = self.key.lock(&key, &bytes, rng);
         Ok(batch.put(&self.space, key, locked)?)
+    }
+
+    /// Destroys the key of a stream whose erasure is durable. Once more changes
+    /// nothing; after a crash do it again.
+    ///
+    /// # Errors
+    /// [`KeyStoreError`]; the key may still be there then.
+    pub fn destroy(&self, stream: &StreamId) -> Result<(), KeyStoreError> {
+        let key = [ERASED, &stream.0].concat();
+        let locked = self.store.get(&self.space, &key)?.ok_or(KeyStoreError::Damaged)?;
+        Ok(self.slots.destroy(self.erased_stream(&key, &locked)?.slot)?)
+    }
+
+    /// All streams that are erased.
+    ///
+    /// # Errors
+    /// [`KeyStoreError`].
+    pub fn erased(&self) -> Result<Vec<(StreamId, ErasedStream)>, KeyStoreError> {
+        let entries = scan_all(self.store.as_ref(), &self.space, ERASED)?;
+        entries
+            .iter()
+            .map(|(key, locked)| Ok((stream_id(ERASED, key)?, self.erased_stream(key, locked)?)))
+            .collect()
+    }
+
+    fn erased_stream(&self, key: &[u8], locked: &[u8]) -> Result<ErasedStream, KeyStoreError> {
+        let opened = self.key.unlock(key, locked)?;
+        postcard::from_bytes(&opened).map_err(|_| KeyStoreError::Damaged)
     }
 
     /// One stream.
@@ -224,30 +302,32 @@ impl KeyStore {
     /// [`KeyStoreError`].
     pub fn stream_of(&self, stream: &StreamId) -> Result<Option<StreamKey>, KeyStoreError> {
         let key = [STREAMS, &stream.0].concat();
-        let locked = self.store.get(&self.space, &key)?;
-        locked.map(|locked| self.stream(&key, &locked)).transpose()
+        let value = self.store.get(&self.space, &key)?;
+        value.map_or(Ok(None), |value| self.stream(&key, &value))
     }
 
-    /// All streams.
+    /// All streams that have a key.
     ///
     /// # Errors
     /// [`KeyStoreError`].
     pub fn streams(&self) -> Result<Vec<StreamKey>, KeyStoreError> {
         let entries = scan_all(self.store.as_ref(), &self.space, STREAMS)?;
-        entries.iter().map(|(key, locked)| self.stream(key, locked)).collect()
+        entries.iter().filter_map(|(key, value)| self.stream(key, value).transpose()).collect()
     }
 
-    fn stream(&self, key: &[u8], locked: &[u8]) -> Result<StreamKey, KeyStoreError> {
-        let opened = self.key.unlock(key, locked)?;
+    /// None if its slot is destroyed: the store is older than the erasure.
+    fn stream(&self, key: &[u8], value: &[u8]) -> Result<Option<StreamKey>, KeyStoreError> {
+        let (slot, locked) = split_slot(value)?;
+        let Some(slot) = self.slots.read(slot)? else { return Ok(None) };
+        let opened = self.key.with_slot(&slot).unlock(key, locked)?;
         let stored: StoredStream =
             postcard::from_bytes(&opened).map_err(|_| KeyStoreError::Damaged)?;
-        let id = key.get(STREAMS.len()..).and_then(|id| id.try_into().ok());
-        let stream = StreamId(id.ok_or(KeyStoreError::Damaged)?);
+        let stream = stream_id(STREAMS, key)?;
         let StoredStream { schema, owner, controller, owner_name, producer, master } = stored;
         let purpose = Purpose { stream, schema, owner };
         let master =
             MasterSecret::new(Secret::from_slice(&master[..]).ok_or(KeyStoreError::Damaged)?);
-        Ok(StreamKey { purpose, controller, owner_name, producer, master })
+        Ok(Some(StreamKey { purpose, controller, owner_name, producer, master }))
     }
 
     fn put(&self, key: Vec<u8>, value: Vec<u8>) -> Result<(), KeyStoreError> {
@@ -256,6 +336,16 @@ impl KeyStore {
         self.store.commit(batch)?;
         Ok(())
     }
+}
+
+fn split_slot(value: &[u8]) -> Result<(u64, &[u8]), KeyStoreError> {
+    let (slot, locked) = value.split_first_chunk().ok_or(KeyStoreError::Damaged)?;
+    Ok((u64::from_le_bytes(*slot), locked))
+}
+
+fn stream_id(prefix: &[u8], key: &[u8]) -> Result<StreamId, KeyStoreError> {
+    let id = key.get(prefix.len()..).and_then(|id| id.try_into().ok());
+    Ok(StreamId(id.ok_or(KeyStoreError::Damaged)?))
 }
 
 fn derive(key_file: &[u8], salt: &[u8; 16], hardness: Hardness) -> Result<VaultKey, KeyStoreError> {
@@ -284,7 +374,7 @@ pub fn read_key_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
 impl From<KeyStoreError> for Failure {
     fn from(error: KeyStoreError) -> Failure {
         let category = match error {
-            KeyStoreError::Store(_) => Category::Io,
+            KeyStoreError::Store(_) | KeyStoreError::Slots(SlotError::Io { .. }) => Category::Io,
             _ => Category::Input,
         };
         Failure::new(category, error)

@@ -3,6 +3,7 @@
 //! learnt what.
 //!
 //! - [`keystore`]: seeds and master secrets, locked,
+//! - [`slots`]: what makes a master secret's end possible,
 //! - [`guard`]: keys, ledgers and the controllers made of them,
 //! - [`notices`]: what the service must know of streams,
 //! - [`outgoing`]: what they have said, until the service has it,
@@ -15,6 +16,7 @@ pub mod keystore;
 pub mod notices;
 pub mod outgoing;
 pub mod post;
+pub mod slots;
 
 use crate::ca;
 use crate::commands::Globals;
@@ -34,6 +36,7 @@ use alpheus_policy::layout::Layout;
 use alpheus_transport::Store;
 use guard::{Guard, GuardError, Parts, Spaces};
 use keystore::{KeyStore, KeyStoreError, read_key_file};
+use slots::SlotFile;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -129,6 +132,7 @@ struct Opened {
     store: Arc<dyn Store>,
     spaces: Spaces,
     key_file: PathBuf,
+    slots: PathBuf,
 }
 
 impl Opened {
@@ -137,12 +141,15 @@ impl Opened {
         let identity = IdentityFolder::open(&folder, Role::Controller)?;
         let key_file = Settings::needed(&settings.key_file, "key-file")?;
         let store = settings.open_store(&globals.health, &globals.metrics)?;
-        Ok(Opened { identity, store, spaces: Spaces::new().blame(Category::Io)?, key_file })
+        let slots = Settings::needed(&settings.state, "state")?.join("slots");
+        let spaces = Spaces::new().blame(Category::Io)?;
+        Ok(Opened { identity, store, spaces, key_file, slots })
     }
 
     fn keys(&self) -> Result<KeyStore, Failure> {
         let bytes = read_key_file(&self.key_file)?;
-        Ok(KeyStore::open(self.store.clone(), self.spaces.keys.clone(), &bytes)?)
+        let slots = SlotFile::open(&self.slots).map_err(KeyStoreError::from)?;
+        Ok(KeyStore::open(self.store.clone(), self.spaces.keys.clone(), slots, &bytes)?)
     }
 }
 
@@ -167,7 +174,8 @@ fn initialise(init: &Init, globals: &Globals) -> Result<(), Failure> {
     let mut rng = entropy::rng()?;
     let bytes = read_key_file(&opened.key_file)?;
     let (store, space) = (opened.store.clone(), opened.spaces.keys.clone());
-    let keys = match KeyStore::create(store, space, &bytes, &mut rng) {
+    let slots = SlotFile::open(&opened.slots).map_err(KeyStoreError::from)?;
+    let keys = match KeyStore::create(store, space, slots, &bytes, &mut rng) {
         Ok(keys) => keys,
         Err(KeyStoreError::Exists) => opened.keys()?,
         Err(error) => return Err(error.into()),

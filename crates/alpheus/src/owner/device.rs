@@ -54,15 +54,45 @@ impl DeviceFile {
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).blame_io(path)
     }
 
+    /// Whether this is the file of a stream.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not.
+    pub fn check(path: &Path, stream: &StreamId) -> Result<(), Failure> {
+        if DeviceFile::load(path)?.stream == *stream {
+            return Ok(());
+        }
+        Err("it is the file of another stream").blame_input(path)
+    }
+
+    /// Overwrites it in place, then removes it.
+    ///
+    /// # Errors
+    /// If that cannot be done; the key may still be there then.
+    pub fn destroy(path: &Path) -> Result<(), Failure> {
+        let wipe = || {
+            let mut file = OpenOptions::new().write(true).open(path)?;
+            let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+            file.write_all(&vec![0; length])?;
+            file.sync_all()?;
+            std::fs::remove_file(path)
+        };
+        wipe().blame_io(path)
+    }
+
+    fn load(path: &Path) -> Result<DeviceFile, Failure> {
+        let text = Zeroizing::new(std::fs::read_to_string(path).blame_io(path)?);
+        serde_json::from_str(&text)
+            .map_err(|error| format!("not a device's file: line {}", error.line()))
+            .blame_input(path)
+    }
+
     /// Reads it; it must be of this schema.
     ///
     /// # Errors
     /// If it cannot be read, is none, or is of another schema.
     pub fn read(path: &Path, schema: &Schema) -> Result<(StreamId, MasterSecret), Failure> {
-        let text = Zeroizing::new(std::fs::read_to_string(path).blame_io(path)?);
-        let file: DeviceFile = serde_json::from_str(&text)
-            .map_err(|error| format!("not a device's file: line {}", error.line()))
-            .blame_input(path)?;
+        let file = DeviceFile::load(path)?;
         if file.version != VERSION || file.schema != schema.id() {
             return Err("it is of another schema, or another version of it").blame_input(path);
         }

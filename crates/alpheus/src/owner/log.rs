@@ -12,6 +12,7 @@ pub(crate) fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
         LogEvent::Ended { window, .. } => (window.start, 1),
         LogEvent::PolicyChanged { .. } => (Timestamp::LIMIT, 0),
         LogEvent::PlanAccepted { .. } | LogEvent::Revoked => (Timestamp::LIMIT, 1),
+        LogEvent::Erased => (Timestamp::LIMIT, 2),
     };
     (line.at, window, rank)
 }
@@ -59,5 +60,6 @@ pub(crate) fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) ->
             format!("you changed your policy; version {version} is in force")
         }
         LogEvent::Revoked => "you revoked your consent".to_owned(),
+        LogEvent::Erased => "you had the key of your data destroyed".to_owned(),
     }
 }

@@ -18,9 +18,10 @@ use crate::network::wire::{Choice, Done, Handover};
 use crate::replay::inputs::{read_schema, read_text};
 use crate::runtime::embedded::wall_clock;
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
+use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_encrypted_stream::annotation::{Annotation, Placement, owner_id};
-use alpheus_encrypted_stream::certificate::fingerprint;
+use alpheus_encrypted_stream::certificate::{Certificate, fingerprint};
+use alpheus_encrypted_stream::erasure::Erasure;
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::LogLine;
@@ -28,6 +29,7 @@ use alpheus_policy::ids::StreamId;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::{Timestamp, Window};
+use data_encoding::HEXLOWER;
 use log::{in_order, in_words};
 use rand_core::Rng;
 use std::path::PathBuf;
@@ -39,7 +41,9 @@ Examples:
       --schema examples/fitness/schema.yaml --policies examples/fitness/policies.yaml \\
       --metadata group=riders --producer watch --device watch.json
   alpheus owner log --identity pki/alice --controller https://localhost:7401 --stream 9f…
-  alpheus owner revoke --identity pki/alice --controller https://localhost:7401 --stream 9f…";
+  alpheus owner revoke --identity pki/alice --controller https://localhost:7401 --stream 9f…
+  alpheus owner erase --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
+      --device watch.json --statement erased.txt";
 
 /// Arguments of `alpheus owner`.
 #[derive(Debug, clap::Args)]
@@ -66,6 +70,9 @@ enum What {
     /// Withdraw consent for a stream, for good
     #[command(after_help = EXAMPLES)]
     Revoke(One),
+    /// Have a stream's key destroyed: what was sent of it can never be read again
+    #[command(after_help = EXAMPLES)]
+    Erase(Erase),
 }
 
 /// Who asks, and where.
@@ -89,6 +96,18 @@ struct One {
     /// The stream
     #[arg(long, value_name = "ID")]
     stream: StreamId,
+}
+
+#[derive(Debug, clap::Args)]
+struct Erase {
+    #[command(flatten)]
+    one: One,
+    /// The device's file, to be destroyed as well; on another machine, remove it there
+    #[arg(long, value_name = "FILE")]
+    device: Option<PathBuf>,
+    /// Where to keep the controller's signed word, in hexadecimal digits
+    #[arg(long, value_name = "FILE")]
+    statement: Option<PathBuf>,
 }
 
 /// What may be learnt.
@@ -139,6 +158,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         What::Streams(reach) => list(reach),
         What::Log(one) => show_log(one),
         What::Revoke(one) => revoke(one),
+        What::Erase(args) => erase(args),
     }
 }
 
@@ -156,6 +176,20 @@ impl Owner {
         let meant = Meant { role: Role::Controller, name: reach.controller_name.clone() };
         let client = Client::to(&identity, &reach.controller, meant)?;
         Ok((Owner { name: identity.name().name.clone(), key, client }, identity))
+    }
+
+    /// The controllers that live there, as the authority certified them.
+    fn controllers(
+        &self,
+        identity: &IdentityFolder,
+    ) -> Result<Vec<Verified<Certificate>>, Failure> {
+        let deployment = identity.deployment()?;
+        let known: Vec<String> = self.client.get("/v1/controllers", Duration::ZERO)?;
+        let certified = known.iter().map(|text| {
+            let certificate = from_hex(text).ok_or("what the controller shows is no certificate");
+            deployment.controller(&certificate.blame(Category::Check)?).blame(Category::Check)
+        });
+        certified.collect()
     }
 
     /// The choice that a wish spells, signed. A later one has a higher version:
@@ -195,12 +229,9 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
     rng.fill_bytes(&mut id);
     let stream = StreamId(id);
     let annotation = owner.choice(&add.wish, &schema, stream)?;
-    let deployment = identity.deployment()?;
-    let known: Vec<String> = owner.client.get("/v1/controllers", Duration::ZERO)?;
-    let certificate = known.first().and_then(|text| from_hex(text));
+    let certificate = owner.controllers(&identity)?.into_iter().next();
     let certificate =
         certificate.ok_or("the controller shows no certificate").blame(Category::Check)?;
-    let certificate = deployment.controller(&certificate).blame(Category::Check)?;
     // Whom secrets are sealed for is who shows the certificate.
     if owner.client.peer().is_none_or(|peer| peer.name != host_named(&certificate.name)) {
         let what = "the controller shows the certificate of another host than it is itself";
@@ -264,5 +295,34 @@ fn revoke(one: &One) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&one.reach)?;
     let path = format!("/v1/streams/{}/revoke", one.stream);
     owner.client.post::<Done>(&path, &Done {})?;
+    Ok(())
+}
+
+/// The controller first: while it has the key, windows may still hold the data.
+fn erase(args: &Erase) -> Result<(), Failure> {
+    let (owner, identity) = Owner::open(&args.one.reach)?;
+    let stream = args.one.stream;
+    if let Some(path) = &args.device {
+        DeviceFile::check(path, &stream)?;
+    }
+    let path = format!("/v1/streams/{stream}/erase");
+    let signed: Signed<Erasure> = owner.client.exchange(&path, &Done {}, Duration::ZERO)?;
+    let said = owner.controllers(&identity)?.into_iter().find_map(|certificate| {
+        let id = fingerprint(&certificate);
+        Erasure::open(&signed, (&id, &certificate.verifying), &stream).ok()
+    });
+    let wrong = "the controller does not sign that it has erased the stream";
+    let said = said.ok_or(wrong).blame(Category::Check)?;
+    if let Some(path) = &args.statement {
+        let bytes = postcard::to_allocvec(&signed).blame(Category::Check)?;
+        std::fs::write(path, HEXLOWER.encode(&bytes) + "\n").blame_io(path)?;
+    }
+    if let Some(path) = &args.device {
+        DeviceFile::destroy(path)?;
+    }
+    println!("controller {} has destroyed the key of {stream}", said.controller);
+    if args.device.is_none() {
+        eprintln!("the device's file holds the key too: remove it with `shred -u` where it is");
+    }
     Ok(())
 }

@@ -262,10 +262,23 @@ impl Running {
     }
 
     pub(crate) fn owner(&self, house: usize, what: &str) -> String {
+        self.owner_with(house, what, &[])
+    }
+
+    /// The same with more flags.
+    pub(crate) fn owner_with(&self, house: usize, what: &str, more: &[&str]) -> String {
+        let output = self.owner_does(house, what, more);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{what} {more:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The same, whatever comes of it.
+    pub(crate) fn owner_does(&self, house: usize, what: &str, more: &[&str]) -> Output {
         let (identity, controller) =
             (format!("pki/owner-{}", HOUSES[house]), format!("https://{}", self.hosts[house].0));
         let stream = self.streams[house].as_str();
         let reach = ["--identity", &identity, "--controller", &controller, "--stream", stream];
-        self.place.done(&[&["owner", what], &reach[..]].concat())
+        self.place.run(&[&["owner", what], &reach[..], more].concat())
     }
 }

@@ -1,21 +1,11 @@
 //! A plan that has ended holds nobody's data any more, whoever missed it.
 
 use super::world::{QUERY, Town, at};
-use alpheus_transport::simulated::Machine;
 
 #[test]
 fn a_host_that_missed_a_plans_end_takes_part_in_the_next() {
     let mut town = Town::new();
-    let mut hall = town.hall(Machine::new());
-    let (mut first, mut second) = (town.house("first"), town.house("second"));
-    let (mut alice, mut bob) = (town.person(1), town.person(2));
-    for (person, house) in [(&alice, &mut first), (&bob, &mut second)] {
-        let handover = town.handover(person, house);
-        house.guard().take(at(0), &person.name, &handover).unwrap();
-        house.tell(&mut hall, &town);
-    }
-    let round = hall.ask(QUERY, at(1), &mut town.rng);
-    hall.carry(at(1), round, &mut [&mut first, &mut second]);
+    let (mut hall, [mut first, mut second], [mut alice, mut bob]) = town.two_houses();
     // The second host is away when the query ends; so is the service, soon after.
     let round = hall.manager.drop_query("Readings").unwrap().unwrap();
     hall.carry(at(2), round, &mut [&mut first]);

@@ -9,6 +9,7 @@ mod common;
 mod certificates;
 mod choices;
 mod endings;
+mod erasure;
 mod strangers;
 mod withdrawal;
 mod world;

@@ -1,9 +1,8 @@
 //! What an owner has taken back does not leave any more.
 
-use super::world::{Hall, House, QUERY, Town, at};
+use super::world::{Hall, House, Town, at};
 use alpheus::controller::outgoing::Going;
 use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
-use alpheus_transport::simulated::Machine;
 
 /// Whether what goes would open anything.
 fn has_token(going: &Going) -> bool {
@@ -15,16 +14,7 @@ fn has_token(going: &Going) -> bool {
 /// their tokens: the service did not hear them, since it has gone away.
 fn asked_for_tokens() -> (Town, Hall, House, House) {
     let mut town = Town::new();
-    let mut hall = town.hall(Machine::new());
-    let (mut first, mut second) = (town.house("first"), town.house("second"));
-    let (mut alice, mut bob) = (town.person(1), town.person(2));
-    for (person, house) in [(&alice, &mut first), (&bob, &mut second)] {
-        let handover = town.handover(person, house);
-        house.guard().take(at(0), &person.name, &handover).unwrap();
-        house.tell(&mut hall, &town);
-    }
-    let round = hall.ask(QUERY, at(1), &mut town.rng);
-    hall.carry(at(1), round, &mut [&mut first, &mut second]);
+    let (mut hall, [mut first, mut second], [mut alice, mut bob]) = town.two_houses();
     for time in 2..6 {
         town.send(&hall, &mut alice, time, 1);
         town.send(&hall, &mut bob, time, 2);

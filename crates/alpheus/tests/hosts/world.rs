@@ -3,6 +3,7 @@
 
 use alpheus::controller::guard::{Guard, GuardError, Parts, Spaces, put_certificate};
 use alpheus::controller::keystore::KeyStore;
+use alpheus::controller::slots::SlotFile;
 use alpheus::network::wire::{Choice, Handover, Notice, Upload};
 use alpheus::runtime::fence::FenceFile;
 use alpheus::runtime::hosts::ToController;
@@ -34,6 +35,7 @@ use alpheus_transport::simulated::Machine;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) const SCHEMA: &str = "\
@@ -132,11 +134,38 @@ impl Town {
         Hall { disk, manager, registry, intake: Intake::new(store, topics) }
     }
 
+    /// A service and two hosts, each with a stream, of which a query runs.
+    pub(crate) fn two_houses(&mut self) -> (Hall, [House; 2], [Person; 2]) {
+        let mut hall = self.hall(Machine::new());
+        let mut houses = [self.house("first"), self.house("second")];
+        let people = [self.person(1), self.person(2)];
+        for (person, house) in people.iter().zip(&mut houses) {
+            let handover = self.handover(person, house);
+            house.guard().take(at(0), &person.name, &handover).unwrap();
+            house.tell(&mut hall, self);
+        }
+        let round = hall.ask(QUERY, at(1), &mut self.rng);
+        let [first, second] = &mut houses;
+        hall.carry(at(1), round, &mut [first, second]);
+        (hall, houses, people)
+    }
+
+    /// Where a host's slots lie.
+    pub(crate) fn slot_file(&self, house: &str) -> PathBuf {
+        self.folder.path().join(format!("{house}.slots"))
+    }
+
     /// A new host with one controller.
     pub(crate) fn house(&mut self, name: &str) -> House {
         let (disk, spaces) = (Machine::new(), Spaces::new().unwrap());
         let store = disk.open().unwrap();
-        let keys = KeyStore::create(store.clone(), spaces.keys.clone(), KEY_FILE, &mut self.rng);
+        let keys = KeyStore::create(
+            store.clone(),
+            spaces.keys.clone(),
+            self.slots(name),
+            KEY_FILE,
+            &mut self.rng,
+        );
         let secrets = keys.unwrap().new_identity(name, &mut self.rng).unwrap();
         let certificate = secrets.request(name);
         let signed = certificate.issue(&self.authority);
@@ -148,11 +177,17 @@ impl Town {
         house
     }
 
-    /// A host as its disk and its fence say.
+    fn slots(&self, house: &str) -> SlotFile {
+        SlotFile::open(&self.slot_file(house)).unwrap()
+    }
+
+    /// A host as its disk, its slots and its fence say.
     pub(crate) fn wake(&mut self, house: &House, now: Timestamp) -> Result<Guard, GuardError> {
         let spaces = Spaces::new().unwrap();
         let store = house.disk.open().unwrap();
-        let keys = KeyStore::open(store.clone(), spaces.keys.clone(), KEY_FILE).unwrap();
+        let keys =
+            KeyStore::open(store.clone(), spaces.keys.clone(), self.slots(&house.name), KEY_FILE)
+                .unwrap();
         let fence = FenceFile::load(&self.folder.path().join(&house.name)).unwrap();
         let parts = Parts {
             store,

@@ -57,7 +57,8 @@ pub(super) struct Held {
     pub(super) owner: OwnerId,
     pub(super) schema: Arc<Schema>,
     pub(super) layout: Arc<Layout>,
-    keys: StreamKeys,
+    /// None once they are erased, which comes with a revocation.
+    keys: Option<StreamKeys>,
     annotations: Vec<Taken>,
     /// The owner is known to have chosen what the ledger says, for windows from
     /// then on; none after an untrusted restore, which may have lost a later choice.
@@ -100,7 +101,7 @@ impl Held {
     /// `confirmed` is none if a ledger that knew the stream may have been lost.
     pub(super) fn new(stream: HeldStream, confirmed: Option<Timestamp>) -> Self {
         let HeldStream { stream, owner, schema, layout, master } = stream;
-        let keys = StreamKeys::new(&master, stream, schema.id());
+        let keys = Some(StreamKeys::new(&master, stream, schema.id()));
         let (annotations, sessions) = (Vec::new(), Sessions::default());
         Self { owner, schema, layout, keys, annotations, confirmed, revoked: false, sessions }
     }
@@ -121,7 +122,8 @@ impl Held {
         }
         // A policy of another length was resolved against another schema.
         let attributes = annotation.policy.attributes.len();
-        if annotation.schema != self.keys.schema() || attributes != self.schema.attributes.len() {
+        let schema = self.keys.as_ref().map(StreamKeys::schema);
+        if Some(annotation.schema) != schema || attributes != self.schema.attributes.len() {
             return Err(AnnotationRefused::WrongSchema);
         }
         let given = annotation.version;
@@ -145,6 +147,11 @@ impl Held {
     /// chosen again.
     pub(super) fn suspend(&mut self) {
         self.confirmed = None;
+    }
+
+    /// Wipes the keys.
+    pub(super) fn forget_keys(&mut self) {
+        self.keys = None;
     }
 
     /// Whether nothing leaves before the owner has confirmed the choice.
@@ -308,49 +315,48 @@ impl Held {
     }
 
     fn check_borders(&self, segments: &[Segment]) -> Result<(), Exclusion> {
+        let keys = self.keys.as_ref().ok_or(Exclusion::Revoked)?;
         for segment in segments {
             let session = segment.session;
             if let Some(tag) = &segment.opening {
                 let kind = BorderKind::Opening;
                 let claim = BorderClaim { kind, session, t: segment.from, count: 0 };
-                self.keys.verify_border(&claim, tag).map_err(|_| Exclusion::ForgedBorder)?;
+                keys.verify_border(&claim, tag).map_err(|_| Exclusion::ForgedBorder)?;
             }
             for border in &segment.borders {
                 let kind = if border.closing { BorderKind::Closing } else { BorderKind::Interior };
                 let claim = BorderClaim { kind, session, t: border.at, count: border.events };
-                self.keys
-                    .verify_border(&claim, &border.tag)
-                    .map_err(|_| Exclusion::ForgedBorder)?;
+                keys.verify_border(&claim, &border.tag).map_err(|_| Exclusion::ForgedBorder)?;
             }
         }
         Ok(())
     }
 
     fn check_word(&mut self, stretches: &[Stretch], sum: u64) -> Result<(), Exclusion> {
+        let keys = self.keys.as_mut().ok_or(Exclusion::Revoked)?;
         let position = self.layout.check_word();
         let mut opened = sum;
         for stretch in stretches {
-            let word = |keys: &mut StreamKeys, t| {
-                keys.key_word(stretch.session, t, position).map_err(|_| Exclusion::CheckWord)
-            };
-            let (from, to) =
-                (word(&mut self.keys, stretch.from)?, word(&mut self.keys, stretch.to)?);
+            let mut word =
+                |t| keys.key_word(stretch.session, t, position).map_err(|_| Exclusion::CheckWord);
+            let (from, to) = (word(stretch.from)?, word(stretch.to)?);
             opened = opened.wrapping_add(from).wrapping_sub(to);
         }
         if opened == 0 { Ok(()) } else { Err(Exclusion::CheckWord) }
     }
 
     /// Adds `R·(K(from) − K(to))` of each stretch to `token`; false if there is
-    /// no such key, which [`Held::examine`] has ruled out.
+    /// no such key, which [`Held::examine`] has ruled out, or none any more.
     pub(super) fn add_keys(
         &mut self,
         release: &Release,
         stretches: &[Stretch],
         token: &mut [u64],
     ) -> bool {
+        let Some(keys) = self.keys.as_mut() else { return false };
         stretches.iter().all(|stretch| {
             let Stretch { session, from, to, .. } = *stretch;
-            let Ok(sum) = self.keys.key_sum(release, session, from, to) else { return false };
+            let Ok(sum) = keys.key_sum(release, session, from, to) else { return false };
             let sum = Zeroizing::new(sum);
             token
                 .iter_mut()

@@ -44,6 +44,7 @@ use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::time::{Timestamp, Window};
 
 use crate::certificate::Deployment;
+use crate::erasure::Erasure;
 use crate::error::{PlanRefused, Refused};
 use crate::ledger::{Change, Fence, Record, Stamped, Step};
 use crate::mask::Storage;
@@ -60,6 +61,8 @@ pub struct Controller {
     streams: BTreeMap<StreamId, Held>,
     /// What the ledger says of streams that are not held yet.
     unheld: BTreeMap<StreamId, Vec<Remembered>>,
+    /// Streams whose keys are destroyed, and what their owners were told.
+    erased: BTreeMap<StreamId, Signed<Erasure>>,
     plans: BTreeMap<PlanId, Joined>,
     /// The running plan that an attribute of a stream is given to.
     locks: HashMap<(StreamId, u16), PlanId>,
@@ -100,6 +103,7 @@ impl Controller {
             storage: Storage::Compact,
             streams: BTreeMap::new(),
             unheld: BTreeMap::new(),
+            erased: BTreeMap::new(),
             plans: BTreeMap::new(),
             locks: HashMap::new(),
             released: HashMap::new(),

@@ -1,4 +1,4 @@
-//! What owners do at their controller: hand streams over, choose, revoke.
+//! What owners do at their controller: hand streams over, choose, revoke, erase.
 
 use alpheus_crypto::seal::{NotSealed, Sealed};
 use alpheus_crypto::sign::VerifyingKey;
@@ -10,6 +10,7 @@ use alpheus_policy::time::{Timestamp, Window};
 use super::Controller;
 use super::held::{Held, HeldStream};
 use crate::annotation::{self, Annotation};
+use crate::erasure::Erasure;
 use crate::error::AnnotationRefused;
 use crate::handover::Purpose;
 use crate::keys::MasterSecret;
@@ -34,6 +35,9 @@ impl Controller {
         let confirmed = self.restored.is_none().then_some(Timestamp(0));
         let id = stream.stream;
         let held = self.streams.entry(id).or_insert_with(|| Held::new(stream, confirmed));
+        if self.erased.contains_key(&id) {
+            held.forget_keys();
+        }
         if let Some(remembered) = self.unheld.remove(&id) {
             remembered.into_iter().for_each(|remembered| held.remember(remembered));
             self.settle_sessions();
@@ -132,6 +136,41 @@ impl Controller {
         let line = log(now, *stream, LogEvent::Revoked);
         let record = Record::Revoked { stream: *stream };
         Ok(Step::new(vec![self.put(now, record), self.put(now, line)], Vec::new()))
+    }
+
+    /// Forgets a stream's keys, and revokes consent if that was not done before.
+    /// Once the step is committed, destroy the stored master secret; only then
+    /// hand out what the owner is told. Asked again it says the same.
+    ///
+    /// # Errors
+    /// [`AnnotationRefused::NotHeld`] if no such stream was ever held.
+    pub fn erase(
+        &mut self,
+        now: Timestamp,
+        stream: &StreamId,
+    ) -> Result<(Step<ControllerMessage>, Signed<Erasure>), AnnotationRefused> {
+        if let Some(known) = self.erased.get(stream) {
+            return Ok((Step::default(), known.clone()));
+        }
+        let held = self.streams.get(stream).ok_or(AnnotationRefused::NotHeld)?;
+        let (owner, revoked) = (held.owner, held.revoked);
+        let mut step = if revoked { Step::default() } else { self.revoke(now, stream)? };
+        let erasure = Erasure { stream: *stream, owner, controller: self.id(), at: now };
+        let signed = Signed::new(&erasure, self.identity.signing());
+        self.note_erased(*stream, signed.clone());
+        let record = Record::Erased { stream: *stream, signed: signed.clone() };
+        let line = log(now, *stream, LogEvent::Erased);
+        let changes = vec![self.put(now, record), self.put(now, line)];
+        step.merge(Step::new(changes, Vec::new()));
+        Ok((step, signed))
+    }
+
+    /// Its keys are not used any more, whoever still hands them over.
+    pub(super) fn note_erased(&mut self, stream: StreamId, signed: Signed<Erasure>) {
+        if let Some(held) = self.streams.get_mut(&stream) {
+            held.forget_keys();
+        }
+        self.erased.insert(stream, signed);
     }
 }
 

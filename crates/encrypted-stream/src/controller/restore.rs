@@ -241,6 +241,7 @@ impl Controller {
                 let session = Session { session, from, to, closed };
                 self.remember(stream, Remembered::Session(session));
             }
+            Record::Erased { stream, signed } => self.note_erased(stream, signed),
             Record::Identity { .. }
             | Record::Restored { .. }
             | Record::Plan { .. }

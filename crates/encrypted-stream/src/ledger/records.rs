@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Change;
 use crate::annotation::Annotation;
+use crate::erasure::Erasure;
 use crate::messages::{Announcement, Closed, Membership, Opening, Token};
 
 /// Version of the form below; another one is refused.
@@ -140,6 +141,13 @@ pub enum Record {
     Log(LogLine),
     /// An owner's account of what differential privacy has cost.
     Budget(BudgetRecord),
+    /// A stream's key is destroyed.
+    Erased {
+        /// The stream.
+        stream: StreamId,
+        /// What its owner is told.
+        signed: Signed<Erasure>,
+    },
 }
 
 /// A token spent on a window.
@@ -219,6 +227,8 @@ pub enum LogEvent {
     },
     /// The owner revoked consent.
     Revoked,
+    /// The owner had the stream's key destroyed.
+    Erased,
 }
 
 /// A record with the ledger's sequence number and clock when it was written.
@@ -266,6 +276,7 @@ mod kind {
     pub(super) const SESSION: u8 = 10;
     pub(super) const LOG: u8 = 11;
     pub(super) const BUDGET: u8 = 12;
+    pub(super) const ERASED: u8 = 13;
 }
 
 /// A scope's prefix, a kind, and what the record is about.
@@ -315,6 +326,7 @@ impl Record {
                 key(own, kind::ANNOTATION, &[&stream.0, &version.to_be_bytes()])
             }
             Record::Revoked { stream } => key(own, kind::REVOKED, &[&stream.0]),
+            Record::Erased { stream, .. } => key(own, kind::ERASED, &[&stream.0]),
             Record::Plan { plan } => key(own, kind::PLAN, &[&plan.0]),
             Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),
             Record::Mark { plan, .. } => key(own, kind::MARK, &[&plan.0]),

@@ -2,7 +2,7 @@
 
 use crate::net::Net;
 use crate::world::{EPOCH, Setup, after, owner_key, policy, stream_id, window};
-use alpheus_encrypted_stream::error::{Exclusion, Failure, Refused};
+use alpheus_encrypted_stream::error::{AnnotationRefused, Exclusion, Failure, Refused};
 use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, Stamped};
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_policy::plan::{Fraction, MaskStrategy};
@@ -161,6 +161,28 @@ fn after_a_revocation_nothing_leaves() {
     net.close(0);
     assert_eq!(opened(&net, 0), (net.world.truth([1, 2, 3], 0), 3));
     assert_eq!(net.outcomes[0].excluded[&Exclusion::Revoked], 1);
+}
+
+#[test]
+fn after_an_erasure_nothing_leaves_and_the_controller_says_so() {
+    let mut net = Net::new(Setup { streams_each: 2, ..Setup::new(2) });
+    let (step, signed) = net.controllers[0].erase(after(0), &stream_id(0)).unwrap();
+    step.commit(&mut net.store).unwrap();
+    net.close(0);
+    assert_eq!(opened(&net, 0), (net.world.truth([1, 2, 3], 0), 3));
+    assert_eq!(net.outcomes[0].excluded[&Exclusion::Revoked], 1);
+    // Asked again, also after a restart without the key, it says the same.
+    for restart in [false, true] {
+        if restart {
+            net.restore_controllers(after(0), true);
+        }
+        let (step, again) = net.controllers[0].erase(after(1), &stream_id(0)).unwrap();
+        assert!(step.is_empty() && again == signed);
+    }
+    net.close(1);
+    assert_eq!(opened(&net, 1), (net.world.truth([1, 2, 3], 1), 3));
+    let unknown = net.controllers[0].erase(after(1), &stream_id(3)).unwrap_err();
+    assert_eq!(unknown, AnnotationRefused::NotHeld);
 }
 
 #[test]

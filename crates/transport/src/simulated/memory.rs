@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 type Key = (Table, Bytes);
 
 /// What survives a crash.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Disk {
     entries: BTreeMap<Key, Bytes>,
     /// Counts crashes and starts; a store of an older one is dead.

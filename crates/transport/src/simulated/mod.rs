@@ -67,6 +67,14 @@ impl Machine {
         Ok(engine)
     }
 
+    /// Another machine, with a copy of the disk: a backup, or an old value that an
+    /// engine has kept.
+    #[must_use]
+    pub fn copy(&self) -> Machine {
+        let disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Machine { disk: Arc::new(Mutex::new(disk)), max_staged: self.max_staged, ..Self::default() }
+    }
+
     /// Pulls the plug. Stores that were opened before refuse everything from
     /// now on; of what was not synced a prefix, drawn from `seed`, survives.
     /// A fault that was ordered and did not occur is called off.

@@ -1,7 +1,7 @@
 // An owner's page: who asked, when, what came out, and a button to stop it.
 import { ask, clock, failure, make, table } from "/common.js";
 
-const KINDS = { asked: "someone asks", released: "released", ended: "ended", changed: "you changed it", revoked: "you revoked" };
+const KINDS = { asked: "someone asks", released: "released", ended: "ended", changed: "you changed it", revoked: "you revoked", erased: "you erased" };
 const EVERY = 5000;
 const main = document.getElementById("main");
 

@@ -10,6 +10,7 @@
 //! | `POST /v1/choices` | chooses anew |
 //! | `GET /v1/streams/{stream}/log` | who asked, what came out, how it ended |
 //! | `POST /v1/streams/{stream}/revoke` | withdraws consent, for good |
+//! | `POST /v1/streams/{stream}/erase` | the same, and destroys the key; says so, signed |
 
 use super::guard::{Guard, GuardError};
 use crate::network::answer::{ApiError, caller, decode, encode};
@@ -49,6 +50,7 @@ pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema) -> Router {
         .route("/v1/choices", owner(post(choose)))
         .route("/v1/streams/{stream}/log", owner(get(log)))
         .route("/v1/streams/{stream}/revoke", owner(post(revoke)))
+        .route("/v1/streams/{stream}/erase", owner(post(erase)))
         .with_state(Api { guard, schema: Arc::new(schema) })
 }
 
@@ -142,4 +144,14 @@ async fn revoke(
     let stream: StreamId = stream.parse()?;
     api.act(move |mut guard| guard.revoke(wall_clock(), &owner, &stream)).await?;
     Ok(Json(Done {}))
+}
+
+async fn erase(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    Path(stream): Path<String>,
+) -> Result<Vec<u8>, ApiError> {
+    let owner = caller(&peer, &[Role::Owner])?.name;
+    let stream: StreamId = stream.parse()?;
+    encode(&api.act(move |mut guard| guard.erase(wall_clock(), &owner, &stream)).await?)
 }

@@ -1,0 +1,193 @@
+//! A backup of what an owner must not lose: the folder that says who they are,
+//! with the key that signs their choices, and the files of their devices.
+//!
+//! The file is `ALPHOWN1`, the header's length in two little-endian bytes, the
+//! header (salt and hardness, in the clear), and the files, locked under the key
+//! that Argon2id makes of a key file or a passphrase.
+//!
+//! # Privacy
+//! Whoever has it and the key file can choose, revoke and erase in the owner's
+//! name, and read the streams of the devices in it. Erasing a stream does not
+//! reach a backup that holds its device.
+
+use super::device::write_private;
+use crate::controller::keystore::read_key_file;
+use crate::entropy;
+use crate::failure::{Blame, Category, Failure};
+use crate::network::identity::IdentityFolder;
+use crate::network::role::Role;
+use alpheus_crypto::vault::{Hardness, VaultKey};
+use rand_core::Rng;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+const MAGIC: &[u8; 8] = b"ALPHOWN1";
+const NAME: &[u8] = b"alpheus owner backup";
+/// Where devices' files go, in the restored folder.
+const DEVICES: &str = "devices";
+/// A file of an identity or device is far smaller.
+const LARGEST: u64 = 1 << 20;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Backup {
+    /// The folder that says who it is, with the owner's key
+    #[arg(long, value_name = "FOLDER")]
+    identity: PathBuf,
+    /// A device's file, to be kept as well; may be repeated
+    #[arg(long, value_name = "FILE")]
+    device: Vec<PathBuf>,
+    /// The file with the secret that opens the backup; keep it elsewhere
+    #[arg(long, value_name = "FILE")]
+    key_file: PathBuf,
+    /// Where to write the backup
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Restore {
+    /// The backup
+    #[arg(long, value_name = "FILE")]
+    from: PathBuf,
+    /// The file with the secret that opens it
+    #[arg(long, value_name = "FILE")]
+    key_file: PathBuf,
+    /// Where to write the identity, a new folder; devices' files go to `devices` in it
+    #[arg(long, value_name = "FOLDER")]
+    identity: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    salt: [u8; 16],
+    hardness: Hardness,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    is_device: bool,
+    name: String,
+    bytes: Zeroizing<Vec<u8>>,
+}
+
+/// Why a backup does not open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum NoBackup {
+    #[error("not a backup of `alpheus owner backup`, or of another version")]
+    Other,
+    #[error("the backup does not open: it was made with another key file, or is damaged")]
+    Locked,
+}
+
+pub(super) fn back_up(args: &Backup) -> Result<(), Failure> {
+    // A folder of somebody else would be kept for nothing.
+    IdentityFolder::open(&args.identity, Role::Owner)?;
+    let mut kept = Vec::new();
+    for entry in fs::read_dir(&args.identity).blame_io(&args.identity)? {
+        let entry = entry.blame_io(&args.identity)?;
+        if entry.file_type().blame_io(&args.identity)?.is_file() {
+            kept.push(keep(&entry.path(), false)?);
+        }
+    }
+    for path in &args.device {
+        kept.push(keep(path, true)?);
+    }
+    let (mut rng, mut salt) = (entropy::rng()?, [0; 16]);
+    rng.fill_bytes(&mut salt);
+    let header = Header { salt, hardness: Hardness::default() };
+    let key = key_of(&args.key_file, &header)?;
+    let bytes = Zeroizing::new(postcard::to_allocvec(&kept).blame(Category::Check)?);
+    let header = postcard::to_allocvec(&header).blame(Category::Check)?;
+    let length = u16::try_from(header.len()).blame(Category::Check)?.to_le_bytes();
+    let locked = key.lock(NAME, &bytes, &mut rng);
+    write_private(&args.to, &[MAGIC, &length[..], &header, &locked].concat())?;
+    println!("{} files", kept.len());
+    Ok(())
+}
+
+pub(super) fn restore(args: &Restore) -> Result<(), Failure> {
+    let bytes = fs::read(&args.from).blame_io(&args.from)?;
+    let (header, locked) = split(&bytes).blame_input(&args.from)?;
+    let opened = key_of(&args.key_file, &header)?.unlock(NAME, locked);
+    let opened = opened.map_err(|_| NoBackup::Locked).blame_input(&args.from)?;
+    let kept: Vec<Kept> =
+        postcard::from_bytes(&opened).map_err(|_| NoBackup::Other).blame_input(&args.from)?;
+    make_folder(&args.identity)?;
+    let devices = args.identity.join(DEVICES);
+    if kept.iter().any(|kept| kept.is_device) {
+        make_folder(&devices)?;
+    }
+    for Kept { is_device, name, bytes } in &kept {
+        let folder = if *is_device { &devices } else { &args.identity };
+        write_private(&folder.join(plain(name).blame_input(&args.from)?), bytes)?;
+    }
+    println!("{} files", kept.len());
+    Ok(())
+}
+
+fn keep(path: &Path, is_device: bool) -> Result<Kept, Failure> {
+    if fs::metadata(path).blame_io(path)?.len() > LARGEST {
+        return Err("larger than any file of an identity or a device").blame_input(path);
+    }
+    let name = path.file_name().unwrap_or_default().to_str();
+    let name = name.ok_or("its name is not UTF-8").blame_input(path)?.to_owned();
+    Ok(Kept { is_device, name, bytes: Zeroizing::new(fs::read(path).blame_io(path)?) })
+}
+
+/// A name that leads nowhere else.
+fn plain(name: &str) -> Result<&str, NoBackup> {
+    let path = Path::new(name);
+    if path.file_name() == Some(path.as_os_str()) { Ok(name) } else { Err(NoBackup::Other) }
+}
+
+fn split(bytes: &[u8]) -> Result<(Header, &[u8]), NoBackup> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or(NoBackup::Other)?;
+    let (length, rest) = rest.split_first_chunk().ok_or(NoBackup::Other)?;
+    let length = usize::from(u16::from_le_bytes(*length));
+    let (header, locked) = rest.split_at_checked(length).ok_or(NoBackup::Other)?;
+    Ok((postcard::from_bytes(header).map_err(|_| NoBackup::Other)?, locked))
+}
+
+fn key_of(key_file: &Path, header: &Header) -> Result<VaultKey, Failure> {
+    let secret = read_key_file(key_file)?;
+    // A header that asks for more than ours would let a file eat the memory.
+    if header.hardness != Hardness::default() {
+        return Err(NoBackup::Other).blame(Category::Input);
+    }
+    VaultKey::derive(&secret, &header.salt, header.hardness).blame(Category::Check)
+}
+
+fn make_folder(folder: &Path) -> Result<(), Failure> {
+    let help = "nothing is written over: name a folder that is not there yet";
+    let made = DirBuilder::new().mode(0o700).create(folder);
+    made.blame_io(folder).map_err(|failure| failure.with_help(help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_in_its_folder() {
+        assert_eq!(plain("tls.key"), Ok("tls.key"));
+        for bad in ["", "..", ".", "/etc/passwd", "../x", "a/b", "a/"] {
+            assert_eq!(plain(bad), Err(NoBackup::Other), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_short_or_strange_is_named() {
+        let header = Header { salt: [7; 16], hardness: Hardness::default() };
+        let header = postcard::to_allocvec(&header).unwrap();
+        let length = u16::try_from(header.len()).unwrap().to_le_bytes();
+        let whole = [MAGIC, &length[..], &header, b"locked"].concat();
+        assert_eq!(split(&whole).map(|(_, locked)| locked.len()).unwrap(), 6);
+        for end in 0..whole.len() - 6 {
+            assert!(split(&whole[..end]).is_err(), "{end}");
+        }
+        assert!(split(b"ALPHOWN2\x00\x00").is_err());
+    }
+}
