@@ -29,6 +29,7 @@ pub mod controller;
 pub mod demo;
 mod entropy;
 pub mod failure;
+pub mod files;
 pub mod generate;
 pub mod network;
 pub mod owner;

@@ -1,8 +1,10 @@
 //! Server, controllers, devices, owners and a consumer, each a process.
 
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
 mod common;
 
-use common::deployment::{HOUSES, QUERY, Running, until};
+use common::deployment::{HOUSES, Place, QUERY, Running, until};
 
 #[test]
 fn a_deployment_of_processes_answers_a_query() {
@@ -15,6 +17,7 @@ fn a_deployment_of_processes_answers_a_query() {
     let log = running.owner(0, "log");
     assert!(log.contains("`analyst` got `Readings`"), "{log}");
     drop(devices);
+    lose_and_restore_the_key(&running.place);
     running.owner(0, "revoke");
     assert!(running.owner(0, "log").contains("you revoked your consent"));
     let asked = format!("EXPLAIN {} BETWEEN 3 AND 100", QUERY.replace("Readings", "Others"));
@@ -42,4 +45,23 @@ fn erase(running: &Running) {
     let refused = running.owner_does(1, "erase", &["--device", other.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(other.exists() && said.contains("the file of another stream"), "{said}");
+}
+
+/// An owner's folder is gone; a backup brings it back, to revoke with.
+fn lose_and_restore_the_key(place: &Place) {
+    let folder = format!("pki/owner-{}", HOUSES[0]);
+    let device = format!("{}.device", HOUSES[0]);
+    let backup = ["owner", "backup", "--identity", &folder, "--device", &device];
+    place.done(&[&backup[..], &["--key-file", "key", "--to", "backup"]].concat());
+    let kept = std::fs::read(place.path(&device)).unwrap();
+    std::fs::remove_dir_all(place.path(&folder)).unwrap();
+    let restore = ["owner", "restore", "--from", "backup", "--identity", &folder, "--key-file"];
+    std::fs::copy(place.path("key"), place.path("other")).unwrap();
+    std::fs::write(place.path("other"), "another key file of some length").unwrap();
+    let refused = place.run(&[&restore[..], &["other"]].concat());
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(4) && said.contains("another key file"), "{said}");
+    place.done(&[&restore[..], &["key"]].concat());
+    let restored = place.path(&folder).join("devices").join(&device);
+    assert_eq!(std::fs::read(restored).unwrap(), kept);
 }

@@ -2,6 +2,7 @@
 //! ever written over.
 
 use crate::failure::{Blame, Category, Failure};
+use crate::files::{For, make_private_folder, write_new};
 use crate::network::identity;
 use crate::network::role::{Name, Role};
 use alpheus_crypto::secret::Secret;
@@ -10,10 +11,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
-use rustix::fs::Mode;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use zeroize::Zeroizing;
@@ -35,9 +33,7 @@ impl Place {
         if let Some(parent) = folder.parent() {
             fs::create_dir_all(parent).blame_io(parent)?;
         }
-        let made = fs::DirBuilder::new().mode(Mode::RWXU.bits()).create(folder);
-        let help = "nothing is written over: remove the folder, or name another";
-        made.blame_io(folder).map_err(|failure| failure.with_help(help))?;
+        make_private_folder(folder)?;
         Ok(Place(folder.to_owned()))
     }
 
@@ -50,11 +46,11 @@ impl Place {
     }
 
     pub(super) fn write(&self, file: &str, text: &str) -> Result<(), Failure> {
-        write_new(&self.path(file), text, Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH)
+        write_new(&self.path(file), text.as_bytes(), For::Everybody)
     }
 
     fn write_private(&self, file: &str, text: &str) -> Result<(), Failure> {
-        write_new(&self.path(file), text, Mode::RUSR | Mode::WUSR)
+        write_new(&self.path(file), text.as_bytes(), For::Owner)
     }
 
     pub(super) fn write_secret(&self, file: &str, secret: &Secret<32>) -> Result<(), Failure> {
@@ -75,16 +71,6 @@ impl Place {
     pub(super) fn copy_secret(&self, from: &Place, file: &str) -> Result<(), Failure> {
         self.write_private(file, &from.read(file)?)
     }
-}
-
-fn write_new(path: &Path, text: &str, mode: Mode) -> Result<(), Failure> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode.bits())
-        .open(path)
-        .blame_io(path)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).blame_io(path)
 }
 
 /// Reads a seed.

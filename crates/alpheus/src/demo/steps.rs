@@ -34,7 +34,9 @@ pub(super) fn play(args: &Args) -> Result<(), Failure> {
     let world = World::load(args)?;
     stage.say(&format!(
         "{} people ride. Each has a device, which encrypts, and a privacy controller, which holds\n\
-         the key and the owner's policy. A service stores and sums what it cannot read.",
+         the key and the owner's policy. A service stores and sums what it cannot read.\n\
+         Here all of them are parts of this one process, which say to each other what they would\n\
+         say over the network; docs/tour.md sets them up as processes of their own.",
         world.recording.streams.len()
     ))?;
     let folder = tempfile::tempdir().blame(Category::Io)?;

@@ -10,17 +10,16 @@
 //! name, and read the streams of the devices in it. Erasing a stream does not
 //! reach a backup that holds its device.
 
-use super::device::write_private;
 use crate::controller::keystore::read_key_file;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
+use crate::files::{For, make_private_folder, write_new};
 use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
 use alpheus_crypto::vault::{Hardness, VaultKey};
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -103,7 +102,7 @@ pub(super) fn back_up(args: &Backup) -> Result<(), Failure> {
     let header = postcard::to_allocvec(&header).blame(Category::Check)?;
     let length = u16::try_from(header.len()).blame(Category::Check)?.to_le_bytes();
     let locked = key.lock(NAME, &bytes, &mut rng);
-    write_private(&args.to, &[MAGIC, &length[..], &header, &locked].concat())?;
+    write_new(&args.to, &[MAGIC, &length[..], &header, &locked].concat(), For::Owner)?;
     println!("{} files", kept.len());
     Ok(())
 }
@@ -115,14 +114,14 @@ pub(super) fn restore(args: &Restore) -> Result<(), Failure> {
     let opened = opened.map_err(|_| NoBackup::Locked).blame_input(&args.from)?;
     let kept: Vec<Kept> =
         postcard::from_bytes(&opened).map_err(|_| NoBackup::Other).blame_input(&args.from)?;
-    make_folder(&args.identity)?;
+    make_private_folder(&args.identity)?;
     let devices = args.identity.join(DEVICES);
     if kept.iter().any(|kept| kept.is_device) {
-        make_folder(&devices)?;
+        make_private_folder(&devices)?;
     }
     for Kept { is_device, name, bytes } in &kept {
         let folder = if *is_device { &devices } else { &args.identity };
-        write_private(&folder.join(plain(name).blame_input(&args.from)?), bytes)?;
+        write_new(&folder.join(plain(name).blame_input(&args.from)?), bytes, For::Owner)?;
     }
     println!("{} files", kept.len());
     Ok(())
@@ -158,12 +157,6 @@ fn key_of(key_file: &Path, header: &Header) -> Result<VaultKey, Failure> {
         return Err(NoBackup::Other).blame(Category::Input);
     }
     VaultKey::derive(&secret, &header.salt, header.hardness).blame(Category::Check)
-}
-
-fn make_folder(folder: &Path) -> Result<(), Failure> {
-    let help = "nothing is written over: name a folder that is not there yet";
-    let made = DirBuilder::new().mode(0o700).create(folder);
-    made.blame_io(folder).map_err(|failure| failure.with_help(help))
 }
 
 #[cfg(test)]

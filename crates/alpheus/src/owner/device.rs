@@ -2,6 +2,7 @@
 //! stream sends, so it is written for its owner alone.
 
 use crate::failure::{Blame, Failure};
+use crate::files::{For, write_new};
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_policy::ids::{SchemaId, StreamId};
@@ -10,7 +11,6 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -45,13 +45,7 @@ impl DeviceFile {
     /// If it is there already or cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
         let text = Zeroizing::new(serde_json::to_string_pretty(self).blame_io(path)?);
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .blame_io(path)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).blame_io(path)
+        write_new(path, text.as_bytes(), For::Owner)
     }
 
     /// Whether this is the file of a stream.

@@ -1,6 +1,7 @@
 //! `alpheus owner`: what a person does about their streams, at the controller
 //! that guards them.
 
+mod backup;
 mod device;
 pub(crate) mod log;
 
@@ -29,6 +30,7 @@ use alpheus_policy::ids::StreamId;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::{Timestamp, Window};
+use backup::{Backup, Restore, back_up, restore};
 use data_encoding::HEXLOWER;
 use log::{in_order, in_words};
 use rand_core::Rng;
@@ -43,7 +45,9 @@ Examples:
   alpheus owner log --identity pki/alice --controller https://localhost:7401 --stream 9f…
   alpheus owner revoke --identity pki/alice --controller https://localhost:7401 --stream 9f…
   alpheus owner erase --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
-      --device watch.json --statement erased.txt";
+      --device watch.json --statement erased.txt
+  alpheus owner backup --identity pki/alice --device watch.json --key-file alice.key --to alice.backup
+  alpheus owner restore --from alice.backup --key-file alice.key --identity pki/alice-again";
 
 /// Arguments of `alpheus owner`.
 #[derive(Debug, clap::Args)]
@@ -73,6 +77,12 @@ enum What {
     /// Have a stream's key destroyed: what was sent of it can never be read again
     #[command(after_help = EXAMPLES)]
     Erase(Erase),
+    /// Keep the owner's folder and devices' files in one locked file
+    #[command(after_help = EXAMPLES)]
+    Backup(Backup),
+    /// Make the folder again from such a file
+    #[command(after_help = EXAMPLES)]
+    Restore(Restore),
 }
 
 /// Who asks, and where.
@@ -159,6 +169,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         What::Log(one) => show_log(one),
         What::Revoke(one) => revoke(one),
         What::Erase(args) => erase(args),
+        What::Backup(args) => back_up(args),
+        What::Restore(args) => restore(args),
     }
 }
 

@@ -212,23 +212,29 @@ pub(crate) struct Running {
     pub(crate) server: String,
     pub(crate) hosts: Vec<(String, Process)>,
     pub(crate) streams: Vec<String>,
-    _service: Process,
+    pub(crate) service: Process,
 }
 
 impl Running {
     pub(crate) fn start() -> Running {
+        Running::start_behind(|_, api| api.to_owned())
+    }
+
+    /// The same, where each house's controller reaches the service at the address
+    /// that `behind` gives.
+    pub(crate) fn start_behind(behind: impl Fn(&str, &str) -> String) -> Running {
         let (place, api) = (Place::new(), free());
         let server = format!("https://{api}");
-        let _service = place.server(&api);
+        let service = place.server(&api);
         let host = |house: &&str| {
-            let api = free();
-            let process = place.controller(house, &api, &server);
-            (api, process)
+            let (own, service) = (free(), behind(house, &api));
+            let process = place.controller(house, &own, &format!("https://{service}"));
+            (own, process)
         };
         let hosts: Vec<(String, Process)> = HOUSES.iter().map(host).collect();
         let add = |(house, (api, _)): (&&str, &(String, Process))| place.add_stream(house, api);
         let streams = HOUSES.iter().zip(&hosts).map(add).collect();
-        let running = Running { place, server, hosts, streams, _service };
+        let running = Running { place, server, hosts, streams, service };
         until("three streams at the service", || {
             let asked = format!("EXPLAIN {QUERY} BETWEEN 3 AND 100");
             running.place.ask(&running.server, &asked).status.success().then_some(())
