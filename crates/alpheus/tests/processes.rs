@@ -32,13 +32,14 @@ fn a_deployment_of_processes_answers_a_query() {
 fn erase(running: &Running) {
     for house in [0, 1] {
         let device = running.place.path(&format!("{}.device", HOUSES[house]));
-        let statement = running.place.path(&format!("erased-{house}.txt"));
+        let statement = running.place.path(&format!("erased-{house}.json"));
         assert!(device.exists());
         let files = ["--device", device.to_str().unwrap(), "--statement"];
         let more = [&files[..], &[statement.to_str().unwrap()]].concat();
         let said = running.owner_with(house, "erase", &more);
         assert!(said.contains("has destroyed the key"), "{said}");
-        assert!(!device.exists() && statement.exists());
+        let statement = std::fs::read_to_string(statement).unwrap();
+        assert!(!device.exists() && statement.contains(&running.streams[house]));
         assert!(running.owner(house, "log").contains("you had the key of your data destroyed"));
     }
     let other = running.place.path(&format!("{}.device", HOUSES[2]));
@@ -64,4 +65,36 @@ fn lose_and_restore_the_key(place: &Place) {
     place.done(&[&restore[..], &["key"]].concat());
     let restored = place.path(&folder).join("devices").join(&device);
     assert_eq!(std::fs::read(restored).unwrap(), kept);
+}
+
+#[test]
+fn noise_lasts_as_long_as_the_budgets_which_outlive_their_controllers() {
+    let mut running = Running::start();
+    let asked = running.place.ask(
+        &running.server,
+        "CREATE STREAM Alarms AS SELECT SUM(alarms) \
+         WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters \
+         WITH (epsilon = 1, events = 4)",
+    );
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let _devices = running.feed();
+    let (rows, spent) = until("a window after the budgets are spent", || {
+        let spent = running.owner(0, "budgets");
+        let rows = running.place.rows_of(&running.server, "Alarms");
+        let left_out = rows.last().is_some_and(|row| row["excluded"] == 3);
+        (left_out && spent.contains("100.0 %")).then_some((rows, spent))
+    });
+    let opened: Vec<_> = rows.iter().filter(|row| row["population"] == 3).collect();
+    assert!(!opened.is_empty() && opened.len() <= 3, "{rows:?}");
+    for row in opened {
+        assert!(row["noise"]["sum_alarms"]["deviation"].as_f64().unwrap() > 1.0, "{row}");
+    }
+    assert!(spent.contains("alarms"), "{spent}");
+    let (api, host) = &mut running.hosts[0];
+    host.kill();
+    *host = running.place.controller(HOUSES[0], api, &running.server);
+    assert_eq!(running.owner(0, "budgets"), spent);
+    let said = running.owner_with(0, "budgets", &["--format", "json"]);
+    let tables: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(tables[0]["rows"][0][0], "alarms");
 }

@@ -57,9 +57,11 @@ pub const RETIREMENT: &str = "alpheus/retirement/v1";
 pub const LOG_LINE: &str = "alpheus/log-line/v1";
 /// An owner's choice for a stream, by the owner (signature).
 pub const ANNOTATION: &str = "alpheus/annotation/v1";
+/// Consent is taken back, by the owner (signature).
+pub const WITHDRAWAL: &str = "alpheus/withdrawal/v1";
 /// A stream's key has been destroyed, by its controller (signature).
 pub const ERASURE: &str = "alpheus/erasure/v1";
-/// The key of one slot of a vault, from the vault's and the slot's own (HKDF).
+/// The key of one slot of a vault, from the vault's key and the slot's own (HKDF).
 pub const VAULT_SLOT: &str = "alpheus/vault/slot/v1";
 /// Where a stream is guarded and what sends it, by its owner (signature).
 pub const PLACEMENT: &str = "alpheus/placement/v1";

@@ -11,8 +11,8 @@ use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// How hard guessing is made. The defaults are RFC 9106's second choice: 64 MiB,
-/// three passes.
+/// How hard guessing is made. The defaults are memory and passes of RFC 9106's second
+/// choice, in one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hardness {
     /// KiB of memory.
@@ -25,6 +25,11 @@ impl Default for Hardness {
     fn default() -> Self {
         Hardness { memory: 64 * 1024, passes: 3 }
     }
+}
+
+impl Hardness {
+    /// More is not tried: whoever could change a header could else eat the memory.
+    pub const MOST: Hardness = Hardness { memory: 1 << 20, passes: 10 };
 }
 
 /// Locks and unlocks. Not `Clone`, not `Debug`; wiped on drop.
@@ -52,6 +57,9 @@ impl VaultKey {
         salt: &[u8; 16],
         hardness: Hardness,
     ) -> Result<VaultKey, BadHardness> {
+        if hardness.memory > Hardness::MOST.memory || hardness.passes > Hardness::MOST.passes {
+            return Err(BadHardness);
+        }
         let params = Params::new(hardness.memory, hardness.passes, 1, Some(32));
         let argon =
             Argon2::new(Algorithm::Argon2id, Version::V0x13, params.map_err(|_| BadHardness)?);
@@ -64,7 +72,10 @@ impl VaultKey {
     /// destroyed what is locked under it, wherever copies lie.
     #[must_use]
     pub fn with_slot(&self, slot: &Secret<32>) -> VaultKey {
-        VaultKey(derive(self.0.expose(), labels::VAULT_SLOT, &[slot.expose()]))
+        let mut both = Zeroizing::new([0; 64]);
+        both[..32].copy_from_slice(self.0.expose());
+        both[32..].copy_from_slice(slot.expose());
+        VaultKey(derive(&both[..], labels::VAULT_SLOT, &[]))
     }
 
     /// Locks a secret under a name, which unlocking must repeat.

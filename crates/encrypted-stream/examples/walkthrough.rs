@@ -90,7 +90,7 @@ fn join(
     let policy = policies.of_owner("anyone").clone();
     let id = schema.id();
     let (schema, layout) = (schema.clone(), layout.clone());
-    controller.hold(HeldStream { stream, owner, schema, layout, master });
+    controller.hold(HeldStream { stream, owner, schema, layout, master: Some(master) });
     town.annotate(&mut controller, stream, id, policy, &owner_key)?;
     Ok((controller, producer))
 }

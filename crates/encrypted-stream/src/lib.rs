@@ -12,7 +12,6 @@ pub mod controller;
 pub mod coordinator;
 pub mod decode;
 pub mod encode;
-pub mod erasure;
 pub mod error;
 pub mod frame;
 pub mod handover;
@@ -25,6 +24,7 @@ pub mod noise;
 pub mod producer;
 pub mod sums;
 pub mod transformer;
+pub mod withdrawal;
 
 /// Runs the README's example.
 #[cfg(doctest)]

@@ -12,6 +12,7 @@ mod learn;
 mod own;
 mod page;
 
+use crate::ca::{OWNER_SEED, read_seed};
 use crate::commands::Globals;
 use crate::entropy;
 use crate::failure::Failure;
@@ -22,6 +23,7 @@ use crate::network::role::Role;
 use crate::network::tls::Meant;
 use crate::service::shutdown::Trigger;
 use crate::service::{self, Settings};
+use alpheus_crypto::sign::SigningKey;
 use axum::Router;
 use axum::http::StatusCode;
 use gate::Gate;
@@ -74,7 +76,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
             let (name, base) = (identity.name().name.clone(), controller.as_deref());
             let meant = Meant { role: Role::Controller, name: args.controller_name.clone() };
             let client = Client::to(&identity, base.unwrap_or_default(), meant)?;
-            (own::router(client, name), "streams")
+            let key = SigningKey::from_seed(&read_seed(&identity.path(OWNER_SEED))?);
+            (own::router(client, name, key), "streams")
         }
     };
     let gate = Gate::new(&mut entropy::rng()?);

@@ -6,8 +6,7 @@
 //! | --- | --- |
 //! | `vault` | salt and hardness in the clear, and a known word to tell a wrong key file |
 //! | `identity/<name>` | a seed |
-//! | `stream/<id>` | the slot in the clear; a master secret and what it is for |
-//! | `erased/<id>` | whose stream it was, and the slot that is to be destroyed |
+//! | `stream/<id>` | the slot in the clear; whose the stream is; its master secret, under the slot too |
 
 use super::slots::{SlotError, SlotFile};
 use crate::failure::{Blame, Category, Failure};
@@ -30,7 +29,6 @@ use zeroize::Zeroizing;
 const HEADER: &[u8] = b"vault";
 const IDENTITIES: &[u8] = b"identity/";
 const STREAMS: &[u8] = b"stream/";
-const ERASED: &[u8] = b"erased/";
 const KNOWN: &[u8] = b"alpheus key store";
 const VERSION: u8 = 2;
 /// Permissions that a key file gives to nobody but its owner.
@@ -100,11 +98,11 @@ pub struct StreamKey {
     pub owner_name: String,
     /// The name on the device's certificate.
     pub producer: String,
-    /// The secret.
-    pub master: MasterSecret,
+    /// The secret; none once it is destroyed.
+    pub master: Option<MasterSecret>,
 }
 
-/// The same, as it is locked.
+/// All but the secret, as it is locked.
 #[derive(Serialize, Deserialize)]
 struct StoredStream {
     schema: SchemaId,
@@ -112,17 +110,14 @@ struct StoredStream {
     controller: ControllerId,
     owner_name: String,
     producer: String,
-    master: Zeroizing<[u8; 32]>,
 }
 
-/// A stream whose master secret is destroyed, or about to be.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct ErasedStream {
-    /// Whose identity held it.
-    pub controller: ControllerId,
-    /// The name on the owner's certificate, who may still read the log.
-    pub owner_name: String,
+/// An entry: what is locked under the key file's key, and under the slot as well.
+#[derive(Serialize, Deserialize)]
+struct Entry {
     slot: u64,
+    stream: Vec<u8>,
+    master: Vec<u8>,
 }
 
 /// The key store, open.
@@ -216,84 +211,51 @@ impl KeyStore {
         Ok(identities)
     }
 
-    /// Adds a stream's master secret, locked, to a batch; its slot is durable at once.
+    /// Adds a new stream's master secret, locked, to a batch; its slot is durable at
+    /// once.
     ///
     /// # Errors
     /// [`KeyStoreError`].
     pub fn stage(
         &self,
-        stream: &StreamKey,
+        (purpose, master): (&Purpose, &MasterSecret),
+        (controller, owner_name, producer): (ControllerId, &str, &str),
         batch: &mut Batch,
         rng: &mut impl CryptoRng,
     ) -> Result<(), KeyStoreError> {
-        let stored = StoredStream {
-            schema: stream.purpose.schema,
-            owner: stream.purpose.owner,
-            controller: stream.controller,
-            owner_name: stream.owner_name.clone(),
-            producer: stream.producer.clone(),
-            master: Zeroizing::new(*stream.master.secret().expose()),
-        };
-        // As large as it needs: growing would leave copies behind.
-        let size = postcard::experimental::serialized_size(&stored);
-        let mut bytes = Zeroizing::new(vec![0; size.map_err(|_| KeyStoreError::Damaged)?]);
-        postcard::to_slice(&stored, &mut bytes).map_err(|_| KeyStoreError::Damaged)?;
-        let key = [STREAMS, &stream.purpose.stream.0].concat();
+        let Purpose { stream, schema, owner } = *purpose;
+        let (owner_name, producer) = (owner_name.to_owned(), producer.to_owned());
+        let stored = StoredStream { schema, owner, controller, owner_name, producer };
+        let stored = postcard::to_allocvec(&stored).map_err(|_| KeyStoreError::Damaged)?;
+        let key = [STREAMS, &stream.0].concat();
         let (slot, secret) = self.slots.draw(rng)?;
-        let locked = self.key.with_slot(&secret).lock(&key, &bytes, rng);
-        let value = [&slot.to_le_bytes()[..], &locked].concat();
+        let (name, master) = (lock_name(&key, slot), master.secret().expose());
+        let entry = Entry {
+            slot,
+            stream: self.key.lock(&name, &stored, rng),
+            master: self.key.with_slot(&secret).lock(&name, master, rng),
+        };
+        let value = postcard::to_allocvec(&entry).map_err(|_| KeyStoreError::Damaged)?;
         Ok(batch.put(&self.space, key, value)?)
     }
 
-    /// Adds to a batch that a stream is erased; its key still is there until
-    /// [`KeyStore::destroy`]. Nothing is added if it is so already.
+    /// Destroys the keys of streams whose erasure is durable. Once more does it once
+    /// more: after a crash or a failure, do.
     ///
     /// # Errors
-    /// [`KeyStoreError`].
-    pub fn stage_erasure(
+    /// [`KeyStoreError`]; keys may still be there then.
+    pub fn destroy<'a>(
         &self,
-        stream: &StreamId,
-        batch: &mut Batch,
-        rng: &mut impl CryptoRng,
+        streams: impl IntoIterator<Item = &'a StreamId>,
     ) -> Result<(), KeyStoreError> {
-        let key = [STREAMS, &stream.0].concat();
-        let Some(value) = self.store.get(&self.space, &key)? else { return Ok(()) };
-        let Some(known) = self.stream(&key, &value)? else { return Ok(()) };
-        let StreamKey { controller, owner_name, .. } = known;
-        let erased = ErasedStream { controller, owner_name, slot: split_slot(&value)?.0 };
-        let bytes = postcard::to_allocvec(&erased).map_err(|_| KeyStoreError::Damaged)?;
-        batch.delete(&self.space, key)?;
-        let key = [ERASED, &stream.0].concat();
-        let locked = self.key.lock(&key, &bytes, rng);
-        Ok(batch.put(&self.space, key, locked)?)
-    }
-
-    /// Destroys the key of a stream whose erasure is durable. Once more changes
-    /// nothing; after a crash do it again.
-    ///
-    /// # Errors
-    /// [`KeyStoreError`]; the key may still be there then.
-    pub fn destroy(&self, stream: &StreamId) -> Result<(), KeyStoreError> {
-        let key = [ERASED, &stream.0].concat();
-        let locked = self.store.get(&self.space, &key)?.ok_or(KeyStoreError::Damaged)?;
-        Ok(self.slots.destroy(self.erased_stream(&key, &locked)?.slot)?)
-    }
-
-    /// All streams that are erased.
-    ///
-    /// # Errors
-    /// [`KeyStoreError`].
-    pub fn erased(&self) -> Result<Vec<(StreamId, ErasedStream)>, KeyStoreError> {
-        let entries = scan_all(self.store.as_ref(), &self.space, ERASED)?;
-        entries
-            .iter()
-            .map(|(key, locked)| Ok((stream_id(ERASED, key)?, self.erased_stream(key, locked)?)))
-            .collect()
-    }
-
-    fn erased_stream(&self, key: &[u8], locked: &[u8]) -> Result<ErasedStream, KeyStoreError> {
-        let opened = self.key.unlock(key, locked)?;
-        postcard::from_bytes(&opened).map_err(|_| KeyStoreError::Damaged)
+        let mut slots = Vec::new();
+        for stream in streams {
+            let key = [STREAMS, &stream.0].concat();
+            let value = self.store.get(&self.space, &key)?.ok_or(KeyStoreError::Damaged)?;
+            // Opened first: a slot number that somebody changed is another stream's.
+            slots.push(self.stored(&key, &value)?.0.slot);
+        }
+        Ok(self.slots.destroy(slots)?)
     }
 
     /// One stream.
@@ -303,31 +265,39 @@ impl KeyStore {
     pub fn stream_of(&self, stream: &StreamId) -> Result<Option<StreamKey>, KeyStoreError> {
         let key = [STREAMS, &stream.0].concat();
         let value = self.store.get(&self.space, &key)?;
-        value.map_or(Ok(None), |value| self.stream(&key, &value))
+        value.map(|value| self.stream(&key, &value)).transpose()
     }
 
-    /// All streams that have a key.
+    /// All streams, also those whose keys are destroyed.
     ///
     /// # Errors
     /// [`KeyStoreError`].
     pub fn streams(&self) -> Result<Vec<StreamKey>, KeyStoreError> {
         let entries = scan_all(self.store.as_ref(), &self.space, STREAMS)?;
-        entries.iter().filter_map(|(key, value)| self.stream(key, value).transpose()).collect()
+        entries.iter().map(|(key, value)| self.stream(key, value)).collect()
     }
 
-    /// None if its slot is destroyed: the store is older than the erasure.
-    fn stream(&self, key: &[u8], value: &[u8]) -> Result<Option<StreamKey>, KeyStoreError> {
-        let (slot, locked) = split_slot(value)?;
-        let Some(slot) = self.slots.read(slot)? else { return Ok(None) };
-        let opened = self.key.with_slot(&slot).unlock(key, locked)?;
-        let stored: StoredStream =
-            postcard::from_bytes(&opened).map_err(|_| KeyStoreError::Damaged)?;
-        let stream = stream_id(STREAMS, key)?;
-        let StoredStream { schema, owner, controller, owner_name, producer, master } = stored;
+    fn stream(&self, key: &[u8], value: &[u8]) -> Result<StreamKey, KeyStoreError> {
+        let (Entry { slot, master, .. }, stored) = self.stored(key, value)?;
+        let id = key.get(STREAMS.len()..).and_then(|id| id.try_into().ok());
+        let stream = StreamId(id.ok_or(KeyStoreError::Damaged)?);
+        let StoredStream { schema, owner, controller, owner_name, producer } = stored;
         let purpose = Purpose { stream, schema, owner };
-        let master =
-            MasterSecret::new(Secret::from_slice(&master[..]).ok_or(KeyStoreError::Damaged)?);
-        Ok(Some(StreamKey { purpose, controller, owner_name, producer, master }))
+        let name = lock_name(key, slot);
+        let unlock = |slot| {
+            let master = self.key.with_slot(&slot).unlock(&name, &master)?;
+            let master = Secret::from_slice(&master).ok_or(KeyStoreError::Damaged)?;
+            Ok::<_, KeyStoreError>(MasterSecret::new(master))
+        };
+        let master = self.slots.read(slot)?.map(unlock).transpose()?;
+        Ok(StreamKey { purpose, controller, owner_name, producer, master })
+    }
+
+    fn stored(&self, key: &[u8], value: &[u8]) -> Result<(Entry, StoredStream), KeyStoreError> {
+        let damaged = |_| KeyStoreError::Damaged;
+        let entry: Entry = postcard::from_bytes(value).map_err(damaged)?;
+        let opened = self.key.unlock(&lock_name(key, entry.slot), &entry.stream)?;
+        Ok((entry, postcard::from_bytes(&opened).map_err(damaged)?))
     }
 
     fn put(&self, key: Vec<u8>, value: Vec<u8>) -> Result<(), KeyStoreError> {
@@ -338,14 +308,9 @@ impl KeyStore {
     }
 }
 
-fn split_slot(value: &[u8]) -> Result<(u64, &[u8]), KeyStoreError> {
-    let (slot, locked) = value.split_first_chunk().ok_or(KeyStoreError::Damaged)?;
-    Ok((u64::from_le_bytes(*slot), locked))
-}
-
-fn stream_id(prefix: &[u8], key: &[u8]) -> Result<StreamId, KeyStoreError> {
-    let id = key.get(prefix.len()..).and_then(|id| id.try_into().ok());
-    Ok(StreamId(id.ok_or(KeyStoreError::Damaged)?))
+/// What an entry's parts are locked under: the slot's number belongs to it.
+fn lock_name(key: &[u8], slot: u64) -> Vec<u8> {
+    [key, &slot.to_le_bytes()].concat()
 }
 
 fn derive(key_file: &[u8], salt: &[u8; 16], hardness: Hardness) -> Result<VaultKey, KeyStoreError> {

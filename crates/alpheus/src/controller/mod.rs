@@ -81,6 +81,14 @@ struct Place {
     /// The file that opens the key store; keep it elsewhere than the state
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// The fence: how far the ledgers had come. Keep it out of backups; by
+    /// default in the state folder
+    #[arg(long, value_name = "FILE")]
+    fence: Option<PathBuf>,
+    /// What makes an erasure possible: without its slot here a key is gone. Back it up
+    /// apart, and anew after each erasure; by default in the state folder
+    #[arg(long, value_name = "FILE")]
+    slots: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -108,10 +116,6 @@ struct Run {
     /// Where owners reach it
     #[arg(long, value_name = "ADDRESS")]
     api: Option<SocketAddr>,
-    /// The fence: how far the ledgers had come. Keep it out of backups; by
-    /// default in the state folder
-    #[arg(long, value_name = "FILE")]
-    fence: Option<PathBuf>,
 }
 
 impl Place {
@@ -124,6 +128,23 @@ impl Place {
         flags.extend(more);
         globals.settings(flags)
     }
+
+    fn fence(&self, settings: &Settings) -> Result<FenceFile, Failure> {
+        FenceFile::load(&beside(settings, self.fence.as_ref(), "fence")?).blame(Category::Input)
+    }
+
+    fn slots(&self, settings: &Settings) -> Result<SlotFile, Failure> {
+        let path = beside(settings, self.slots.as_ref(), "slots")?;
+        Ok(SlotFile::open(&path).map_err(KeyStoreError::from)?)
+    }
+}
+
+/// The file that a flag names, or the one of the state folder.
+fn beside(settings: &Settings, given: Option<&PathBuf>, name: &str) -> Result<PathBuf, Failure> {
+    match given {
+        Some(path) => Ok(path.clone()),
+        None => Ok(Settings::needed(&settings.state, "state")?.join(name)),
+    }
 }
 
 /// What every start of a host begins with.
@@ -132,7 +153,6 @@ struct Opened {
     store: Arc<dyn Store>,
     spaces: Spaces,
     key_file: PathBuf,
-    slots: PathBuf,
 }
 
 impl Opened {
@@ -141,14 +161,12 @@ impl Opened {
         let identity = IdentityFolder::open(&folder, Role::Controller)?;
         let key_file = Settings::needed(&settings.key_file, "key-file")?;
         let store = settings.open_store(&globals.health, &globals.metrics)?;
-        let slots = Settings::needed(&settings.state, "state")?.join("slots");
         let spaces = Spaces::new().blame(Category::Io)?;
-        Ok(Opened { identity, store, spaces, key_file, slots })
+        Ok(Opened { identity, store, spaces, key_file })
     }
 
-    fn keys(&self) -> Result<KeyStore, Failure> {
+    fn keys(&self, slots: SlotFile) -> Result<KeyStore, Failure> {
         let bytes = read_key_file(&self.key_file)?;
-        let slots = SlotFile::open(&self.slots).map_err(KeyStoreError::from)?;
         Ok(KeyStore::open(self.store.clone(), self.spaces.keys.clone(), slots, &bytes)?)
     }
 }
@@ -174,10 +192,10 @@ fn initialise(init: &Init, globals: &Globals) -> Result<(), Failure> {
     let mut rng = entropy::rng()?;
     let bytes = read_key_file(&opened.key_file)?;
     let (store, space) = (opened.store.clone(), opened.spaces.keys.clone());
-    let slots = SlotFile::open(&opened.slots).map_err(KeyStoreError::from)?;
-    let keys = match KeyStore::create(store, space, slots, &bytes, &mut rng) {
+    let slots = || init.place.slots(&settings);
+    let keys = match KeyStore::create(store, space, slots()?, &bytes, &mut rng) {
         Ok(keys) => keys,
-        Err(KeyStoreError::Exists) => opened.keys()?,
+        Err(KeyStoreError::Exists) => opened.keys(slots()?)?,
         Err(error) => return Err(error.into()),
     };
     match keys.new_identity(&name, &mut rng) {
@@ -197,9 +215,10 @@ fn initialise(init: &Init, globals: &Globals) -> Result<(), Failure> {
         return write_request(&settings, &request);
     };
     let deployment = opened.identity.deployment()?;
-    secrets.certified(&certificate, &deployment).blame(Category::Input)?;
-    guard::put_certificate(opened.store.as_ref(), &opened.spaces, &name, &certificate)
-        .blame(Category::Io)
+    let identity = secrets.certified(&certificate, &deployment).blame(Category::Input)?;
+    let mut fence = init.place.fence(&settings)?;
+    let (place, own) = ((&opened.store, &opened.spaces), (name.as_str(), &certificate));
+    guard::found(place, &mut fence, identity, own, (&deployment, wall_clock())).map_err(failed)
 }
 
 fn read_certificate(path: &Path) -> Result<Signed<Certificate>, Failure> {
@@ -223,15 +242,11 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let opened = Opened::new(&settings, globals)?;
     let schema = read_schema(&Settings::needed(&settings.schema, "schema")?)?;
     let layout = Layout::of(&schema).blame(Category::Input)?;
-    let fence = match &run.fence {
-        Some(path) => path.clone(),
-        None => Settings::needed(&settings.state, "state")?.join("fence"),
-    };
     let server = Client::new(&opened.identity, &Settings::needed(&settings.server, "server")?)?;
     let parts = Parts {
-        keys: opened.keys()?,
+        keys: opened.keys(run.place.slots(&settings)?)?,
         deployment: opened.identity.deployment()?,
-        fence: FenceFile::load(&fence).blame(Category::Input)?,
+        fence: run.place.fence(&settings)?,
         store: opened.store,
         spaces: opened.spaces,
         schema: schema.clone(),

@@ -4,7 +4,8 @@
 //! Each master secret is locked under the key file's key and 32 random bytes of
 //! its own, its slot. Overwriting the slot in place destroys the secret wherever
 //! its locked entry lies. The file is the magic `ALPHSLT1`, filled up to 32 bytes,
-//! then slots of 32 bytes; a slot of zeros is destroyed. Slots are not used twice.
+//! then slots of 32 bytes. A destroyed one says so, in other words than zeros, which
+//! a careless copy or file system may leave. Slots are not used twice.
 //!
 //! # What it rests on
 //! That the file system overwrites in place, as ext4 and XFS do, and copy-on-write
@@ -17,9 +18,12 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 const MAGIC: [u8; 8] = *b"ALPHSLT1";
 const SIZE: usize = 32;
+const ZEROS: [u8; SIZE] = [0; SIZE];
+const DESTROYED: [u8; SIZE] = *b"alpheus: this slot is destroyed\n";
 
 /// Why the slot file cannot be used.
 #[derive(Debug, Error)]
@@ -38,11 +42,11 @@ pub enum SlotError {
         /// The file.
         path: PathBuf,
     },
-    /// It has fewer slots than the key store has streams.
+    /// It has not the slot of a stream that the key store has.
     #[error(
-        "{} is missing, or older than the key store beside it: restore both from one backup", path.display()
+        "{} is missing or older than the key store beside it, or parts of it are lost: restore both from one backup", path.display()
     )]
-    Short {
+    Lost {
         /// The file.
         path: PathBuf,
     },
@@ -66,8 +70,8 @@ impl SlotFile {
         let file = options.open(path).map_err(failed)?;
         let (mut head, mut wanted) = ([0; SIZE], [0; SIZE]);
         wanted[..MAGIC.len()].copy_from_slice(&MAGIC);
-        // Shorter than its head: a crash while it was made.
-        if file.metadata().map_err(failed)?.len() < SIZE as u64 {
+        // Nothing but its head, or less: a crash may have come while it was made.
+        if file.metadata().map_err(failed)?.len() <= SIZE as u64 {
             file.write_all_at(&wanted, 0).map_err(failed)?;
             file.sync_all().map_err(failed)?;
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -89,7 +93,8 @@ impl SlotFile {
         let length = self.file.metadata().map_err(|e| self.failed(e))?.len();
         // A crash may have left a part of one.
         let (slot, secret) = (length.div_ceil(SIZE as u64), Secret::random(rng));
-        self.put(slot, secret.expose())?;
+        self.write(slot, secret.expose())?;
+        self.sync()?;
         Ok((slot, secret))
     }
 
@@ -98,30 +103,43 @@ impl SlotFile {
     /// # Errors
     /// [`SlotError`] if there is no such slot.
     pub fn read(&self, slot: u64) -> Result<Option<Secret<32>>, SlotError> {
-        let mut bytes = zeroize::Zeroizing::new([0; SIZE]);
+        let mut bytes = Zeroizing::new([0; SIZE]);
         let read = self.file.read_exact_at(&mut bytes[..], slot.saturating_mul(SIZE as u64));
+        let lost = || SlotError::Lost { path: self.path.clone() };
         read.map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => SlotError::Short { path: self.path.clone() },
+            io::ErrorKind::UnexpectedEof => lost(),
             _ => self.failed(error),
         })?;
-        let destroyed = bytes.iter().fold(0, |all, byte| all | byte) == 0;
-        Ok(if destroyed { None } else { Secret::from_slice(&bytes[..]) })
-    }
-
-    /// Overwrites a slot with zeros, durably. Once more changes nothing.
-    ///
-    /// # Errors
-    /// [`SlotError`]; it may still be there then.
-    pub fn destroy(&self, slot: u64) -> Result<(), SlotError> {
-        match self.read(slot)? {
-            Some(_) => self.put(slot, &[0; SIZE]),
-            None => Ok(()),
+        match *bytes {
+            DESTROYED => Ok(None),
+            ZEROS => Err(lost()),
+            _ => Ok(Secret::from_slice(&bytes[..])),
         }
     }
 
-    fn put(&self, slot: u64, bytes: &[u8; SIZE]) -> Result<(), SlotError> {
+    /// Overwrites slots, durably. Once more does it once more: what was written
+    /// before need not have reached the disk.
+    ///
+    /// # Errors
+    /// [`SlotError`]; they may still be there then. A slot beyond the file's end is one:
+    /// whoever went on would fill it anew, for another stream.
+    pub fn destroy(&self, slots: impl IntoIterator<Item = u64>) -> Result<(), SlotError> {
+        let mut any = false;
+        for slot in slots {
+            self.read(slot)?;
+            self.write(slot, &DESTROYED)?;
+            any = true;
+        }
+        if any { self.sync() } else { Ok(()) }
+    }
+
+    fn write(&self, slot: u64, bytes: &[u8; SIZE]) -> Result<(), SlotError> {
         let written = self.file.write_all_at(bytes, slot.saturating_mul(SIZE as u64));
-        written.and_then(|()| self.file.sync_all()).map_err(|error| self.failed(error))
+        written.map_err(|error| self.failed(error))
+    }
+
+    fn sync(&self) -> Result<(), SlotError> {
+        self.file.sync_all().map_err(|error| self.failed(error))
     }
 
     fn failed(&self, source: io::Error) -> SlotError {
@@ -141,8 +159,8 @@ mod tests {
         let (path, mut rng) = (folder.path().join("slots"), ChaCha20Rng::seed_from_u64(1));
         let slots = SlotFile::open(&path).unwrap();
         let drawn: Vec<_> = (0..3).map(|_| slots.draw(&mut rng).unwrap()).collect();
-        slots.destroy(drawn[1].0).unwrap();
-        slots.destroy(drawn[1].0).unwrap();
+        slots.destroy([drawn[1].0]).unwrap();
+        slots.destroy([drawn[1].0]).unwrap();
         let slots = SlotFile::open(&path).unwrap();
         for (place, (slot, secret)) in drawn.iter().enumerate() {
             let read = slots.read(*slot).unwrap();
@@ -150,7 +168,10 @@ mod tests {
         }
         let bytes = std::fs::read(&path).unwrap();
         assert!(!bytes.windows(8).any(|part| part == &drawn[1].1.expose()[..8]));
-        assert!(matches!(slots.read(9), Err(SlotError::Short { .. })));
+        assert!(matches!(slots.read(9), Err(SlotError::Lost { .. })));
+        assert!(matches!(slots.destroy([9]), Err(SlotError::Lost { .. })));
+        slots.write(drawn[0].0, &ZEROS).unwrap();
+        assert!(matches!(slots.read(drawn[0].0), Err(SlotError::Lost { .. })));
     }
 
     #[test]
@@ -168,7 +189,7 @@ mod tests {
     fn another_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("slots");
-        std::fs::write(&path, [7; 64]).unwrap();
+        std::fs::write(&path, [7; 65]).unwrap();
         assert!(matches!(SlotFile::open(&path), Err(SlotError::Other { .. })));
     }
 }

@@ -8,10 +8,11 @@
 
 use crate::runtime::hosts::{FromController, ToController};
 use alpheus_crypto::seal::Sealed;
-use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::Certificate;
+use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_policy::ids::StreamId;
 use serde::{Deserialize, Serialize};
 
@@ -128,6 +129,24 @@ pub struct Choice {
     pub annotation: Signed<Annotation>,
     /// The owner's key.
     pub owner: VerifyingKey,
+}
+
+/// An owner takes consent back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Withdraw {
+    /// What they say.
+    pub signed: Signed<Withdrawal>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+}
+
+impl Withdraw {
+    /// Consent for a stream, and its key too if `erase`.
+    #[must_use]
+    pub fn new(key: &SigningKey, stream: StreamId, erase: bool) -> Withdraw {
+        let signed = Signed::new(&Withdrawal { stream, erase }, key);
+        Withdraw { signed, owner: key.verifying_key() }
+    }
 }
 
 /// What the service makes of a notice.

@@ -10,15 +10,17 @@
 //! name, and read the streams of the devices in it. Erasing a stream does not
 //! reach a backup that holds its device.
 
+use crate::ca::OWNER_SEED;
 use crate::controller::keystore::read_key_file;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::files::{For, make_private_folder, write_new};
-use crate::network::identity::IdentityFolder;
+use crate::network::identity::{CERTIFICATE, IdentityFolder, KEY};
 use crate::network::role::Role;
 use alpheus_crypto::vault::{Hardness, VaultKey};
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
@@ -81,29 +83,40 @@ enum NoBackup {
     Locked,
 }
 
+/// Why there is nothing to back up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum NotKept {
+    #[error("there is no {0} there: a backup without it would not bring the owner back")]
+    Missing(&'static str),
+    #[error("two files are called {0}: rename one, or back it up by itself")]
+    Twice(String),
+}
+
 pub(super) fn back_up(args: &Backup) -> Result<(), Failure> {
     // A folder of somebody else would be kept for nothing.
     IdentityFolder::open(&args.identity, Role::Owner)?;
-    let mut kept = Vec::new();
-    for entry in fs::read_dir(&args.identity).blame_io(&args.identity)? {
-        let entry = entry.blame_io(&args.identity)?;
-        if entry.file_type().blame_io(&args.identity)?.is_file() {
-            kept.push(keep(&entry.path(), false)?);
-        }
+    let mut kept = keep_all(&args.identity, false)?;
+    let devices = args.identity.join(DEVICES);
+    if devices.is_dir() {
+        kept.extend(keep_all(&devices, true)?);
     }
     for path in &args.device {
         kept.push(keep(path, true)?);
     }
+    check(&kept).blame_input(&args.identity)?;
     let (mut rng, mut salt) = (entropy::rng()?, [0; 16]);
     rng.fill_bytes(&mut salt);
     let header = Header { salt, hardness: Hardness::default() };
     let key = key_of(&args.key_file, &header)?;
-    let bytes = Zeroizing::new(postcard::to_allocvec(&kept).blame(Category::Check)?);
+    // As large as it needs: growing would leave copies behind.
+    let size = postcard::experimental::serialized_size(&kept).blame(Category::Check)?;
+    let mut bytes = Zeroizing::new(vec![0; size]);
+    postcard::to_slice(&kept, &mut bytes).blame(Category::Check)?;
     let header = postcard::to_allocvec(&header).blame(Category::Check)?;
     let length = u16::try_from(header.len()).blame(Category::Check)?.to_le_bytes();
     let locked = key.lock(NAME, &bytes, &mut rng);
     write_new(&args.to, &[MAGIC, &length[..], &header, &locked].concat(), For::Owner)?;
-    println!("{} files", kept.len());
+    tell(&kept);
     Ok(())
 }
 
@@ -123,8 +136,40 @@ pub(super) fn restore(args: &Restore) -> Result<(), Failure> {
         let folder = if *is_device { &devices } else { &args.identity };
         write_new(&folder.join(plain(name).blame_input(&args.from)?), bytes, For::Owner)?;
     }
-    println!("{} files", kept.len());
+    tell(&kept);
     Ok(())
+}
+
+/// Their names, one a line.
+fn tell(kept: &[Kept]) {
+    for Kept { is_device, name, .. } in kept {
+        println!("{}{name}", if *is_device { "devices/" } else { "" });
+    }
+}
+
+/// Whether it is worth having: an owner's folder, each file once.
+fn check(kept: &[Kept]) -> Result<(), NotKept> {
+    let has = |wanted: &str| kept.iter().any(|kept| !kept.is_device && kept.name == wanted);
+    if let Some(missing) = [OWNER_SEED, CERTIFICATE, KEY].into_iter().find(|name| !has(name)) {
+        return Err(NotKept::Missing(missing));
+    }
+    let mut seen = BTreeSet::new();
+    match kept.iter().find(|kept| !seen.insert((kept.is_device, &kept.name))) {
+        Some(twice) => Err(NotKept::Twice(twice.name.clone())),
+        None => Ok(()),
+    }
+}
+
+fn keep_all(folder: &Path, are_devices: bool) -> Result<Vec<Kept>, Failure> {
+    let mut kept = Vec::new();
+    for entry in fs::read_dir(folder).blame_io(folder)? {
+        // Links count as what they lead to.
+        let path = entry.blame_io(folder)?.path();
+        if fs::metadata(&path).blame_io(&path)?.is_file() {
+            kept.push(keep(&path, are_devices)?);
+        }
+    }
+    Ok(kept)
 }
 
 fn keep(path: &Path, is_device: bool) -> Result<Kept, Failure> {
@@ -152,11 +197,7 @@ fn split(bytes: &[u8]) -> Result<(Header, &[u8]), NoBackup> {
 
 fn key_of(key_file: &Path, header: &Header) -> Result<VaultKey, Failure> {
     let secret = read_key_file(key_file)?;
-    // A header that asks for more than ours would let a file eat the memory.
-    if header.hardness != Hardness::default() {
-        return Err(NoBackup::Other).blame(Category::Input);
-    }
-    VaultKey::derive(&secret, &header.salt, header.hardness).blame(Category::Check)
+    VaultKey::derive(&secret, &header.salt, header.hardness).blame(Category::Input)
 }
 
 #[cfg(test)]
@@ -169,6 +210,21 @@ mod tests {
         for bad in ["", "..", ".", "/etc/passwd", "../x", "a/b", "a/"] {
             assert_eq!(plain(bad), Err(NoBackup::Other), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_would_not_bring_the_owner_back_is_refused() {
+        let kept = |name: &str, is_device| Kept {
+            is_device,
+            name: name.into(),
+            bytes: Zeroizing::default(),
+        };
+        let mut all = vec![kept(OWNER_SEED, false), kept(CERTIFICATE, false), kept(KEY, false)];
+        assert_eq!(check(&all[1..]), Err(NotKept::Missing(OWNER_SEED)));
+        all.extend([kept("watch.json", true), kept(KEY, true)]);
+        assert_eq!(check(&all), Ok(()));
+        all.push(kept("watch.json", true));
+        assert_eq!(check(&all), Err(NotKept::Twice("watch.json".into())));
     }
 
     #[test]

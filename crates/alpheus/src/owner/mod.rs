@@ -2,7 +2,9 @@
 //! that guards them.
 
 mod backup;
+pub(crate) mod budgets;
 mod device;
+mod erasure;
 pub(crate) mod log;
 
 pub use device::DeviceFile;
@@ -10,30 +12,32 @@ pub use device::DeviceFile;
 use crate::ca::{OWNER_SEED, read_seed};
 use crate::commands::Globals;
 use crate::entropy;
-use crate::failure::{Blame, Category, Failure};
+use crate::failure::{Blame, Category, Failure, printed};
 use crate::network::client::Client;
 use crate::network::identity::{IdentityFolder, from_hex};
 use crate::network::role::{Name, Role, host_named};
 use crate::network::tls::Meant;
-use crate::network::wire::{Choice, Done, Handover};
+use crate::network::wire::{Choice, Done, Handover, Withdraw};
+use crate::query::print_tables;
 use crate::replay::inputs::{read_schema, read_text};
 use crate::runtime::embedded::wall_clock;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_encrypted_stream::annotation::{Annotation, Placement, owner_id};
 use alpheus_encrypted_stream::certificate::{Certificate, fingerprint};
-use alpheus_encrypted_stream::erasure::Erasure;
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_encrypted_stream::ledger::LogLine;
+use alpheus_encrypted_stream::withdrawal::Erasure;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
+use alpheus_policy::show::Table;
 use alpheus_policy::time::{Timestamp, Window};
 use backup::{Backup, Restore, back_up, restore};
-use data_encoding::HEXLOWER;
 use log::{in_order, in_words};
 use rand_core::Rng;
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,6 +47,7 @@ Examples:
       --schema examples/fitness/schema.yaml --policies examples/fitness/policies.yaml \\
       --metadata group=riders --producer watch --device watch.json
   alpheus owner log --identity pki/alice --controller https://localhost:7401 --stream 9f…
+  alpheus owner budgets --identity pki/alice --controller https://localhost:7401 --stream 9f… --format json
   alpheus owner revoke --identity pki/alice --controller https://localhost:7401 --stream 9f…
   alpheus owner erase --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
       --device watch.json --statement erased.txt
@@ -71,12 +76,15 @@ enum What {
     /// List who asked about a stream, what for, and how it ended
     #[command(after_help = EXAMPLES)]
     Log(One),
+    /// See what noise has cost of one's budgets for a stream
+    #[command(after_help = EXAMPLES)]
+    Budgets(One),
     /// Withdraw consent for a stream, for good
     #[command(after_help = EXAMPLES)]
     Revoke(One),
     /// Have a stream's key destroyed: what was sent of it can never be read again
     #[command(after_help = EXAMPLES)]
-    Erase(Erase),
+    Erase(erasure::Erase),
     /// Keep the owner's folder and devices' files in one locked file
     #[command(after_help = EXAMPLES)]
     Backup(Backup),
@@ -106,18 +114,6 @@ struct One {
     /// The stream
     #[arg(long, value_name = "ID")]
     stream: StreamId,
-}
-
-#[derive(Debug, clap::Args)]
-struct Erase {
-    #[command(flatten)]
-    one: One,
-    /// The device's file, to be destroyed as well; on another machine, remove it there
-    #[arg(long, value_name = "FILE")]
-    device: Option<PathBuf>,
-    /// Where to keep the controller's signed word, in hexadecimal digits
-    #[arg(long, value_name = "FILE")]
-    statement: Option<PathBuf>,
 }
 
 /// What may be learnt.
@@ -161,14 +157,14 @@ struct Choose {
 /// # Errors
 /// A file cannot be used, or the controller does not take it.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let _ = globals;
     match &args.what {
         What::Add(add) => add_stream(add),
         What::Choose(choose) => choose_anew(choose),
-        What::Streams(reach) => list(reach),
-        What::Log(one) => show_log(one),
+        What::Streams(reach) => list(reach, globals),
+        What::Log(one) => show_log(one, globals),
+        What::Budgets(one) => budgets::show(one, globals),
         What::Revoke(one) => revoke(one),
-        What::Erase(args) => erase(args),
+        What::Erase(args) => erasure::erase(args),
         What::Backup(args) => back_up(args),
         What::Restore(args) => restore(args),
     }
@@ -190,7 +186,8 @@ impl Owner {
         Ok((Owner { name: identity.name().name.clone(), key, client }, identity))
     }
 
-    /// The controllers that live there, as the authority certified them.
+    /// The controllers that live there, as the authority certified them; each of the
+    /// host that shows it.
     fn controllers(
         &self,
         identity: &IdentityFolder,
@@ -199,7 +196,13 @@ impl Owner {
         let known: Vec<String> = self.client.get("/v1/controllers", Duration::ZERO)?;
         let certified = known.iter().map(|text| {
             let certificate = from_hex(text).ok_or("what the controller shows is no certificate");
-            deployment.controller(&certificate.blame(Category::Check)?).blame(Category::Check)
+            let certificate = certificate.blame(Category::Check)?;
+            let certificate = deployment.controller(&certificate).blame(Category::Check)?;
+            if self.client.peer().is_none_or(|peer| peer.name != host_named(&certificate.name)) {
+                let what = "the controller shows the certificate of another host than it is itself";
+                return Err(what).blame(Category::Check);
+            }
+            Ok(certificate)
         });
         certified.collect()
     }
@@ -244,11 +247,6 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
     let certificate = owner.controllers(&identity)?.into_iter().next();
     let certificate =
         certificate.ok_or("the controller shows no certificate").blame(Category::Check)?;
-    // Whom secrets are sealed for is who shows the certificate.
-    if owner.client.peer().is_none_or(|peer| peer.name != host_named(&certificate.name)) {
-        let what = "the controller shows the certificate of another host than it is itself";
-        return Err(what).blame(Category::Check);
-    }
     let key = owner.key.verifying_key();
     let purpose = Purpose { stream, schema: schema.id(), owner: owner_id(&key) };
     // The device's file first: a stream whose key is lost can never be sent.
@@ -279,23 +277,34 @@ fn choose_anew(choose: &Choose) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list(reach: &Reach) -> Result<(), Failure> {
+fn list(reach: &Reach, globals: &Globals) -> Result<(), Failure> {
     let (owner, _) = Owner::open(reach)?;
     let streams: Vec<String> = owner.client.get("/v1/streams", Duration::ZERO)?;
-    streams.iter().for_each(|stream| println!("{stream}"));
-    Ok(())
+    let table = Table {
+        title: "Your streams here".to_owned(),
+        columns: vec!["stream".to_owned()],
+        rows: streams.into_iter().map(|stream| vec![stream]).collect(),
+    };
+    let out = &mut io::stdout().lock();
+    printed(print_tables(&[table], globals.format.unwrap_or_default(), out)).map(drop)
 }
 
-fn show_log(one: &One) -> Result<(), Failure> {
+fn show_log(one: &One, globals: &Globals) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&one.reach)?;
     let path = format!("/v1/streams/{}/log", one.stream);
     let mut lines: Vec<LogLine> = owner.client.get(&path, Duration::ZERO)?;
     let schema: Schema = owner.client.get("/v1/schema", Duration::ZERO)?;
     lines.sort_by_key(in_order);
-    for line in &lines {
-        println!("{}  {}", line.at.0 / 1_000_000, in_words(line, &schema, seconds));
-    }
-    Ok(())
+    let row = |line: &LogLine| {
+        vec![(line.at.0 / 1_000_000).to_string(), in_words(line, &schema, seconds)]
+    };
+    let table = Table {
+        title: "Who learnt what, and what you said; times in Unix seconds".to_owned(),
+        columns: vec!["at".to_owned(), "what".to_owned()],
+        rows: lines.iter().map(row).collect(),
+    };
+    let out = &mut io::stdout().lock();
+    printed(print_tables(&[table], globals.format.unwrap_or_default(), out)).map(drop)
 }
 
 /// Unix seconds, as the rows of results.
@@ -305,36 +314,7 @@ fn seconds(window: Window) -> String {
 
 fn revoke(one: &One) -> Result<(), Failure> {
     let (owner, _) = Owner::open(&one.reach)?;
-    let path = format!("/v1/streams/{}/revoke", one.stream);
-    owner.client.post::<Done>(&path, &Done {})?;
-    Ok(())
-}
-
-/// The controller first: while it has the key, windows may still hold the data.
-fn erase(args: &Erase) -> Result<(), Failure> {
-    let (owner, identity) = Owner::open(&args.one.reach)?;
-    let stream = args.one.stream;
-    if let Some(path) = &args.device {
-        DeviceFile::check(path, &stream)?;
-    }
-    let path = format!("/v1/streams/{stream}/erase");
-    let signed: Signed<Erasure> = owner.client.exchange(&path, &Done {}, Duration::ZERO)?;
-    let said = owner.controllers(&identity)?.into_iter().find_map(|certificate| {
-        let id = fingerprint(&certificate);
-        Erasure::open(&signed, (&id, &certificate.verifying), &stream).ok()
-    });
-    let wrong = "the controller does not sign that it has erased the stream";
-    let said = said.ok_or(wrong).blame(Category::Check)?;
-    if let Some(path) = &args.statement {
-        let bytes = postcard::to_allocvec(&signed).blame(Category::Check)?;
-        std::fs::write(path, HEXLOWER.encode(&bytes) + "\n").blame_io(path)?;
-    }
-    if let Some(path) = &args.device {
-        DeviceFile::destroy(path)?;
-    }
-    println!("controller {} has destroyed the key of {stream}", said.controller);
-    if args.device.is_none() {
-        eprintln!("the device's file holds the key too: remove it with `shred -u` where it is");
-    }
+    let asked = Withdraw::new(&owner.key, one.stream, false);
+    owner.client.exchange::<Option<Signed<Erasure>>>("/v1/withdrawals", &asked, Duration::ZERO)?;
     Ok(())
 }

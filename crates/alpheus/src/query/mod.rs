@@ -150,8 +150,6 @@ impl Query {
 }
 
 /// What is printed.
-#[derive(Serialize)]
-#[serde(untagged)]
 enum Answer {
     Explanation(Box<Explanation>),
     Tables(Vec<Table>),
@@ -200,11 +198,34 @@ fn explained(
 
 fn print(answer: &Answer, format: Format, out: &mut impl Write) -> io::Result<()> {
     match (format, answer) {
-        (Format::Json, answer) => {
-            serde_json::to_writer_pretty(&mut *out, answer)?;
-            writeln!(out)
-        }
-        (Format::Csv, Answer::Tables(tables)) => {
+        (Format::Json, Answer::Explanation(explanation)) => print_json(explanation, out),
+        (format, Answer::Tables(tables)) => print_tables(tables, format, out),
+        (Format::Csv, Answer::Explanation(_)) => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "an explanation has no rows for CSV; use --format json or table",
+        )),
+        (_, Answer::Explanation(explanation)) => write!(out, "{explanation}"),
+    }
+}
+
+fn print_json(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
+}
+
+/// Prints tables in any format.
+///
+/// # Errors
+/// What the writer says.
+pub(crate) fn print_tables(
+    tables: &[Table],
+    format: Format,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    match format {
+        Format::Json => print_json(&tables, out),
+        Format::Table => tables.iter().try_for_each(|table| writeln!(out, "{table}")),
+        Format::Csv => {
             for (index, table) in tables.iter().enumerate() {
                 if index > 0 {
                     writeln!(out)?;
@@ -216,11 +237,5 @@ fn print(answer: &Answer, format: Format, out: &mut impl Write) -> io::Result<()
             }
             Ok(())
         }
-        (Format::Csv, Answer::Explanation(_)) => Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "an explanation has no rows for CSV; use --format json or table",
-        )),
-        (_, Answer::Tables(tables)) => tables.iter().try_for_each(|table| writeln!(out, "{table}")),
-        (_, Answer::Explanation(explanation)) => write!(out, "{explanation}"),
     }
 }

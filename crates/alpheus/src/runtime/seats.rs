@@ -100,7 +100,7 @@ impl Embedded {
         let (schema, layout, master) =
             (self.schema.clone(), layout.clone(), self.root.master(&member.key));
         seat.streams.push((
-            HeldStream { stream, owner, schema, layout, master },
+            HeldStream { stream, owner, schema, layout, master: Some(master) },
             signed,
             owner_key,
         ));

@@ -16,13 +16,21 @@ tick: 1s
 capacity: { population: 100, events: 100 }
 streamAttributes:
   - { name: reading, type: integer, min: 0, max: 1000, aggregations: [mean] }
+  - { name: alarms, type: [integer, optional], min: 0, max: 1, aggregations: [sum] }
 streamPolicyOptions:
   - { name: crowd, option: aggregate, clients: [1], window: 2s, alpha: 0, dropout: 1/3 }
+  - name: noisy
+    option: dp-aggregate
+    clients: [1]
+    window: 2s
+    alpha: 0
+    dropout: 1/3
+    budget: { perWindow: 1, total: 3, unit: person-per-window }
 ";
 const POLICIES: &str = "\
 schema: Meters
 service: analyst
-default: { reading: { option: crowd, clients: 1 } }
+default: { reading: { option: crowd, clients: 1 }, alarms: { option: noisy, clients: 1 } }
 ";
 pub(crate) const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
     WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters";
@@ -108,8 +116,15 @@ impl Place {
     }
 
     pub(crate) fn controller(&self, house: &str, api: &str, server: &str) -> Process {
+        let mut process = self.start_controller(house, api, server);
+        process.wait_for_prefix("serving at ");
+        process
+    }
+
+    /// The same, which may not come as far as to serve.
+    pub(crate) fn start_controller(&self, house: &str, api: &str, server: &str) -> Process {
         let host = format!("host-{house}");
-        let mut process = Process::start(&mut self.command(&[
+        Process::start(&mut self.command(&[
             "controller",
             "run",
             "--identity",
@@ -124,9 +139,7 @@ impl Place {
             server,
             "--api",
             api,
-        ]));
-        process.wait_for_prefix("serving at ");
-        process
+        ]))
     }
 
     pub(crate) fn add_stream(&self, house: &str, controller: &str) -> String {
@@ -174,6 +187,11 @@ impl Place {
 
     /// Rows of the query so far, as JSON objects.
     pub(crate) fn rows(&self, server: &str) -> Vec<serde_json::Value> {
+        self.rows_of(server, "Readings")
+    }
+
+    /// The same of a query with this name.
+    pub(crate) fn rows_of(&self, server: &str, name: &str) -> Vec<serde_json::Value> {
         let said = self.done(&[
             "query",
             "--server",
@@ -181,7 +199,7 @@ impl Place {
             "--identity",
             "pki/analyst",
             "--results",
-            "Readings",
+            name,
             "--format",
             "json",
         ]);
@@ -250,7 +268,7 @@ impl Running {
         let feed = |(number, house): (usize, &&str)| {
             let line = |step: u64| {
                 let at = (start + step) * 1000 + 500;
-                format!("{{\"reading\": {}, \"at\": {at}}}\n", number + 1)
+                format!("{{\"reading\": {}, \"alarms\": 1, \"at\": {at}}}\n", number + 1)
             };
             let lines = self.place.path(&format!("{house}.json"));
             fs::write(&lines, (0..40).map(line).collect::<String>()).unwrap();

@@ -1,48 +1,97 @@
 //! A stream whose key is destroyed: no data, no token, no way back.
 
-use super::world::{House, Person, Town, at};
+use super::world::{Hall, House, Person, Town, at};
 use alpheus::controller::guard::GuardError;
-use alpheus_encrypted_stream::erasure::Erasure;
+use alpheus::network::wire::Notice;
+use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::error::AnnotationRefused;
 use alpheus_encrypted_stream::ledger::LogEvent;
+use alpheus_encrypted_stream::withdrawal::{Erasure, Withdrawal};
 
 /// Has a person's stream erased, and checks what the controller says.
 fn erase(house: &mut House, person: &Person, second: u64) -> Erasure {
-    let signed = house.guard().erase(at(second), &person.name, &person.stream).unwrap();
+    let asked = Town::withdrawal(person, true);
+    let signed = house.guard().withdraw(at(second), &person.name, &asked).unwrap().unwrap();
     let key = house.certificate.verifying;
-    let said = Erasure::open(&signed, (&house.id, &key), &person.stream).unwrap();
-    assert!(Erasure::open(&signed, (&house.id, &key), &Town::new().person(9).stream).is_err());
-    said.into_inner()
+    Erasure::open(&signed, (&house.id, &key), &person.stream).unwrap().into_inner()
+}
+
+/// Sends for some seconds; sums and populations of the windows that opened.
+fn run(
+    town: &mut Town,
+    hall: &mut Hall,
+    people: [&mut Person; 2],
+    houses: &mut [&mut House],
+    seconds: std::ops::Range<u64>,
+) -> Vec<(String, u32)> {
+    let mut opened = Vec::new();
+    let [alice, bob] = people;
+    for second in seconds {
+        town.send(hall, alice, second, 1);
+        town.send(hall, bob, second, 2);
+        let round = hall.turn(at(second + 1));
+        let rows = hall.carry(at(second + 1), round, houses).rows;
+        let ok = rows.iter().filter(|row| row.status == "ok");
+        opened.extend(ok.map(|row| (row.outputs[0].1.to_string(), row.population)));
+    }
+    opened
 }
 
 #[test]
 fn after_an_erasure_the_others_go_on_and_the_host_has_no_key() {
     let mut town = Town::new();
     let (mut hall, [mut first, mut second], [mut alice, mut bob]) = town.two_houses();
-    let told = erase(&mut first, &alice, 3);
-    assert_eq!(erase(&mut first, &alice, 4), told, "asked again it says the same");
-    let mut rows = Vec::new();
-    for time in 4..12 {
-        town.send(&hall, &mut alice, time, 1);
-        town.send(&hall, &mut bob, time, 2);
-        let round = hall.turn(at(time + 1));
-        rows.extend(hall.carry(at(time + 1), round, &mut [&mut first, &mut second]).rows);
-    }
-    assert!(!rows.is_empty() && rows.iter().all(|row| row.population <= 1), "{rows:?}");
+    let everybody =
+        run(&mut town, &mut hall, [&mut alice, &mut bob], &mut [&mut first, &mut second], 2..8);
+    assert!(everybody.contains(&("\"6\"".to_owned(), 2)), "{everybody:?}");
+    let told = erase(&mut first, &alice, 8);
+    assert_eq!(erase(&mut first, &alice, 8), told, "asked again it says the same");
+    let mut from = 8;
     for asleep in [false, true] {
         if asleep {
             first.guard = None;
-            first.guard = Some(town.wake(&first, at(13)).unwrap());
+            first.guard = Some(town.wake(&first, at(from)).unwrap());
         }
+        let others = run(
+            &mut town,
+            &mut hall,
+            [&mut alice, &mut bob],
+            &mut [&mut first, &mut second],
+            from..from + 8,
+        );
+        assert!(others.len() >= 2, "asleep: {asleep}, {others:?}");
+        let bobs = |(sum, population): &(String, u32)| (sum.as_str(), *population) == ("\"4\"", 1);
+        assert!(others.iter().skip(1).all(bobs), "asleep: {asleep}, {others:?}");
+        from += 8;
         let log = first.guard().log(&alice.name, &alice.stream).unwrap().read().unwrap();
         assert_eq!(log.iter().filter(|line| line.event == LogEvent::Erased).count(), 1);
+        assert_eq!(erase(&mut first, &alice, from), told);
         let handover = town.handover(&alice, &first);
-        let again = first.guard().take(at(14), &alice.name, &handover);
+        let again = first.guard().take(at(from), &alice.name, &handover);
         assert!(matches!(again, Err(GuardError::Here)), "{again:?}");
         let choice = town.choice(&alice, 7, town.policy());
-        let chosen = first.guard().choose(at(14), &alice.name, &choice);
+        let chosen = first.guard().choose(at(from), &alice.name, &choice);
         assert!(matches!(chosen, Err(GuardError::Annotation(AnnotationRefused::Revoked))));
     }
+}
+
+#[test]
+fn nobody_else_has_a_stream_erased() {
+    let mut town = Town::new();
+    let (_hall, [mut first, _second], [alice, bob]) = town.two_houses();
+    let mut asked = Town::withdrawal(&alice, true);
+    let stranger = first.guard().withdraw(at(3), &bob.name, &asked);
+    assert!(matches!(stranger, Err(GuardError::NotYours)), "{stranger:?}");
+    // Who has the owner's certificate, but not the key.
+    asked.owner = bob.key.verifying_key();
+    let thief = first.guard().withdraw(at(3), &alice.name, &asked);
+    let unsigned = GuardError::Annotation(AnnotationRefused::Unsigned).to_string();
+    assert_eq!(thief.unwrap_err().to_string(), unsigned);
+    let mut forged = Town::withdrawal(&bob, true);
+    forged.signed = Signed::new(&Withdrawal { stream: alice.stream, erase: true }, &bob.key);
+    let thief = first.guard().withdraw(at(3), &alice.name, &forged);
+    let wrong = GuardError::Annotation(AnnotationRefused::WrongOwner).to_string();
+    assert_eq!(thief.unwrap_err().to_string(), wrong);
 }
 
 #[test]
@@ -71,24 +120,34 @@ fn an_older_copy_of_the_store_does_not_bring_the_key_back() {
     erase(&mut first, &alice, 3);
     let after = std::fs::read(&slots).unwrap();
     first.guard = None;
-    for (bytes, has_key) in [(&after, false), (&before, true)] {
-        // With the slots of then it would: that is what the test can see.
+    // With the slots of then it would: that is what the test can see.
+    for (bytes, is_erased) in [(&after, true), (&before, false)] {
         std::fs::write(&slots, bytes).unwrap();
         first.disk = copy.copy();
         first.guard = Some(town.wake(&first, at(4)).unwrap());
-        let streams = first.guard().streams_of(&alice.name);
-        assert_eq!(streams.contains(&alice.stream), has_key);
+        let log = first.guard().log(&alice.name, &alice.stream).unwrap().read().unwrap();
+        let erased = log.iter().any(|line| line.event == LogEvent::Erased);
+        assert_eq!(erased, is_erased, "the owner reads it there");
+        let notices = first.guard().notices().some(9).unwrap();
+        let withdrawn = |notice: &Notice| matches!(notice, Notice::Withdrawn(_));
+        assert_eq!(notices.iter().any(|(_, notice)| withdrawn(notice)), is_erased);
         first.guard = None;
     }
 }
 
 #[test]
-fn a_slot_file_that_is_missing_is_named() {
+fn slots_that_are_missing_or_lost_are_named() {
     let mut town = Town::new();
     let (_hall, [mut first, _second], _) = town.two_houses();
     first.guard = None;
-    std::fs::remove_file(town.slot_file(&first.name)).unwrap();
-    let woken = town.wake(&first, at(4)).map(drop);
-    let refused = woken.unwrap_err().to_string();
-    assert!(refused.contains("restore both from one backup"), "{refused}");
+    let slots = town.slot_file(&first.name);
+    let mut bytes = std::fs::read(&slots).unwrap();
+    std::fs::remove_file(&slots).unwrap();
+    let missing = town.wake(&first, at(4)).map(drop).unwrap_err().to_string();
+    bytes[32..].fill(0);
+    std::fs::write(&slots, &bytes).unwrap();
+    let lost = town.wake(&first, at(4)).map(drop).unwrap_err().to_string();
+    for refused in [missing, lost] {
+        assert!(refused.contains("restore both from one backup"), "{refused}");
+    }
 }

@@ -76,7 +76,7 @@ fn a_service_that_has_forgotten_hears_everything_again() {
     // Another service hears that Alice has withdrawn; then the first is back.
     let mut other = town.hall(Machine::new());
     house.guard().notices().tell_all().unwrap();
-    house.guard().revoke(at(2), &alice.name, &alice.stream).unwrap();
+    house.guard().withdraw(at(2), &alice.name, &Town::withdrawal(&alice, false)).unwrap();
     house.tell(&mut other, &town);
     assert_eq!(hall.manager.catalog.streams().count(), 1, "it knows of Alice alone");
     house.guard().notices().tell_all().unwrap();

@@ -47,7 +47,7 @@ fn no_token_leaves_after_its_owner_has_revoked() {
     let (town, _hall, mut first, mut second) = asked_for_tokens();
     let (alice, under_way) = (town.person(1), first.guard().going());
     assert!(under_way.stands());
-    first.guard().revoke(at(6), &alice.name, &alice.stream).unwrap();
+    first.guard().withdraw(at(6), &alice.name, &Town::withdrawal(&alice, false)).unwrap();
     assert!(!under_way.stands(), "what is under way goes on");
     assert!(!has_token(&first.guard().going()), "the token waits to be sent again");
     first.guard().arrived(&under_way);
@@ -70,7 +70,7 @@ fn no_token_leaves_after_its_owner_has_chosen_otherwise() {
 fn a_service_that_asks_again_for_what_was_taken_back_is_refused() {
     let (town, mut hall, mut first, mut second) = asked_for_tokens();
     let alice = town.person(1);
-    first.guard().revoke(at(6), &alice.name, &alice.stream).unwrap();
+    first.guard().withdraw(at(6), &alice.name, &Town::withdrawal(&alice, false)).unwrap();
     // It comes back, and asks again who has not answered.
     let mut rows = Vec::new();
     for time in 6..40 {

@@ -1,10 +1,10 @@
 //! A service and hosts of controllers over disks of the test's choice, on a clock
 //! that the test holds. What they say to each other goes by hand.
 
-use alpheus::controller::guard::{Guard, GuardError, Parts, Spaces, put_certificate};
+use alpheus::controller::guard::{Guard, GuardError, Parts, Spaces, found};
 use alpheus::controller::keystore::KeyStore;
 use alpheus::controller::slots::SlotFile;
-use alpheus::network::wire::{Choice, Handover, Notice, Upload};
+use alpheus::network::wire::{Choice, Handover, Notice, Upload, Withdraw};
 use alpheus::runtime::fence::FenceFile;
 use alpheus::runtime::hosts::ToController;
 use alpheus::runtime::keys::ServiceKeys;
@@ -169,7 +169,10 @@ impl Town {
         let secrets = keys.unwrap().new_identity(name, &mut self.rng).unwrap();
         let certificate = secrets.request(name);
         let signed = certificate.issue(&self.authority);
-        put_certificate(store.as_ref(), &spaces, name, &signed).unwrap();
+        let identity = secrets.certified(&signed, &self.deployment).unwrap();
+        let mut fence = FenceFile::load(&self.folder.path().join(name)).unwrap();
+        let own = (name, &signed);
+        found((&store, &spaces), &mut fence, identity, own, (&self.deployment, EPOCH)).unwrap();
         drop(store);
         let id = fingerprint(&self.deployment.controller(&signed).unwrap());
         let mut house = House { name: name.to_owned(), disk, id, certificate, guard: None };
@@ -235,6 +238,11 @@ impl Town {
     pub(crate) fn choice(&self, person: &Person, version: u32, policy: ResolvedPolicy) -> Choice {
         let annotation = self.annotation(person, version, policy);
         Choice { annotation, owner: person.key.verifying_key() }
+    }
+
+    /// A person takes consent back; the key too if `erase`.
+    pub(crate) fn withdrawal(person: &Person, erase: bool) -> Withdraw {
+        Withdraw::new(&person.key, person.stream, erase)
     }
 
     pub(crate) fn handover(&mut self, person: &Person, house: &House) -> Handover {

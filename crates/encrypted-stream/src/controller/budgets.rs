@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alpheus_policy::budget::{Accounts, BudgetRecord, Charge, Cost, Entry};
+use alpheus_policy::budget::{Accounts, BudgetRecord, Charge, Cost, Entry, Standing};
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::{Budget, PrivacyUnit};
@@ -83,6 +83,26 @@ impl Controller {
     #[must_use]
     pub fn accounts(&self) -> &Accounts {
         self.books.accounts()
+    }
+
+    /// How the budgets stand that the owner of a stream has chosen there now; none if
+    /// there is no such stream.
+    #[must_use]
+    pub fn standings(&self, now: Timestamp, stream: &StreamId) -> Option<Vec<Standing>> {
+        let held = self.streams.get(stream)?;
+        let policy = held.current().map(|taken| &taken.annotation.policy);
+        let mut standings: Vec<Standing> = Vec::new();
+        let attributes = policy.map(|policy| policy.attributes.as_slice()).unwrap_or_default();
+        for (attribute, own) in (0..).zip(attributes) {
+            for budget in own.alternatives.iter().filter_map(|option| option.budget) {
+                let books = self.books.accounts();
+                let standing = books.standing(held.owner, attribute, budget, now);
+                if !standings.contains(&standing) {
+                    standings.push(standing);
+                }
+            }
+        }
+        Some(standings)
     }
 
     /// What a token of this window is to be charged, all of it promised, by the

@@ -28,8 +28,8 @@ pub struct HeldStream {
     pub schema: Arc<Schema>,
     /// Where that stands.
     pub layout: Arc<Layout>,
-    /// Its keys come from this.
-    pub master: MasterSecret,
+    /// Its keys come from this; none once it is destroyed.
+    pub master: Option<MasterSecret>,
 }
 
 /// An annotation and when the controller took it.
@@ -63,7 +63,8 @@ pub(super) struct Held {
     /// The owner is known to have chosen what the ledger says, for windows from
     /// then on; none after an untrusted restore, which may have lost a later choice.
     confirmed: Option<Timestamp>,
-    pub(super) revoked: bool,
+    /// Since when consent is withdrawn.
+    pub(super) revoked: Option<Timestamp>,
     pub(super) sessions: Sessions,
 }
 
@@ -72,8 +73,8 @@ pub(super) enum Remembered {
     /// An annotation, since when it is in force, and when it was handed in, if
     /// that was after the last untrusted restore.
     Annotation(Box<Verified<Annotation>>, Timestamp, Option<Timestamp>),
-    /// Consent was withdrawn.
-    Revoked,
+    /// Consent was withdrawn then.
+    Revoked(Timestamp),
     /// A session was seen.
     Session(Session),
 }
@@ -92,7 +93,7 @@ impl Remembered {
     pub(super) fn choice(&self) -> Option<&Annotation> {
         match self {
             Remembered::Annotation(annotation, ..) => Some(annotation),
-            Remembered::Revoked | Remembered::Session(_) => None,
+            Remembered::Revoked(_) | Remembered::Session(_) => None,
         }
     }
 }
@@ -101,9 +102,9 @@ impl Held {
     /// `confirmed` is none if a ledger that knew the stream may have been lost.
     pub(super) fn new(stream: HeldStream, confirmed: Option<Timestamp>) -> Self {
         let HeldStream { stream, owner, schema, layout, master } = stream;
-        let keys = Some(StreamKeys::new(&master, stream, schema.id()));
+        let keys = master.map(|master| StreamKeys::new(&master, stream, schema.id()));
         let (annotations, sessions) = (Vec::new(), Sessions::default());
-        Self { owner, schema, layout, keys, annotations, confirmed, revoked: false, sessions }
+        Self { owner, schema, layout, keys, annotations, confirmed, revoked: None, sessions }
     }
 
     /// Takes an annotation if it is the owner's and later than the last, or the
@@ -114,7 +115,7 @@ impl Held {
         now: Timestamp,
     ) -> Result<(u32, Timestamp), AnnotationRefused> {
         let annotation = annotation.into_inner();
-        if self.revoked {
+        if self.revoked.is_some() {
             return Err(AnnotationRefused::Revoked);
         }
         if annotation.owner != self.owner {
@@ -170,7 +171,7 @@ impl Held {
             Remembered::Annotation(annotation, since, confirmed) => {
                 self.remember_choice(*annotation, since, confirmed);
             }
-            Remembered::Revoked => self.revoked = true,
+            Remembered::Revoked(at) => self.revoked = Some(at),
             Remembered::Session(session) => self.sessions.remember(session),
         }
     }

@@ -44,11 +44,11 @@ use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::time::{Timestamp, Window};
 
 use crate::certificate::Deployment;
-use crate::erasure::Erasure;
 use crate::error::{PlanRefused, Refused};
 use crate::ledger::{Change, Fence, Record, Stamped, Step};
 use crate::mask::Storage;
 use crate::messages::{ControllerMessage, Declined, Heard, Refusal};
+use crate::withdrawal::Erasure;
 use budgets::Books;
 use held::{Held, Remembered};
 use joined::Joined;
@@ -61,8 +61,8 @@ pub struct Controller {
     streams: BTreeMap<StreamId, Held>,
     /// What the ledger says of streams that are not held yet.
     unheld: BTreeMap<StreamId, Vec<Remembered>>,
-    /// Streams whose keys are destroyed, and what their owners were told.
-    erased: BTreeMap<StreamId, Signed<Erasure>>,
+    /// Streams whose keys are destroyed, since when, and what their owners were told.
+    erased: BTreeMap<StreamId, (Timestamp, Signed<Erasure>)>,
     plans: BTreeMap<PlanId, Joined>,
     /// The running plan that an attribute of a stream is given to.
     locks: HashMap<(StreamId, u16), PlanId>,

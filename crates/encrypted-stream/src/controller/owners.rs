@@ -1,4 +1,4 @@
-//! What owners do at their controller: hand streams over, choose, revoke, erase.
+//! What owners do at their controller: hand streams over, choose, withdraw.
 
 use alpheus_crypto::seal::{NotSealed, Sealed};
 use alpheus_crypto::sign::VerifyingKey;
@@ -10,12 +10,12 @@ use alpheus_policy::time::{Timestamp, Window};
 use super::Controller;
 use super::held::{Held, HeldStream};
 use crate::annotation::{self, Annotation};
-use crate::erasure::Erasure;
 use crate::error::AnnotationRefused;
 use crate::handover::Purpose;
 use crate::keys::MasterSecret;
 use crate::ledger::{Change, LogEvent, LogLine, Record, Step};
 use crate::messages::ControllerMessage;
+use crate::withdrawal::{self, Erasure, Withdrawal};
 
 impl Controller {
     /// Opens a master secret that was sealed for this controller.
@@ -121,56 +121,78 @@ impl Controller {
         self.forfeit(now, stream, &[policy], Window { start, end }, 1)
     }
 
-    /// Revokes consent for a stream, for good. Nothing leaves of it from now
-    /// on, and once the step is committed, never again.
+    /// Takes an owner's consent back, for good, and forgets the keys if that is what
+    /// they want. Nothing leaves of the stream from now on, and once the step is
+    /// committed, never again. Asked again it says the same.
+    ///
+    /// Where a key is to be erased, destroy the stored master secret once the step is
+    /// committed, and only then hand out the controller's word.
+    ///
+    /// # Errors
+    /// [`AnnotationRefused`] names the rule.
+    pub fn withdraw(
+        &mut self,
+        now: Timestamp,
+        owner: &VerifyingKey,
+        signed: &Signed<Withdrawal>,
+    ) -> Result<(Step<ControllerMessage>, Option<Signed<Erasure>>), AnnotationRefused> {
+        let stream = signed.open(owner).map_err(|_| AnnotationRefused::Unsigned)?.stream;
+        let held = self.streams.get(&stream).ok_or(AnnotationRefused::NotHeld)?;
+        let opened = withdrawal::open(signed, owner, &held.owner)?;
+        if opened.erase {
+            let (step, said) = self.erase(now, &stream)?;
+            return Ok((step, Some(said)));
+        }
+        Ok((Step::new(self.revoke(now, &stream)?, Vec::new()), None))
+    }
+
+    /// What [`Controller::withdraw`] does where a stream is erased, for a host that
+    /// finds its master secret destroyed and its ledger, an older one, silent.
     ///
     /// # Errors
     /// [`AnnotationRefused::NotHeld`] if no such stream is held.
-    pub fn revoke(
-        &mut self,
-        now: Timestamp,
-        stream: &StreamId,
-    ) -> Result<Step<ControllerMessage>, AnnotationRefused> {
-        let held = self.streams.get_mut(stream).ok_or(AnnotationRefused::NotHeld)?;
-        held.revoked = true;
-        let line = log(now, *stream, LogEvent::Revoked);
-        let record = Record::Revoked { stream: *stream };
-        Ok(Step::new(vec![self.put(now, record), self.put(now, line)], Vec::new()))
-    }
-
-    /// Forgets a stream's keys, and revokes consent if that was not done before.
-    /// Once the step is committed, destroy the stored master secret; only then
-    /// hand out what the owner is told. Asked again it says the same.
-    ///
-    /// # Errors
-    /// [`AnnotationRefused::NotHeld`] if no such stream was ever held.
     pub fn erase(
         &mut self,
         now: Timestamp,
         stream: &StreamId,
     ) -> Result<(Step<ControllerMessage>, Signed<Erasure>), AnnotationRefused> {
-        if let Some(known) = self.erased.get(stream) {
-            return Ok((Step::default(), known.clone()));
-        }
-        let held = self.streams.get(stream).ok_or(AnnotationRefused::NotHeld)?;
-        let (owner, revoked) = (held.owner, held.revoked);
-        let mut step = if revoked { Step::default() } else { self.revoke(now, stream)? };
-        let erasure = Erasure { stream: *stream, owner, controller: self.id(), at: now };
-        let signed = Signed::new(&erasure, self.identity.signing());
-        self.note_erased(*stream, signed.clone());
-        let record = Record::Erased { stream: *stream, signed: signed.clone() };
-        let line = log(now, *stream, LogEvent::Erased);
-        let changes = vec![self.put(now, record), self.put(now, line)];
-        step.merge(Step::new(changes, Vec::new()));
-        Ok((step, signed))
+        let mut changes = self.revoke(now, stream)?;
+        let owner = self.streams.get(stream).map(|held| held.owner);
+        let owner = owner.ok_or(AnnotationRefused::NotHeld)?;
+        let (at, signed) = self.erased.get(stream).cloned().unwrap_or_else(|| {
+            let erasure = Erasure { stream: *stream, owner, controller: self.id(), at: now };
+            (now, Signed::new(&erasure, self.identity.signing()))
+        });
+        self.note_erased(*stream, at, signed.clone());
+        let record = Record::Erased { stream: *stream, at, signed: signed.clone() };
+        changes.push(self.put(now, record));
+        changes.push(self.put(now, log(at, *stream, LogEvent::Erased)));
+        Ok((Step::new(changes, Vec::new()), signed))
+    }
+
+    fn revoke(
+        &mut self,
+        now: Timestamp,
+        stream: &StreamId,
+    ) -> Result<Vec<Change>, AnnotationRefused> {
+        let held = self.streams.get_mut(stream).ok_or(AnnotationRefused::NotHeld)?;
+        let at = *held.revoked.get_or_insert(now);
+        let record = Record::Revoked { stream: *stream, at };
+        Ok(vec![self.put(now, record), self.put(now, log(at, *stream, LogEvent::Revoked))])
+    }
+
+    /// What the controller has said of a stream whose key is destroyed.
+    #[must_use]
+    pub fn erasure(&self, stream: &StreamId) -> Option<&Signed<Erasure>> {
+        self.erased.get(stream).map(|(_, signed)| signed)
     }
 
     /// Its keys are not used any more, whoever still hands them over.
-    pub(super) fn note_erased(&mut self, stream: StreamId, signed: Signed<Erasure>) {
+    pub(super) fn note_erased(&mut self, stream: StreamId, at: Timestamp, signed: Signed<Erasure>) {
         if let Some(held) = self.streams.get_mut(&stream) {
             held.forget_keys();
         }
-        self.erased.insert(stream, signed);
+        self.erased.insert(stream, (at, signed));
     }
 }
 

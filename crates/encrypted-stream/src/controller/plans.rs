@@ -94,7 +94,8 @@ impl Controller {
         demand: &Demand<'_>,
         stream: StreamId,
     ) -> Result<(), PlanRefused> {
-        let held = self.streams.get(&stream).filter(|held| !held.revoked && !held.is_suspended());
+        let held =
+            self.streams.get(&stream).filter(|held| held.revoked.is_none() && !held.is_suspended());
         let current = held.and_then(Held::current);
         let current = current.filter(|taken| now < taken.annotation.valid_to);
         let current = current.ok_or(PlanRefused::NoConsent { stream })?;

@@ -23,7 +23,7 @@ pub(super) fn allow(
     window: Window,
     now: Timestamp,
 ) -> Result<Charges, Exclusion> {
-    if held.revoked {
+    if held.revoked.is_some() {
         return Err(Exclusion::Revoked);
     }
     if held.is_suspended() {

@@ -229,7 +229,7 @@ impl Controller {
                 let choice = Remembered::Annotation(Box::new(opened), since, handed_in);
                 self.remember(stream, choice);
             }
-            Record::Revoked { stream } => self.remember(stream, Remembered::Revoked),
+            Record::Revoked { stream, at } => self.remember(stream, Remembered::Revoked(at)),
             Record::Spent(spent) => self.take_spent(spent, host),
             Record::Opened { plan, window, opening_set, answer } => {
                 if let Some(joined) = self.plans.get_mut(&plan) {
@@ -241,7 +241,7 @@ impl Controller {
                 let session = Session { session, from, to, closed };
                 self.remember(stream, Remembered::Session(session));
             }
-            Record::Erased { stream, signed } => self.note_erased(stream, signed),
+            Record::Erased { stream, at, signed } => self.note_erased(stream, at, signed),
             Record::Identity { .. }
             | Record::Restored { .. }
             | Record::Plan { .. }

@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Change;
 use crate::annotation::Annotation;
-use crate::erasure::Erasure;
 use crate::messages::{Announcement, Closed, Membership, Opening, Token};
+use crate::withdrawal::Erasure;
 
 /// Version of the form below; another one is refused.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// Whose ledger a key belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,8 @@ pub enum Record {
     Revoked {
         /// The stream.
         stream: StreamId,
+        /// When.
+        at: Timestamp,
     },
     /// A plan was accepted; its announcement is kept once for the host.
     Plan {
@@ -145,6 +147,8 @@ pub enum Record {
     Erased {
         /// The stream.
         stream: StreamId,
+        /// When.
+        at: Timestamp,
         /// What its owner is told.
         signed: Signed<Erasure>,
     },
@@ -325,7 +329,7 @@ impl Record {
             Record::Annotation { stream, version, .. } => {
                 key(own, kind::ANNOTATION, &[&stream.0, &version.to_be_bytes()])
             }
-            Record::Revoked { stream } => key(own, kind::REVOKED, &[&stream.0]),
+            Record::Revoked { stream, .. } => key(own, kind::REVOKED, &[&stream.0]),
             Record::Erased { stream, .. } => key(own, kind::ERASED, &[&stream.0]),
             Record::Plan { plan } => key(own, kind::PLAN, &[&plan.0]),
             Record::Announcement { plan, .. } => key(Scope::Host, kind::ANNOUNCEMENT, &[&plan.0]),

@@ -16,6 +16,7 @@ use alpheus_policy::plan::{Fraction, Plan, PopulationBounds};
 use alpheus_policy::time::{Span, Timestamp, Window};
 
 use crate::evil::{Draft, Evil};
+use crate::withdrawals::revoke;
 use crate::world::{
     EPOCH, Memory, Setup, WINDOW, after, key, owner_key, policy, stream_id, window,
 };
@@ -332,7 +333,7 @@ fn a_revocation_between_token_and_opening_stops_the_opening() {
     let mut evil = three();
     let draft = evil.gather();
     evil.token(0, &draft).unwrap();
-    let step = evil.controllers[0].revoke(after(0), &stream_id(0)).unwrap();
+    let step = revoke(&mut evil.controllers[0], after(0), stream_id(0));
     step.commit(&mut evil.store).unwrap();
     let set = evil.set(&draft, &[0, 1, 2]);
     assert_eq!(evil.opening(0, &set), Err(Refused::PolicyChanged));

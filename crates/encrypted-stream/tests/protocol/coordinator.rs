@@ -18,6 +18,7 @@ use alpheus_policy::plan::Fraction;
 use alpheus_policy::time::Span;
 
 use crate::net::Net;
+use crate::withdrawals::revoke;
 use crate::world::{Setup, after, window};
 
 fn digests(net: &Net, of: impl Fn(&ServiceMessage) -> Option<Digest>) -> BTreeSet<Digest> {
@@ -257,7 +258,7 @@ fn one_that_refuses_m_costs_only_itself() {
     net.close(0);
     // An owner withdraws between presence and token.
     let stream = net.world.plan.streams[2].stream;
-    let step = net.controllers[2].revoke(after(0), &stream).unwrap();
+    let step = revoke(&mut net.controllers[2], after(0), stream);
     step.commit(&mut net.store).unwrap();
     net.lost = |_, message| matches!(message, ServiceMessage::OpeningSet { .. });
     net.timeout(after(0).plus(Span::seconds(1)));

@@ -1,14 +1,15 @@
 //! Honest runs: windows open to the right sums, or fail by name.
 
 use crate::net::Net;
+use crate::withdrawals::revoke;
 use crate::world::{EPOCH, Setup, after, owner_key, policy, stream_id, window};
-use alpheus_encrypted_stream::error::{AnnotationRefused, Exclusion, Failure, Refused};
+use alpheus_encrypted_stream::error::{Exclusion, Failure, Refused};
 use alpheus_encrypted_stream::ledger::{LogEvent, Record, Scope, Stamped};
 use alpheus_encrypted_stream::messages::ControllerMessage;
 use alpheus_policy::plan::{Fraction, MaskStrategy};
 use alpheus_policy::time::{Span, Timestamp};
 
-fn opened(net: &Net, number: usize) -> (Vec<u64>, u32) {
+pub fn opened(net: &Net, number: usize) -> (Vec<u64>, u32) {
     let outcome = &net.outcomes[number];
     let opened = outcome.result.as_ref().unwrap_or_else(|failure| panic!("{failure}"));
     (opened.outputs.clone(), opened.population)
@@ -154,38 +155,6 @@ fn the_next_window_shows_that_an_owner_changed_the_policy() {
 }
 
 #[test]
-fn after_a_revocation_nothing_leaves() {
-    let mut net = Net::new(Setup { streams_each: 2, ..Setup::new(2) });
-    let step = net.controllers[0].revoke(after(0), &stream_id(0)).unwrap();
-    step.commit(&mut net.store).unwrap();
-    net.close(0);
-    assert_eq!(opened(&net, 0), (net.world.truth([1, 2, 3], 0), 3));
-    assert_eq!(net.outcomes[0].excluded[&Exclusion::Revoked], 1);
-}
-
-#[test]
-fn after_an_erasure_nothing_leaves_and_the_controller_says_so() {
-    let mut net = Net::new(Setup { streams_each: 2, ..Setup::new(2) });
-    let (step, signed) = net.controllers[0].erase(after(0), &stream_id(0)).unwrap();
-    step.commit(&mut net.store).unwrap();
-    net.close(0);
-    assert_eq!(opened(&net, 0), (net.world.truth([1, 2, 3], 0), 3));
-    assert_eq!(net.outcomes[0].excluded[&Exclusion::Revoked], 1);
-    // Asked again, also after a restart without the key, it says the same.
-    for restart in [false, true] {
-        if restart {
-            net.restore_controllers(after(0), true);
-        }
-        let (step, again) = net.controllers[0].erase(after(1), &stream_id(0)).unwrap();
-        assert!(step.is_empty() && again == signed);
-    }
-    net.close(1);
-    assert_eq!(opened(&net, 1), (net.world.truth([1, 2, 3], 1), 3));
-    let unknown = net.controllers[0].erase(after(1), &stream_id(3)).unwrap_err();
-    assert_eq!(unknown, AnnotationRefused::NotHeld);
-}
-
-#[test]
 fn owners_can_read_which_releases_they_took_part_in() {
     let mut net = Net::new(Setup { streams_each: 2, ..Setup::new(2) });
     net.close(0);
@@ -264,7 +233,7 @@ fn what_owners_said_outlives_a_restart() {
     private.attributes[0].alternatives.clear();
     let signed = net.world.annotate(stream_id(1), 2, private);
     let owner = owner_key(stream_id(1)).verifying_key();
-    let mut step = net.controllers[0].revoke(after(0), &stream_id(0)).unwrap();
+    let mut step = revoke(&mut net.controllers[0], after(0), stream_id(0));
     step.merge(net.controllers[0].annotate(after(0), &owner, &signed).unwrap());
     step.commit(&mut net.store).unwrap();
     net.restore_controllers(Timestamp(EPOCH), true);

@@ -26,4 +26,5 @@ mod plans;
 mod pmf;
 mod simulation;
 mod streams;
+mod withdrawals;
 mod world;

@@ -10,6 +10,7 @@ use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::time::{Span, Timestamp};
 
 use crate::evil::{Draft, Evil};
+use crate::withdrawals::revoke;
 use crate::world::{
     EPOCH, GRACE, Memory, Setup, WINDOW, after, owner_key, policy, stream_id, window,
 };
@@ -155,7 +156,7 @@ fn no_second_set_is_opened_where_the_ledger_holds_no_first() {
 fn nothing_of_a_stream_leaves_an_old_ledger_before_its_owner_confirms() {
     let mut evil = Evil::new(Setup { streams_each: 2, windows: 5, ..Setup::new(1) });
     let old = evil.store.clone();
-    let step = evil.controllers[0].revoke(after(0), &stream_id(0)).unwrap();
+    let step = revoke(&mut evil.controllers[0], after(0), stream_id(0));
     step.commit(&mut evil.store).unwrap();
     let fence = evil.controllers[0].fence();
     evil.restore(0, &old, after(0), Some(fence));
@@ -253,7 +254,7 @@ fn a_stream_that_is_handed_over_after_the_restart_is_still_revoked() {
     use alpheus_encrypted_stream::controller::HostRecords;
     use alpheus_encrypted_stream::ledger::Scope;
     let mut evil = three();
-    let step = evil.controllers[0].revoke(after(0), &stream_id(0)).unwrap();
+    let step = revoke(&mut evil.controllers[0], after(0), stream_id(0));
     step.commit(&mut evil.store).unwrap();
     let fence = evil.controllers[0].fence();
     let world = &evil.world;

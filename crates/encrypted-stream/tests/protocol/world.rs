@@ -152,6 +152,8 @@ pub struct World {
     pub transformer: Transformer,
     /// Controllers by roster position: their seeds and certificates.
     pub seats: Vec<(u8, Signed<Certificate>)>,
+    /// Streams whose master secrets are destroyed.
+    pub erased: Vec<StreamId>,
     /// What producers have sent.
     frames: Vec<(StreamId, Vec<u8>)>,
     rng: ChaCha20Rng,
@@ -273,6 +275,7 @@ impl World {
             announced,
             transformer,
             seats,
+            erased: Vec::new(),
             frames: Vec::new(),
             rng,
         };
@@ -351,7 +354,7 @@ impl World {
             owner: planned.owner,
             schema: Arc::clone(&self.schema),
             layout: Arc::clone(&self.layout),
-            master: master(planned.stream),
+            master: (!self.erased.contains(&planned.stream)).then(|| master(planned.stream)),
         })
         .collect()
     }

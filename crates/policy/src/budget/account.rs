@@ -259,7 +259,7 @@ impl Account {
     }
 
     /// Spent on data of a period; all that was ever spent if some of it is forgotten.
-    fn spent_in(&self, period: Window) -> Spent {
+    pub(super) fn spent_in(&self, period: Window) -> Spent {
         match Some(period.start) < self.forgotten {
             true => self.total(),
             false => self.sum(|window| window.overlaps(period)),

@@ -17,6 +17,7 @@ mod refusal;
 mod running;
 mod sensitivity;
 mod spent;
+mod standing;
 
 pub use account::{Account, Accounts};
 pub use amount::{Epsilon, Rho};
@@ -33,3 +34,4 @@ pub use refusal::{Overspent, Rule};
 pub use running::{RunningCalibrated, calibrate_running, column_norm_squared};
 pub use sensitivity::{Change, RowGroup, Unprotectable, events_of, groups, windows_of};
 pub use spent::{Slack, Spent};
+pub use standing::Standing;

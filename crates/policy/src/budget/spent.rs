@@ -2,7 +2,7 @@
 
 use super::amount::{Epsilon, Rho};
 use super::calibrate::Cost;
-use super::convert::fits;
+use super::convert::{fits, least_epsilon};
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +84,20 @@ impl Spent {
         let pure = self.rho == Rho(0) && self.epsilon <= epsilon && slack <= atto_delta.max(1);
         let left = atto_delta.saturating_sub(slack);
         pure || (left > 0 && fits(self.rho.plus(self.rho_of_pure), epsilon, left))
+    }
+}
+
+impl Spent {
+    /// The least ε that all of it together is [within](Spent::within); none if there
+    /// is none.
+    #[must_use]
+    pub fn least(&self, atto_delta: u64) -> Option<Epsilon> {
+        let slack = self.slack.atto();
+        let is_pure = self.rho == Rho(0) && slack <= atto_delta.max(1);
+        let pure = is_pure.then_some(self.epsilon);
+        let left = atto_delta.saturating_sub(slack);
+        let together = least_epsilon(self.rho.plus(self.rho_of_pure), left);
+        pure.into_iter().chain(together).min()
     }
 }
 

@@ -7,14 +7,16 @@ const main = document.getElementById("main");
 
 function section(stream) {
   const lines = make("div");
+  const budgets = make("div", { "data-budgets": stream });
   const said = make("p", { role: "status" });
   const button = make("button", { class: "danger", type: "button", onclick: () => revoke(stream, said, button) }, "Revoke");
   const place = make("section", { "aria-label": `Stream ${stream}`, "data-stream": stream },
     make("h2", {}, "Stream ", make("code", {}, stream)),
     make("div", { class: "row" }, button,
       make("span", { class: "quiet" }, "From then on nothing about this stream is released, for good.")),
-    said, lines);
+    said, budgets, lines);
   refresh(stream, lines, said, button);
+  fill(stream, budgets, said);
   return place;
 }
 
@@ -44,6 +46,21 @@ async function refresh(stream, place, said, button) {
     said.replaceChildren(failure(error));
   }
   setTimeout(() => refresh(stream, place, said, button), EVERY);
+}
+
+/** What noise has cost, a bar for each budget; nothing where there is none. */
+async function fill(stream, place, said) {
+  try {
+    const bars = await ask(`/api/streams/${stream}/budgets`);
+    const rows = bars.map(({ words, share }) => [...words.slice(0, 4),
+      make("span", { class: "row" }, make("meter", { min: 0, max: 1, high: 0.9, value: share, "aria-label": `used of ${words[0]}: ${words[4]}` }), words[4])]);
+    place.replaceChildren(...(rows.length
+      ? [table("What noise has cost of your budgets", ["attribute", "budget", "counts", "used", "of it"], rows)]
+      : []));
+  } catch (error) {
+    said.replaceChildren(failure(error));
+  }
+  setTimeout(() => fill(stream, place, said), EVERY);
 }
 
 async function begin() {

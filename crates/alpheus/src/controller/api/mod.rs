@@ -8,19 +8,20 @@
 //! | `POST /v1/streams` | hands a stream over, with the first choice |
 //! | `GET /v1/streams` | the owner's streams |
 //! | `POST /v1/choices` | chooses anew |
+//! | `POST /v1/withdrawals` | takes consent back, for good; where the key is destroyed too, says so, signed |
 //! | `GET /v1/streams/{stream}/log` | who asked, what came out, how it ended |
-//! | `POST /v1/streams/{stream}/revoke` | withdraws consent, for good |
-//! | `POST /v1/streams/{stream}/erase` | the same, and destroys the key; says so, signed |
+//! | `GET /v1/streams/{stream}/budgets` | what noise has cost of the owner's budgets |
 
 use super::guard::{Guard, GuardError};
 use crate::network::answer::{ApiError, caller, decode, encode};
 use crate::network::door::Door;
 use crate::network::identity::to_hex;
 use crate::network::role::Role;
-use crate::network::wire::{Choice, Done, Handover};
+use crate::network::wire::{Choice, Done, Handover, Withdraw};
 use crate::runtime::embedded::wall_clock;
 use crate::service::http::Peer;
 use alpheus_encrypted_stream::ledger::LogLine;
+use alpheus_policy::budget::Standing;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::schema::Schema;
 use axum::body::Bytes;
@@ -49,8 +50,8 @@ pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema) -> Router {
         .route("/v1/streams", owner(get(streams).post(hand_over)))
         .route("/v1/choices", owner(post(choose)))
         .route("/v1/streams/{stream}/log", owner(get(log)))
-        .route("/v1/streams/{stream}/revoke", owner(post(revoke)))
-        .route("/v1/streams/{stream}/erase", owner(post(erase)))
+        .route("/v1/streams/{stream}/budgets", owner(get(budgets)))
+        .route("/v1/withdrawals", owner(post(withdraw)))
         .with_state(Api { guard, schema: Arc::new(schema) })
 }
 
@@ -135,23 +136,22 @@ async fn log(
     Ok(Json(read.map_err(|_| ApiError::failed("reading was cut short"))??))
 }
 
-async fn revoke(
+async fn budgets(
     State(api): State<Api>,
     Extension(peer): Extension<Peer>,
     Path(stream): Path<String>,
-) -> Result<Json<Done>, ApiError> {
+) -> Result<Json<Vec<Standing>>, ApiError> {
     let owner = caller(&peer, &[Role::Owner])?.name;
     let stream: StreamId = stream.parse()?;
-    api.act(move |mut guard| guard.revoke(wall_clock(), &owner, &stream)).await?;
-    Ok(Json(Done {}))
+    Ok(Json(api.act(move |guard| guard.standings(wall_clock(), &owner, &stream)).await?))
 }
 
-async fn erase(
+async fn withdraw(
     State(api): State<Api>,
     Extension(peer): Extension<Peer>,
-    Path(stream): Path<String>,
+    body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let owner = caller(&peer, &[Role::Owner])?.name;
-    let stream: StreamId = stream.parse()?;
-    encode(&api.act(move |mut guard| guard.erase(wall_clock(), &owner, &stream)).await?)
+    let asked: Withdraw = decode(&body)?;
+    encode(&api.act(move |mut guard| guard.withdraw(wall_clock(), &owner, &asked)).await?)
 }

@@ -1,4 +1,5 @@
-//! What a controller says when a stream's key is gone.
+//! How an owner takes consent back, and what a controller says when the stream's key
+//! is gone.
 
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
@@ -6,6 +7,32 @@ use alpheus_crypto::signed::{Message, Rejected, Signed, Verified};
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::time::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::annotation::owner_id;
+use crate::error::AnnotationRefused;
+
+/// An owner takes consent for a stream back, for good. Said again it changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withdrawal {
+    /// The stream.
+    pub stream: StreamId,
+    /// Whether the key is to be destroyed as well.
+    pub erase: bool,
+}
+
+impl Message for Withdrawal {
+    const LABEL: &'static str = labels::WITHDRAWAL;
+}
+
+/// Opens a withdrawal, if this owner signed it with this key.
+pub(crate) fn open(
+    signed: &Signed<Withdrawal>,
+    key: &VerifyingKey,
+    owner: &OwnerId,
+) -> Result<Verified<Withdrawal>, AnnotationRefused> {
+    let opened = signed.open(key).map_err(|_| AnnotationRefused::Unsigned)?;
+    if owner_id(key) == *owner { Ok(opened) } else { Err(AnnotationRefused::WrongOwner) }
+}
 
 /// A controller's word that it has destroyed its copy of a stream's master
 /// secret. Without one, the stream's ciphertexts are noise to everybody.
