@@ -144,7 +144,7 @@ async fn consumer(browser: &Browser, running: &Running, address: &str) {
     // By keyboard alone: the button of the running query.
     browser.says("#queries", "Show Readings").await;
     browser.click("#queries button").await;
-    browser.says("[data-query=Readings] table", "12").await;
+    browser.says("[data-query=Readings] figcaption", "now 12").await;
     browser.says("[data-query=Readings] [role=status]", "Last window ended").await;
     let drawn =
         browser.finds("return document.querySelectorAll('[data-query=Readings] svg').length").await;
@@ -159,6 +159,7 @@ async fn owner(browser: &Browser, running: &Running, address: &str) {
     browser.says("#who", "owner-a at https://").await;
     let lines = browser.says("section table", "`analyst` got `Readings`").await;
     assert!(lines.contains("asks for `Readings`") && lines.contains("people"), "{lines}");
+    browser.says("[data-budgets] table", "alarms").await;
     browser.is_for_everybody().await;
     browser.picture("streams.png").await;
     let button = browser.client.find(Locator::Css("section button")).await.unwrap();
