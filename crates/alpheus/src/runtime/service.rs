@@ -2,6 +2,8 @@
 
 mod reading;
 
+pub use reading::noted_positions;
+
 use super::results::{OK, Row};
 use super::storage::{StoreLedger, Topics};
 use super::watch::{Counters, Watch};

@@ -4,6 +4,7 @@
 
 use super::outboxes::Outboxes;
 use super::registry::{NotIntroduced, Registry};
+use super::retention::Retention;
 use crate::network::wire::{Introduction, Notice};
 use crate::runtime::embedded::{RuntimeError, wall_clock};
 use crate::runtime::hosts::{FromController, ToController};
@@ -36,6 +37,8 @@ pub struct Engine {
     pub rng: ChaCha20Rng,
     /// A window that ended so long ago closes without those that are late.
     pub idle: Span,
+    /// What the log still holds.
+    pub retention: Retention,
     /// What waits for controllers.
     pub outboxes: Outboxes,
     /// Counts result rows since the start, for those who wait for one.
@@ -117,6 +120,7 @@ impl Engine {
             rounds.push(service.timeout(now)?);
         }
         service.checkpoint_if_worth()?;
+        self.retention.turn(now)?;
         rounds.into_iter().for_each(|round| self.deliver(round));
         Ok(())
     }

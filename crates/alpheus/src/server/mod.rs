@@ -12,6 +12,7 @@ pub mod engine;
 pub mod intake;
 pub mod outboxes;
 pub mod registry;
+pub mod retention;
 
 use crate::ca::{SERVICE_SEED, read_seed};
 use crate::commands::Globals;
@@ -41,6 +42,7 @@ use intake::Intake;
 use outboxes::Outboxes;
 use rand_core::Rng;
 use registry::{NotIntroduced, Registry};
+use retention::Retention;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -79,6 +81,9 @@ pub struct Args {
     /// A window that ended so many seconds ago closes without streams that are late
     #[arg(long, value_name = "SECONDS", default_value = "10")]
     idle: u64,
+    /// Ciphertext that was summed is kept for so many hours, then let go
+    #[arg(long, value_name = "HOURS", default_value = "168")]
+    keep: u64,
 }
 
 /// Runs the command until it is told to stop.
@@ -97,8 +102,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let schema = read_schema(&Settings::needed(&settings.schema, "schema")?)?;
     let api = Settings::needed(&settings.api, "api")?;
     let store = settings.open_store(&globals.health, &globals.metrics)?;
-    let (engine, handle, inlet) =
-        open(&identity, &schema, store.clone(), Span::seconds(args.idle))?;
+    let (engine, handle, inlet) = open(&identity, &schema, store.clone(), args)?;
     engine.manager.service.watch.register(&globals.metrics);
     let topics = engine.manager.service.topics().clone();
     let router = api::router(Api {
@@ -119,7 +123,7 @@ fn open(
     identity: &IdentityFolder,
     schema: &Schema,
     store: Arc<dyn Store>,
-    idle: Span,
+    args: &Args,
 ) -> Result<(Engine, engine::Handle, Inlet), Failure> {
     let keys = ServiceKeys::from_seed(&read_seed(&identity.path(SERVICE_SEED))?);
     let deployment = identity.deployment()?;
@@ -129,15 +133,18 @@ fn open(
     let shape = Shape::of(schema, &layout, SKEW);
     let (mut rng, mut life) = (entropy::rng()?, [0; 16]);
     rng.fill_bytes(&mut life);
+    let keep = Span::seconds(args.keep.saturating_mul(3600));
     let opened = || -> Result<Engine, NotIntroduced> {
         let runtime = RuntimeError::from;
+        let retention = Retention::open(store.clone(), topics.clone(), keep).map_err(runtime)?;
         let service = Service::open(store, &topics, key.clone(), shape, Timing::default())
             .map_err(runtime)?;
         let mut manager = Manager::new(service, schema, deployment.clone(), key)?;
         let registry = Registry::load(&mut manager, &deployment)?;
         manager.resume(wall_clock())?;
         let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
-        Ok(Engine { manager, registry, deployment, rng, idle, outboxes, rows })
+        let idle = Span::seconds(args.idle);
+        Ok(Engine { manager, registry, deployment, rng, idle, retention, outboxes, rows })
     };
     let engine = opened().blame(Category::Io)?;
     let (handle, inlet) = engine::channel();

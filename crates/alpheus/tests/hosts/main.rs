@@ -10,6 +10,7 @@ mod certificates;
 mod choices;
 mod endings;
 mod erasure;
+mod retention;
 mod strangers;
 mod withdrawal;
 mod world;

@@ -31,6 +31,7 @@ use alpheus_policy::policy::{Policies, ResolvedPolicy};
 use alpheus_policy::query::{Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::{Span, Timestamp};
+use alpheus_transport::Store;
 use alpheus_transport::simulated::Machine;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -89,6 +90,8 @@ pub(crate) struct Hall {
     pub(crate) manager: Manager,
     pub(crate) registry: Registry,
     pub(crate) intake: Intake,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) topics: Topics,
 }
 
 /// An owner with a stream, and its device.
@@ -131,7 +134,8 @@ impl Town {
             Manager::new(service, &self.schema, self.deployment.clone(), key).unwrap();
         let registry = Registry::load(&mut manager, &self.deployment).unwrap();
         manager.resume(EPOCH).unwrap();
-        Hall { disk, manager, registry, intake: Intake::new(store, topics) }
+        let intake = Intake::new(store.clone(), topics.clone());
+        Hall { disk, manager, registry, intake, store, topics }
     }
 
     /// A service and two hosts, each with a stream, of which a query runs.

@@ -38,8 +38,7 @@ impl Reading {
                 .map_err(|_| ServiceError::Damaged { what: "transformer" })?,
             None => Transformer::new(shape, topics.partitions),
         };
-        let positions = (0..topics.partitions).map(|at| stored_position(store, topics, at));
-        let positions = positions.collect::<Result<_, _>>()?;
+        let positions = noted_positions(store, topics)?;
         Ok((transformer, Reading { positions, since: 0, dead: false }))
     }
 
@@ -197,6 +196,15 @@ fn beginning(bytes: &[u8]) -> &[u8] {
 /// Whose frame it is. A key that is no stream's belongs to none.
 fn stream_of(record: &Record) -> StreamId {
     record.key.as_ref().try_into().map(StreamId).unwrap_or(StreamId([0; 16]))
+}
+
+/// How far the log was summed when that was last noted, by partition: a restart reads
+/// on from there.
+///
+/// # Errors
+/// [`ServiceError`] if it cannot be read.
+pub fn noted_positions(store: &dyn Store, topics: &Topics) -> Result<Vec<Offset>, ServiceError> {
+    (0..topics.partitions).map(|at| stored_position(store, topics, at)).collect()
 }
 
 fn stored_position(
