@@ -78,7 +78,7 @@ pub const PROOF_BATCH: &str = "alpheus/proof/batch/v1";
 /// The weights of a batch of proofs (hash).
 pub const PROOF_WEIGHTS: &str = "alpheus/proof/weights/v1";
 /// What a deployment's holders, issuer and verifier agree on (signature).
-pub const CREDENTIAL_CONFIGURATION: &str = "alpheus/credential/configuration/v1";
+pub const CREDENTIAL_CONFIGURATION: &str = "alpheus/credential/configuration/v2";
 /// The public attribute m2 of a credential (hash to scalar).
 pub const CREDENTIAL_ATTRIBUTES: &str = "alpheus/credential/attributes/v1";
 /// T, the element of a context (hash to element).

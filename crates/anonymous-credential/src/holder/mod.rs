@@ -6,6 +6,7 @@
 //! What was sent once is sent again as it was, never proven again. Epochs come
 //! from the holder's own clock and pinned schedule; no argument names one.
 
+mod codes;
 mod records;
 mod request;
 
@@ -183,10 +184,12 @@ impl Holder {
         self.period
     }
 
-    /// Forgets the bytes of epochs before the newest and the one before it.
+    /// Forgets the bytes of epochs that can no longer be shown in.
     pub fn prune(&mut self) -> Step<()> {
         let Some(newest) = self.newest() else { return Step::new(Vec::new(), ()) };
-        let first = (Epoch(newest.0.saturating_sub(1)), 0);
+        // A code is shown in the first of its epochs, when all are burnt already.
+        let reach = self.pinned.schedule.ahead.saturating_add(1);
+        let first = (Epoch(newest.0.saturating_sub(reach)), 0);
         let kept = self.shown.split_off(&first);
         let over = std::mem::replace(&mut self.shown, kept);
         let gone = |(epoch, index): &(Epoch, u32)| Change {
@@ -216,7 +219,12 @@ impl Holder {
     fn check_clock(&self, now: Time) -> Result<(), HolderRefused> {
         let running = self.pinned.schedule.epoch_at(now).map_or(0, |epoch| epoch.0);
         let newest = self.newest().map_or(0, |epoch| epoch.0);
-        if running.saturating_add(1) < newest { Err(HolderRefused::ClockStepped) } else { Ok(()) }
+        let ahead = self.pinned.schedule.ahead;
+        if running.saturating_add(1).saturating_add(ahead) < newest {
+            Err(HolderRefused::ClockStepped)
+        } else {
+            Ok(())
+        }
     }
 
     fn burn(&mut self, epoch: Epoch, index: u32, shown: Shown) -> Step<Outgoing> {
