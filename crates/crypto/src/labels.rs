@@ -107,3 +107,19 @@ pub const CREDENTIAL_SESSION_KEY: &str = "alpheus/credential/session-key/v1";
 pub const CREDENTIAL_CONNECTION: &str = "alpheus/credential/connection/v1";
 /// A session ends, by its holder (signature).
 pub const CREDENTIAL_LOGOUT: &str = "alpheus/credential/logout/v1";
+/// A gateway's challenge, for its own eyes (HMAC).
+pub const PASS_CHALLENGE: &str = "alpheus/pass/challenge/v1";
+/// What a holder signs to speak for a session: challenge and both agreement keys (hash).
+pub const PASS_CONNECTION: &str = "alpheus/pass/connection/v1";
+/// The key for a session's requests, from what was agreed (HKDF).
+pub const PASS_REQUESTS: &str = "alpheus/pass/requests/v1";
+/// A gateway has the same key (HMAC).
+pub const PASS_CONFIRMATION: &str = "alpheus/pass/confirmation/v1";
+/// A request of a session (HMAC).
+pub const PASS_REQUEST: &str = "alpheus/pass/request/v1";
+/// What a code is bound to: a gate's nonce (hash).
+pub const PASS_GATE: &str = "alpheus/pass/gate/v1";
+/// What a code is bound to: ten seconds (hash).
+pub const PASS_TIME: &str = "alpheus/pass/time/v1";
+/// A pass file, under its passphrase's key (name of what is locked).
+pub const PASS_FILE: &str = "alpheus/pass/file/v1";
