@@ -123,3 +123,7 @@ pub const PASS_GATE: &str = "alpheus/pass/gate/v1";
 pub const PASS_TIME: &str = "alpheus/pass/time/v1";
 /// A pass file, under its passphrase's key (name of what is locked).
 pub const PASS_FILE: &str = "alpheus/pass/file/v1";
+/// What an account shows to the issuer, as the issuer keeps it (hash).
+pub const PASS_ACCOUNT: &str = "alpheus/pass/account/v1";
+/// A scan at a gate, to know it again (hash).
+pub const PASS_SCAN: &str = "alpheus/pass/scan/v1";

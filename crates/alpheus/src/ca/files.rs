@@ -140,7 +140,9 @@ pub(super) fn issue_tls(
 fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, Failure> {
     let mut names = hosts.to_vec();
     // Who is reached also on the machine itself.
-    if matches!(name.role, Role::Server | Role::Controller) {
+    let serves = matches!(name.role, Role::Server | Role::Controller)
+        || matches!(name.role, Role::Issuer | Role::Verifier | Role::Gateway);
+    if serves {
         names.extend(["localhost".to_owned(), "127.0.0.1".to_owned()]);
     }
     let mut params = CertificateParams::new(names).blame(Category::Usage)?;

@@ -136,6 +136,8 @@ pub enum Command {
     Owner(crate::owner::Args),
     /// Encrypt lines of input as a device's events, and send them
     Produce(crate::produce::Args),
+    /// Protect a service with passes that nobody can link
+    Pass(crate::pass::Args),
     /// Make a PKI to try things with
     Ca(crate::ca::Args),
     /// Print a completion script for a shell
@@ -172,6 +174,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Controller(args) => crate::controller::run(&args, &globals),
         Command::Owner(args) => crate::owner::run(&args, &globals),
         Command::Produce(args) => crate::produce::run(&args, &globals),
+        Command::Pass(args) => crate::pass::run(&args, &globals),
         Command::Ca(args) => crate::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
     }

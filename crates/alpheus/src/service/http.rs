@@ -11,8 +11,8 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Extension, Router};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use std::io;
@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-/// The most connections at once; further ones wait to be accepted.
+/// The most connections at once, if nothing else is said; further ones wait to be accepted.
 const MAX_CONNECTIONS: usize = 1_024;
 /// How long a client may take for its TLS handshake, and for a request's head.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -67,6 +67,7 @@ pub enum Drained {
 pub struct Server {
     listener: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,
+    connections: usize,
 }
 
 impl std::fmt::Debug for Connections {
@@ -93,7 +94,14 @@ impl Server {
     ) -> Result<Self, ListenError> {
         let failed = |source| ListenError { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
-        Ok(Self { listener, tls })
+        Ok(Self { listener, tls, connections: MAX_CONNECTIONS })
+    }
+
+    /// Lets so many connections be open at once.
+    #[must_use]
+    pub fn with_connections(mut self, connections: usize) -> Self {
+        self.connections = connections;
+        self
     }
 
     /// Where it listens.
@@ -110,7 +118,7 @@ impl Server {
         let mut connections = Connections {
             tasks: JoinSet::new(),
             graceful: GracefulShutdown::new(),
-            slots: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            slots: Arc::new(Semaphore::new(self.connections)),
         };
         loop {
             tokio::select! {
@@ -192,10 +200,9 @@ async fn serve_one(
 ) {
     let address = peer.address;
     let service = TowerToHyperService::new(router.layer(Extension(peer)));
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
-        .serve_connection(TokioIo::new(stream), service);
+    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%address, %error, "connection ended early");
     }

@@ -261,6 +261,32 @@ impl Shard {
         Ok(Step::new(vec![self.keep(wanted)?], Acknowledged { session, epoch }))
     }
 
+    /// All of a re-up at once, where tag and session both lie on this shard: one
+    /// commit makes it all durable or none, so no order within it matters.
+    ///
+    /// # Errors
+    /// [`Refused`], as of [`Shard::reserve`] and [`Shard::advance`].
+    pub fn re_up_here(
+        &mut self,
+        now: Time,
+        ProvenReUp(due): ProvenReUp,
+    ) -> Result<Step<Acknowledged>, Refused> {
+        let ReUp { epoch, session, tag, .. } = due.re_up;
+        let wanted = Wanted { epoch, tag: self.tag_id(epoch, &tag), session };
+        self.check(now, epoch)?;
+        let free = match self.tags.get(&(epoch, wanted.tag)) {
+            None => true,
+            Some(Spent::Pending(by) | Spent::Active(by)) => *by == session,
+            Some(_) => false,
+        };
+        if !free {
+            return Err(Refused::Spent);
+        }
+        let Step { mut changes, .. } = self.advance(now, Reserved(due))?;
+        changes.push(self.set_tag(epoch, wanted.tag, Spent::Active(session)));
+        Ok(Step::new(changes, Acknowledged { session, epoch }))
+    }
+
     /// Ends a session. Sent again, it is acknowledged again.
     ///
     /// # Errors
