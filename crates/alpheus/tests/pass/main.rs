@@ -1,0 +1,15 @@
+//! The access pass as processes over real sockets: issuer, verifiers, gateway,
+//! clients; killed, wiped, stolen from, cut off.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod crashes;
+mod gates;
+mod issuing;
+mod nginx;
+mod service;
+mod sessions;
+mod town;

@@ -1,0 +1,1 @@
+//! A real nginx before a service, which asks the gateway about each request.
