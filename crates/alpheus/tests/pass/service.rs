@@ -68,6 +68,7 @@ pub(crate) struct Wire {
     pub(crate) address: SocketAddr,
     pub(crate) heard: Arc<Mutex<Vec<u8>>>,
     loses: Arc<AtomicBool>,
+    holds: Arc<AtomicBool>,
     lost: Arc<AtomicBool>,
 }
 
@@ -75,18 +76,24 @@ impl Wire {
     pub(crate) fn to(target: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let wire =
-            Self { address, heard: Arc::default(), loses: Arc::default(), lost: Arc::default() };
+        let wire = Self {
+            address,
+            heard: Arc::default(),
+            loses: Arc::default(),
+            holds: Arc::default(),
+            lost: Arc::default(),
+        };
         let (heard, loses, lost) = (wire.heard.clone(), wire.loses.clone(), wire.lost.clone());
+        let holds = wire.holds.clone();
         std::thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
                 let Ok(far) = TcpStream::connect(&target) else { continue };
                 let (from, to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
-                let heard = heard.clone();
+                let (heard, holds) = (heard.clone(), holds.clone());
                 std::thread::spawn(move || {
                     carry(from, to, |bytes| {
                         heard.lock().unwrap().extend_from_slice(bytes);
-                        true
+                        !holds.load(Ordering::SeqCst)
                     })
                 });
                 let (loses, lost) = (loses.clone(), lost.clone());
@@ -110,6 +117,11 @@ impl Wire {
     /// Loses answers from now on, or not.
     pub(crate) fn lose(&self, loses: bool) {
         self.loses.store(loses, Ordering::SeqCst);
+    }
+
+    /// Hears what clients send from now on and keeps it, or not.
+    pub(crate) fn hold(&self, holds: bool) {
+        self.holds.store(holds, Ordering::SeqCst);
     }
 
     /// Whether an answer was lost.
