@@ -11,7 +11,8 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,11 +36,39 @@ pub struct Args {
 
 /// Who may get a pass.
 pub enum Accounts {
-    /// Lines of `name digest`, read anew when somebody asks.
-    File(PathBuf),
+    /// Lines of `name digest`, read anew when the file has changed.
+    File(AccountsFile),
     /// A command gets name and secret as two lines, and ends with 0 if they belong
     /// together.
     Command(String),
+}
+
+/// A file of accounts, as it was read last.
+pub struct AccountsFile {
+    path: PathBuf,
+    read: Mutex<Option<(Version, BTreeMap<String, Secret<32>>)>>,
+}
+
+/// When the file was changed last, and its length.
+type Version = (SystemTime, u64);
+
+impl AccountsFile {
+    /// The file at a path, which need not be there yet.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, read: Mutex::new(None) }
+    }
+
+    fn has(&self, name: &str, shown: &Secret<32>) -> Result<bool, AccountError> {
+        let metadata = std::fs::metadata(&self.path)?;
+        let version = (metadata.modified()?, metadata.len());
+        let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_none_or(|(known, _)| *known != version) {
+            *known = Some((version, read(&self.path)?));
+        }
+        let accounts = known.as_ref().map(|(_, accounts)| accounts);
+        Ok(accounts.and_then(|accounts| accounts.get(name)).is_some_and(|kept| kept == shown))
+    }
 }
 
 /// Why an account gets nothing.
@@ -120,10 +149,7 @@ impl Accounts {
     pub fn check(&self, name: &str, secret: &str) -> Result<(), AccountError> {
         check_name(name).map_err(|_| AccountError::Unknown)?;
         let belongs = match self {
-            Self::File(path) => {
-                let shown = Secret::from_bytes(digest(name, secret));
-                read(path)?.get(name).is_some_and(|kept| *kept == shown)
-            }
+            Self::File(file) => file.has(name, &Secret::from_bytes(digest(name, secret)))?,
             Self::Command(command) => ask(command, name, secret)?,
         };
         if belongs { Ok(()) } else { Err(AccountError::Unknown) }
@@ -170,7 +196,7 @@ mod tests {
         assert!(add("ada@example").is_err() && add("a b").is_err() && add("a:b").is_err());
         let line = format!("bob {}\n# a comment\n\n", HEXLOWER.encode(&digest("bob", "s3")));
         std::fs::write(&accounts, line).unwrap();
-        let file = Accounts::File(accounts.clone());
+        let file = Accounts::File(AccountsFile::new(accounts.clone()));
         assert!(file.check("bob", "s3").is_ok());
         for (name, secret) in [("bob", "s4"), ("eve", "s3"), ("", ""), ("bob\n", "s3")] {
             assert!(matches!(file.check(name, secret), Err(AccountError::Unknown)), "{name}");

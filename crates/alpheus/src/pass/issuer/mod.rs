@@ -15,7 +15,7 @@ use crate::pass::{card, clock, init};
 use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
 use crate::service::{Flags, Settings};
-use accounts::{AccountError, Accounts};
+use accounts::{AccountError, Accounts, AccountsFile};
 use alpheus_anonymous_credential::issuer::Issuer;
 use alpheus_anonymous_credential::ledger::Log;
 use axum::Router;
@@ -93,7 +93,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (_, pinned) = card::open(&deployment.join(card::CARD))?;
     let accounts = match (pass.accounts, pass.accounts_command) {
         (_, Some(command)) => Accounts::Command(command),
-        (accounts, None) => Accounts::File(Settings::needed(&accounts, "pass.accounts")?),
+        (accounts, None) => {
+            Accounts::File(AccountsFile::new(Settings::needed(&accounts, "pass.accounts")?))
+        }
     };
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let fence = Settings::needed(&settings.state, "state")?.join("fence");
