@@ -101,7 +101,7 @@ pub fn next(schedule: &Schedule, now: Time, epoch: Option<Epoch>, jitter: u32) -
         return Next::LogIn;
     }
     let (opens, starts) = (schedule.opens(following).0, schedule.starts(following).0);
-    let spread = u128::from(starts - opens) * 3 / 4 * u128::from(jitter) >> 32;
+    let spread = (u128::from(starts - opens) * 3 / 4 * u128::from(jitter)) >> 32;
     let due = opens.saturating_add(u64::try_from(spread).unwrap_or(0));
     if now.0 < due {
         return Next::Wait(Time(due));

@@ -41,7 +41,7 @@ impl Binding {
         Self::Step(now.0 / STEP)
     }
 
-    fn challenge(&self) -> [u8; 32] {
+    pub(crate) fn challenge(&self) -> [u8; 32] {
         match self {
             Self::Gate(nonce) => labelled(labels::PASS_GATE, &[nonce]).0,
             Self::Step(step) => labelled(labels::PASS_TIME, &[&step.to_be_bytes()]).0,
@@ -89,7 +89,7 @@ pub fn read(
     };
     // The step that runs or the one before: at least ten seconds, at most twenty.
     let age = (now.0 / STEP).checked_sub(step);
-    if nonce.is_none() && !age.is_some_and(|age| age <= 1) {
+    if nonce.is_none() && age.is_none_or(|age| age > 1) {
         return Err(CodeRefused::Stale);
     }
     let code = Code::from_bytes(code)?;

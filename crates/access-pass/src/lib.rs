@@ -22,6 +22,9 @@ pub mod file;
 pub mod gateway;
 pub mod messages;
 pub mod request;
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test's way to fail")]
+mod vectors;
 pub mod window;
 
 /// Runs the README's example.

@@ -70,13 +70,14 @@ impl Code {
 
     /// Its re-ups, each with the tag that it goes on from.
     pub(crate) fn re_ups(&self, session: SessionId) -> Vec<(Element, ReUp)> {
-        let from = self.elements().map(|(_, tag)| *tag);
-        let to = self.elements().skip(1).zip(&self.onward);
-        let re_up =
-            |(from, ((epoch, tag), (_, proof))): (Element, ((Epoch, &Element), &(_, Vec<u8>)))| {
-                (from, ReUp { epoch, session, tag: *tag, proof: proof.clone() })
-            };
-        from.zip(to).map(re_up).collect()
+        let mut re_ups = Vec::with_capacity(self.onward.len());
+        let (mut from, mut epoch) = (self.login.tag, self.login.epoch);
+        for (tag, proof) in &self.onward {
+            epoch = epoch.next();
+            re_ups.push((from, ReUp { epoch, session, tag: *tag, proof: proof.clone() }));
+            from = *tag;
+        }
+        re_ups
     }
 
     fn elements(&self) -> impl Iterator<Item = (Epoch, &Element)> {

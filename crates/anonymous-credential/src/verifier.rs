@@ -23,7 +23,7 @@ pub struct Verifier {
 pub struct ProvenLogin(pub(crate) Box<Login>);
 
 /// A code whose tag was not spent when it was looked up, and whose proofs hold.
-pub struct ProvenCode(pub(crate) Code);
+pub struct ProvenCode(pub(crate) Box<Code>);
 
 /// A re-up that is due, and whose proof holds.
 pub struct ProvenReUp(pub(crate) DueReUp);

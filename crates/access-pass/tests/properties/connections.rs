@@ -129,7 +129,8 @@ proptest! {
 
 #[test]
 fn messages_have_one_length() {
-    let reads: [(usize, fn(&[u8]) -> bool); 4] = [
+    type Reads = fn(&[u8]) -> bool;
+    let reads: [(usize, Reads); 4] = [
         (96, |bytes| Hello::from_bytes(bytes).is_ok()),
         (160, |bytes| Connect::from_bytes(bytes).is_ok()),
         (24, |bytes| Connected::from_bytes(bytes).is_ok()),

@@ -2,17 +2,29 @@
 
 use crate::town::{Town, key, pass};
 
+/// Exit code, and what it said.
+fn fetch(town: &Town, name: &str) -> (Option<i32>, String) {
+    let file = ["--pass", &pass(name), "--key-file", &key(name)];
+    let output = town.run(&[&["pass", "client", "fetch"], &file[..]].concat());
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+/// An issuer that does not start.
+fn issue(town: &Town, more: &[&str]) -> (Option<i32>, String) {
+    let at = town.issuer_at.to_string();
+    let issuer = ["pass", "issuer", "--identity", "pki/issuer", "--deployment", "deployment"];
+    let rest = ["--accounts", "accounts", "--state", "run/issuer", "--api", &at];
+    let output = town.run(&[&issuer[..], &rest, more].concat());
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
 #[test]
 fn an_account_gets_one_pass_and_an_issuer_does_not_forget() {
     let town = Town::new("60", 1, &[]);
     std::fs::write(town.path("accounts"), "").unwrap();
     let mut issuer = town.issuer(&["--first"]);
-    let fetch = |name: &str| {
-        let output =
-            town.run(&["pass", "client", "fetch", "--pass", &pass(name), "--key-file", &key(name)]);
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8(said).unwrap())
-    };
+    let fetch = |name: &str| fetch(&town, name);
     town.join("ada", "ada");
     // A secret that is not the account's.
     std::fs::write(town.path("eve.secret"), "guessed").unwrap();
@@ -29,25 +41,7 @@ fn an_account_gets_one_pass_and_an_issuer_does_not_forget() {
     // Killed and started again it still knows; --first is then refused.
     issuer.kill();
     let first = ["--first"];
-    let issue = |more: &[&str]| {
-        let at = town.issuer_at.to_string();
-        let args = [
-            "pass",
-            "issuer",
-            "--identity",
-            "pki/issuer",
-            "--deployment",
-            "deployment",
-            "--accounts",
-            "accounts",
-            "--state",
-            "run/issuer",
-            "--api",
-            &at,
-        ];
-        let output = town.run(&[&args[..], more].concat());
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
-    };
+    let issue = |more: &[&str]| issue(&town, more);
     assert_eq!(issue(&first).0, Some(4));
     let mut issuer = town.issuer(&[]);
     assert!(fetch("again").1.contains("already-issued"));

@@ -16,7 +16,7 @@ use crate::verifier::ProvenCode;
 use alpheus_crypto::hash::Digest;
 
 /// A code whose login's tag was not spent when it was looked up.
-pub struct UnspentCode(pub(crate) Code);
+pub struct UnspentCode(pub(crate) Box<Code>);
 
 /// What the look-up of a code found.
 pub enum CodeLookUp {
@@ -45,7 +45,7 @@ impl Shard {
         }
         let id = self.tag_id(epoch, &code.login.tag);
         match self.tags.get(&(epoch, id)) {
-            None => Ok(CodeLookUp::Unspent(UnspentCode(code))),
+            None => Ok(CodeLookUp::Unspent(UnspentCode(Box::new(code)))),
             Some(known) if *known == Spent::Admitted(*scan) => {
                 // Stored again, as a login that is sent again.
                 Ok(CodeLookUp::Same(Step::new(vec![records::tag(epoch, id, *known)], ())))

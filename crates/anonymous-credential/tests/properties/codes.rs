@@ -72,7 +72,10 @@ impl Gate {
         let home = Self::shard_of(&tags[0]);
         let (shard, ledger) = &mut self.shards[home];
         let unspent = match shard.look_up_code(now, code.clone(), scan)? {
-            CodeLookUp::Same(step) => return Ok(step.commit(ledger).unwrap()),
+            CodeLookUp::Same(step) => {
+                step.commit(ledger).unwrap();
+                return Ok(());
+            }
             CodeLookUp::Unspent(unspent) => unspent,
         };
         let proven = self.verifier.verify_code(unspent)?;

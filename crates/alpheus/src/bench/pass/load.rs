@@ -168,8 +168,8 @@ pub(super) async fn crowd(
     let (verifier_cpu, gateway_cpu) = (verifier.cpu()?, gateway.cpu()?);
     let (started, mut running) = (Instant::now(), JoinSet::new());
     for (number, tokens) in (0..clients).zip(sent) {
-        let share = f64::from(number) / f64::from(clients);
-        running.spawn(client(town.pinned.schedule, link.clone(), tokens, first, share));
+        let place = (number, clients);
+        running.spawn(client(town.pinned.schedule, link.clone(), tokens, first, place));
     }
     let (mut failed, mut latencies) = (0.0, Vec::new());
     while let Some(fared) = running.join_next().await {
@@ -198,10 +198,10 @@ async fn client(
     link: Link,
     tokens: Tokens,
     first: Epoch,
-    share: f64,
+    (number, clients): (u32, u32),
 ) -> Vec<Option<f64>> {
     // Three quarters of the time in which re-ups are taken, as our client does.
-    let spread = (schedule.pre_login as f64 * 0.75 * share) as u64;
+    let spread = schedule.pre_login * 3 / 4 * u64::from(number) / u64::from(clients);
     let at = |epoch: Epoch| Time(schedule.opens(epoch).0 + spread);
     let mut fared = Vec::with_capacity(tokens.re_ups.len() + 1);
     tokio::time::sleep(clock::until(Time(schedule.starts(first).0 + spread))).await;

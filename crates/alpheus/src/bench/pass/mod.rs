@@ -97,16 +97,16 @@ fn crowd(args: &Args) -> Result<Vec<Figure>, Failure> {
     let group = "pass, a crowd in epochs of 15 s";
     let named = |what: &str| format!("{} clients, {} epochs: {what}", args.clients, args.epochs);
     let figure = |what: &str, unit, value| Figure::alone(group, named(what), unit, value);
-    let at = |share: f64| {
-        let place = (latencies.len() as f64 * share) as usize;
-        latencies.get(place.min(latencies.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
+    let at = |thousandths: usize| {
+        let place = latencies.len() * thousandths / 1000;
+        latencies.get(place).or(latencies.last()).copied().unwrap_or(f64::NAN)
     };
     Ok(vec![
         figure("requests failed", "", failed).with_goal(Goal::AtMost(0.0)),
         figure("requests", "", latencies.len() as f64),
-        figure("latency, median", "ms", at(0.5)),
-        figure("latency, 99 of 100", "ms", at(0.99)),
-        figure("latency, 999 of 1000", "ms", at(0.999)),
+        figure("latency, median", "ms", at(500)),
+        figure("latency, 99 of 100", "ms", at(990)),
+        figure("latency, 999 of 1000", "ms", at(999)),
         figure("verifier, share of one processor", "%", 100.0 * verifier_cpu / seconds),
         figure("gateway, share of one processor", "%", 100.0 * gateway_cpu / seconds),
         figure("verifier, memory for a client", "KB", verifier_kb / f64::from(args.clients)),
