@@ -23,7 +23,6 @@ pub mod gateway;
 pub mod messages;
 pub mod request;
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test's way to fail")]
 mod vectors;
 pub mod window;
 

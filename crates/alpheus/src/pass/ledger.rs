@@ -70,20 +70,23 @@ impl FencedLedger {
         Ok(Found { ledger, records: found, untouched, log })
     }
 
-    /// Whether the ledger was always that shard's of so many; notes that it is now.
+    /// Whether the ledger is that shard's of so many.
     ///
     /// # Errors
     /// The store fails.
-    pub fn note_place(&mut self, shard: u64, of: u64) -> Result<bool, Error> {
-        let place = [shard.to_be_bytes(), of.to_be_bytes()].concat();
+    pub fn is_of(&self, shard: u64, of: u64) -> Result<bool, Error> {
         let known = self.store.get(&self.fenced, PLACE)?;
-        if known.as_deref() == Some(place.as_slice()) {
-            return Ok(true);
-        }
+        Ok(known.as_deref() == Some(place(shard, of).as_slice()))
+    }
+
+    /// From now on it is. Said once nothing of another shard is believed any more.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn note_place(&mut self, shard: u64, of: u64) -> Result<(), Error> {
         let mut batch = Batch::new();
-        batch.put(&self.fenced, PLACE, place)?;
-        self.store.commit(batch)?;
-        Ok(false)
+        batch.put(&self.fenced, PLACE, place(shard, of))?;
+        self.store.commit(batch).map(|_| ())
     }
 
     fn write(&mut self, changes: &[Change]) -> Result<(), NotWritten> {
@@ -100,6 +103,10 @@ impl FencedLedger {
         let fence = Fence { sequence: self.sequence, clock: Timestamp(0), restored: None };
         Ok(self.fence.advance([(ENTRY, fence)])?)
     }
+}
+
+fn place(shard: u64, of: u64) -> Vec<u8> {
+    [shard.to_be_bytes(), of.to_be_bytes()].concat()
 }
 
 #[derive(Debug, thiserror::Error)]

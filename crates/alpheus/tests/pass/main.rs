@@ -1,11 +1,12 @@
 //! The access pass as processes over real sockets: issuer, verifiers, gateway,
 //! clients; killed, wiped, stolen from, cut off.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 #[path = "../common/mod.rs"]
 mod common;
 
+mod applications;
 mod crashes;
 mod gates;
 mod issuing;

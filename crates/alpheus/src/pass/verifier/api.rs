@@ -94,7 +94,7 @@ pub fn router(api: Api) -> Router {
         .route("/keep", post(keep))
         .route("/hold-for-code", post(hold_for_code))
         .route("/release", post(release))
-        .layer(middleware::from_fn_with_state(api.clone(), addressed));
+        .route_layer(middleware::from_fn_with_state(api.clone(), addressed));
     Router::new()
         .nest("/v1/shards/{shard}/{of}", shard)
         .layer(DefaultBodyLimit::max(LARGEST))

@@ -124,7 +124,7 @@ fn restore(
     place: Place,
 ) -> Result<Engine<FencedLedger>, Failure> {
     let Found { mut ledger, records, log, .. } = found;
-    let same = ledger.note_place(place.shard, place.of).blame(Category::Io)?;
+    let same = ledger.is_of(place.shard, place.of).blame(Category::Io)?;
     let log = if same { log } else { Log::Doubtful };
     if log != Log::Whole {
         eprintln!(
@@ -133,6 +133,7 @@ fn restore(
     }
     let shard = Shard::restore(pinned.clone(), records, log, clock::now());
     let shard = shard.blame(Category::Input)?.commit(&mut ledger).blame(Category::Io)?;
+    ledger.note_place(place.shard, place.of).blame(Category::Io)?;
     let pinned = pinned.clone();
     Ok(Engine { shard, verifier, pinned, ledger, place, clock: clock::now })
 }
