@@ -391,3 +391,6 @@ impl<L: Ledger> Engine<L> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;
