@@ -11,7 +11,7 @@
 //! | a gateway's sessions: connections, requests, expiry | [`gateway`] |
 //! | a client's connection, and when it re-ups | [`client`] |
 //! | requests: what is authenticated, and the window against replay | [`request`], [`window`] |
-//! | the pass file | [`file`] |
+//! | the pass file | [`mod@file`] |
 //! | login codes for gates | [`code`] |
 //! | shared | [`messages`], [`error`] |
 
