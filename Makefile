@@ -63,7 +63,7 @@ lint: tools ## formatting, compiler lints, house rules
 	$(CARGO) xtask tidy
 
 .PHONY: unit
-unit: tools web ## unit, property, protocol and whole-system tests
+unit: tools web browser ## unit, property, protocol and whole-system tests
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
@@ -116,6 +116,11 @@ web:
 .PHONY: tools
 tools: compiler
 	@$(call need,git:git $(PYTHON):python3)
+
+# The console is tested in a real browser.
+.PHONY: browser
+browser:
+	@$(call need,chromedriver:chromium-driver)
 
 # Generators of vectors may use libraries; the repository pins them.
 .venv/ready: vectors/requirements.txt

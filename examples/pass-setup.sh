@@ -20,7 +20,7 @@ deployment() {
     done
     alpheus pass init deployment --issuer https://localhost:$ISSUER --gateway https://localhost:$GATEWAY \
         --authority pki/ca.pem --epoch "$EPOCH" "$@" > fingerprint
-    alpheus pass account ada --accounts accounts > ada.secret
+    (umask 077; alpheus pass account ada --accounts accounts > ada.secret)
     alpheus pass issuer --identity pki/issuer --deployment deployment --accounts accounts \
         --state issuer --api 127.0.0.1:$ISSUER --first 2> issuer.log &
     alpheus pass verifier --identity pki/verifier --deployment deployment \
@@ -39,7 +39,7 @@ gateway() {
 
 # subscriber: ada's pass.
 subscriber() {
-    head -c 32 /dev/urandom | base64 > ada.key
+    (umask 077; head -c 32 /dev/urandom | base64 > ada.key)
     alpheus pass client join --card deployment/card.json --account ada --secret-file ada.secret \
         --pass ada.pass --key-file ada.key > /dev/null
     alpheus pass client fetch --pass ada.pass --key-file ada.key > /dev/null

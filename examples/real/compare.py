@@ -115,6 +115,16 @@ def compare_altitude(truth, rows):
 
 
 def main():
+    try:
+        run()
+    except OSError as error:
+        sys.exit(f"compare.py: {error}")
+    except (KeyError, TypeError, ValueError, EOFError) as error:
+        sys.exit(f"compare.py: the output or the truth is not as expected ({type(error).__name__}: {error}); "
+                 "OUTPUT.json must be what `alpheus replay` wrote for this dataset's stats.sql")
+
+
+def run():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
     parser.add_argument("dataset")

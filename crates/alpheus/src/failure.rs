@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -19,6 +20,8 @@ pub enum Category {
     Input,
     /// The machine did not let us read, write, listen or connect.
     Io,
+    /// It was asked to stop (Ctrl-C, SIGTERM) and did so in order, before its end.
+    Interrupted,
 }
 
 impl Category {
@@ -31,6 +34,7 @@ impl Category {
             Self::Refused => 3,
             Self::Input => 4,
             Self::Io => 5,
+            Self::Interrupted => 130,
         }
     }
 }
@@ -73,6 +77,14 @@ impl Failure {
     #[must_use]
     pub const fn category(&self) -> Category {
         self.category
+    }
+
+    /// Whether whoever read our output has read enough: no failure of a command
+    /// that only prints.
+    #[must_use]
+    pub fn is_broken_pipe(&self) -> bool {
+        let error = self.error.downcast_ref::<io::Error>();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
     /// The process's exit code.
@@ -157,7 +169,6 @@ impl<T, E: Into<Box<dyn Error + Send + Sync>>> Blame<T> for Result<T, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
 
     #[test]
     fn says_where_what_and_how_to_mend() {

@@ -7,6 +7,7 @@
 //! - [`mod@bench`]: our figures beside floors, in one run,
 //! - [`ca`]: a PKI to try things with,
 //! - [`commands`]: the command line,
+//! - [`console`]: a deployment in a browser,
 //! - [`controller`]: a host of privacy controllers,
 //! - [`demo`]: the guided first minutes,
 //! - [`failure`]: how a command fails, and with which exit code,
@@ -24,6 +25,7 @@
 pub mod bench;
 pub mod ca;
 pub mod commands;
+pub mod console;
 pub mod controller;
 pub mod demo;
 mod entropy;

@@ -110,16 +110,19 @@ fn good_rows_around_bad_ones_count_exactly() {
     assert_eq!(results, wanted, "{said}");
     let refused = [
         ("16 rows read, 4 events of 2 streams", ""),
-        ("refused 1: a mandatory attribute is empty", "line 3, column reading"),
-        ("refused 1: not a decimal number", "line 4, column reading"),
-        ("refused 1: the value lies outside the schema's bounds", "line 6, column reading"),
-        ("refused 1: the stream key is empty", "line 7, column meter"),
-        ("refused 1: the owner is empty", "line 8, column owner"),
-        ("refused 1: the time is not a number", "line 9, column time"),
-        ("refused 1: the time lies before 1970 or after 2112", "line 10, column time"),
-        ("refused 2: the row has another number of cells", "line 11\n    line 12"),
-        ("refused 2: a quoted cell does not end on its line", "line 13\n    line 16"),
-        ("refused 1: the row is not UTF-8", "line 15"),
+        ("refused 1 row: a mandatory attribute is empty", "line 3, column reading"),
+        ("refused 1 row: not a decimal number", "line 4, column reading"),
+        (
+            "refused 1 row: the value lies outside the schema's bounds",
+            "line 6, column reading, which takes -1000 to 1000",
+        ),
+        ("refused 1 row: the stream key is empty", "line 7, column meter"),
+        ("refused 1 row: the owner is empty", "line 8, column owner"),
+        ("refused 1 row: the time is not a number", "line 9, column time"),
+        ("refused 1 row: the time lies before 1970 or after 2112", "line 10, column time"),
+        ("refused 2 rows: the row has another number of cells", "line 11\n    line 12"),
+        ("refused 2 rows: a quoted cell does not end on its line", "line 13\n    line 16"),
+        ("refused 1 row: the row is not UTF-8", "line 15"),
         ("2 windows opened, 0 did not", ""),
     ];
     for (what, place) in refused {
@@ -140,7 +143,7 @@ wide: { attribute: reading, columns: streams }
     let (ended, said) = files.replay("data.csv");
     assert_eq!(ended, 0, "{said}");
     assert_eq!(files.results()[0].sum, Some(6));
-    assert!(said.contains("refused 1: not a decimal number\n    line 2, column 3"), "{said}");
+    assert!(said.contains("refused 1 row: not a decimal number\n    line 2, column 3"), "{said}");
     assert!(said.contains("outside the schema's bounds for this attribute\n    line 3, column 4"));
 }
 
@@ -154,6 +157,15 @@ fn an_input_that_cannot_be_read_says_where_and_what_to_do() {
         4,
         &["bare.csv: the input's first line names no column \"time\"", "give the input a header"],
     );
+    let twice = "time,meter,reading,reading\n1700000000,alice,5,6\n";
+    let files = files.with("twice.csv", twice);
+    files.fails("twice.csv", 4, &["several columns \"reading\"", "a name of its own"]);
+    let files = files.with("header.csv", "time,meter,reading\n");
+    files.fails("header.csv", 4, &["header.csv: there is no row after the header"]);
+    let files = files.with("useless.csv", "time,meter,reading\n1700000000,alice,hunter2\n");
+    let said = ["refused 1 row: not a decimal number", "no row can be used", "mend the rows"];
+    files.fails("useless.csv", 4, &said);
+    files.fails(".", 4, &["a folder, pipe or device", "write it to a file first"]);
     let files = files.with("empty.csv", "");
     files.fails("empty.csv", 4, &["names no column \"time\" among its 0"]);
     let files = files.with("plain.csv.gz", "time,meter,reading\n1700000000,alice,5\n");
@@ -162,6 +174,67 @@ fn an_input_that_cannot_be_read_says_where_and_what_to_do() {
         4,
         &["plain.csv.gz: the input breaks off after line 0", "give the whole file"],
     );
+}
+
+#[test]
+fn metadata_are_what_the_schema_says_and_the_same_in_every_row() {
+    let metadata = "metadataAttributes:\n  - { name: plan, type: enum, symbols: [free, paid] }\n";
+    let source = format!("{OWNED}metadata: {{ plan: {{ column: plan }} }}\n");
+    let rows = "time,meter,owner,reading,plan\n1700000000,m,m,1,free\n1700000001,m,m,2,paid\n\
+         1700000002,n,n,4,hunter2\n1700000003,o,o,8,\n1700000004,p,p,16,paid\n";
+    let files = || {
+        Files::new().but(
+            "schema.yaml",
+            "streamAttributes:",
+            &format!("{metadata}streamAttributes:"),
+        )
+    };
+    files().with("source.yaml", OWNED).with("data.csv", rows).fails(
+        "data.csv",
+        4,
+        &["source file says nothing of mandatory metadata \"plan\"", "metadata: { plan:"],
+    );
+    let files = files().with("source.yaml", source).with("data.csv", rows);
+    let (ended, said) = files.replay("data.csv");
+    assert_eq!(ended, 0, "{said}");
+    assert_eq!(files.results()[0].sum, Some(17));
+    for line in [
+        "refused 1 row: the stream's metadata differ from those of its first row\n    line 3, column plan",
+        "refused 1 row: the metadata value is none of those that the schema declares\n    line 4, column plan",
+        "refused 1 row: the metadata cell is empty; mark it `optional: true` in the schema if that is normal\n    line 5",
+    ] {
+        assert!(said.contains(line), "no {line} in:\n{said}");
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_told_before_the_work() {
+    let files = Files::new();
+    for place in ["nowhere/out.json", "sum.sql/out.json"] {
+        let mut command = alpheus(["replay"]);
+        for name in ["schema.yaml", "source.yaml", "policies.yaml"] {
+            let flag = name.split('.').next().unwrap();
+            command.arg(format!("--{flag}")).arg(files.path(name));
+        }
+        command
+            .arg("--query")
+            .arg(files.path("sum.sql"))
+            .arg("--input")
+            .arg(files.path("gone.csv"));
+        let ran = command.arg("--output").arg(files.path(place)).output().unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        // The input would fail too, but comes later.
+        assert_eq!(ran.status.code(), Some(5), "{said}");
+        assert!(said.contains(place) && !said.contains("gone.csv"), "{said}");
+    }
+}
+
+#[test]
+fn an_owners_name_in_the_policies_file_is_not_repeated() {
+    let owners = "owners: { alice: { reading: { option: opne } } }\n";
+    let policies = format!("{}{owners}", recording::POLICIES);
+    let files = Files::new().with("policies.yaml", policies);
+    files.fails("data.csv", 4, &["policies.yaml: line 4", "owners.…", "no policy option `opne`"]);
 }
 
 #[test]
@@ -213,7 +286,7 @@ const CASES: [Case; 15] = [
         "time:",
         "tyme:",
         4,
-        &["source.yaml: ", "2:1", "unknown field `tyme`, expected one of schema, time"],
+        &["source.yaml: ", "line 2 column 1", "unknown field `tyme`, expected one of schema, time"],
     ),
     (
         "source.yaml",
@@ -256,7 +329,7 @@ const CASES: [Case; 15] = [
         "sum.sql",
         "SUM(reading)",
         "SUM(raeding)",
-        3,
+        4,
         &[
             "sum.sql: ",
             "1 | CREATE",

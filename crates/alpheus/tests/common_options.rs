@@ -19,7 +19,7 @@ fn settings_are_refused_with_their_place() {
     assert_eq!(run(&mut alpheus(quiet)).0, Some(0));
 
     let (code, said) = run(alpheus(quiet).env("ALPHEUS_DRAIN_SECOND", "5"));
-    assert_eq!(code, Some(4), "{said}");
+    assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("error: variable ALPHEUS_DRAIN_SECOND: unknown setting"), "{said}");
 
     let dir = tempfile::tempdir().unwrap();
@@ -32,6 +32,31 @@ fn settings_are_refused_with_their_place() {
     let (code, said) = run(alpheus(quiet).args(["--log", "loud,"]));
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("a log filter is"), "{said}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let line = format!(
+        "{} completions bash | true; echo ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_alpheus")
+    );
+    for _ in 0..5 {
+        let (_, said) = run(Command::new("bash").args(["-c", &line]));
+        assert_eq!(said.trim(), "0");
+    }
+    let (code, said) = run(Command::new("bash")
+        .args(["-c", &format!("{} completions bash > /dev/full", env!("CARGO_BIN_EXE_alpheus"))]));
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("error: No space left"), "{said}");
+}
+
+#[test]
+fn where_it_listens_is_told() {
+    let (code, said) = run(&mut alpheus(["completions", "bash", "--listen", "127.0.0.1:0"]));
+    assert_eq!(code, Some(0), "{said}");
+    let told =
+        said.lines().find_map(|line| line.strip_prefix("/healthz and /metrics at 127.0.0.1:"));
+    assert!(told.is_some_and(|port| port.parse::<u16>().unwrap() > 0), "{told:?}");
 }
 
 #[test]

@@ -104,6 +104,49 @@ fn torture(controllers: &str, parity: u64) {
 }
 
 #[test]
+fn an_interrupted_replay_goes_on_without_a_gap() {
+    let scene = Scene::new();
+    let whole = scene.undisturbed("1");
+    let (state, output) = (scene.path("state"), scene.path("out.json"));
+    let mut draw = Draw(7);
+    let mut stopped = 0;
+    for _ in 0..40 {
+        let mut process = scene.start("1", &state, &output);
+        let life = u64::try_from(whole.as_micros() / 2).unwrap();
+        std::thread::sleep(Duration::from_micros(draw.below(life)));
+        process.terminate();
+        let status = process.wait();
+        let said = process.log();
+        if status.code() == Some(130) {
+            assert!(said.contains("run the same command again"), "{said}");
+            assert!(!output.exists());
+            stopped += 1;
+        } else if status.success() {
+            break;
+        }
+    }
+    assert!(stopped > 0, "no interruption met a running replay");
+    let mut process = scene.start("1", &state, &output);
+    assert!(process.wait().success(), "{}", process.log());
+    let cut = check(&read(&output), &scene.truth, "interrupted");
+    assert!(cut.is_empty(), "{stopped} interruptions cost the windows {cut:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_state_folder_is_its_users_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let scene = Scene::new();
+    let (state, output) = (scene.path("deep/state"), scene.path("out.json"));
+    assert!(scene.start("1", &state, &output).wait().success());
+    for folder in [scene.path("deep"), state.clone(), state.join("private"), state.join("service")]
+    {
+        let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{}", folder.display());
+    }
+}
+
+#[test]
 fn one_controller_survives_kills() {
     torture("1", 0);
 }

@@ -110,6 +110,14 @@ impl Running {
 
     /// GET as a client that trusts `authority` and shows `leaf`; nothing if refused.
     fn get(&self, path: &str, authority: &Authority, leaf: Option<&Leaf>) -> Option<(u16, String)> {
+        common::get_over(self.connect(authority, leaf), path)
+    }
+
+    fn connect(
+        &self,
+        authority: &Authority,
+        leaf: Option<&Leaf>,
+    ) -> StreamOwned<ClientConnection, TcpStream> {
         let mut roots = RootCertStore::empty();
         roots.add(authority.0.der().clone()).unwrap();
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -126,7 +134,7 @@ impl Running {
         };
         let name = ServerName::try_from("localhost").unwrap();
         let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-        common::get_over(StreamOwned::new(connection, self.tcp()), path)
+        StreamOwned::new(connection, self.tcp())
     }
 }
 
@@ -153,6 +161,45 @@ fn clients_without_a_certificate_from_the_right_authority_are_refused() {
     assert_eq!(running.get("/whoami", &place.authority, Some(&foreign)), None, "wrong authority");
     let old = clients.leaf(|params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
     assert_eq!(running.get("/whoami", &place.authority, Some(&old)), None, "expired");
+}
+
+#[test]
+fn one_certificate_does_not_take_all_connections() {
+    let clients = Authority::new();
+    let place = Place::requiring_clients(&clients);
+    let running = place.serve();
+    let (greedy, other) = (clients.leaf(|_| ()), clients.leaf(|_| ()));
+    let held: Vec<_> = (0..32)
+        .map(|_| {
+            let mut stream = running.connect(&place.authority, Some(&greedy));
+            stream.write_all(b"GET /whoami HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+            stream.read_exact(&mut [0; 12]).unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(running.get("/whoami", &place.authority, Some(&greedy)), None);
+    assert_eq!(running.get("/whoami", &place.authority, Some(&other)).unwrap().0, 200);
+    drop(held);
+    let end = std::time::Instant::now() + common::PATIENCE;
+    while running.get("/whoami", &place.authority, Some(&greedy)).is_none() {
+        assert!(std::time::Instant::now() < end, "there is no room again");
+    }
+}
+
+#[test]
+fn a_connection_lasts_no_longer_than_its_certificate() {
+    let clients = Authority::new();
+    let place = Place::requiring_clients(&clients);
+    let running = place.serve();
+    let end = time::OffsetDateTime::from(SystemTime::now()) + time::Duration::seconds(3);
+    let brief = clients.leaf(|params| params.not_after = end);
+    let mut stream = running.connect(&place.authority, Some(&brief));
+    stream.write_all(b"GET /whoami HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    stream.read_exact(&mut [0; 12]).unwrap();
+    let begun = std::time::Instant::now();
+    // An idle connection would be left alone for ten seconds.
+    let _ = stream.read_to_end(&mut Vec::new());
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
 }
 
 /// A ClientHello as of TLS 1.2: no `supported_versions`, the suites and curves

@@ -30,7 +30,7 @@ pub const MASK_ROUND: &str = "alpheus/mask/round/v1";
 /// A certificate, by the deployment's authority (signature).
 pub const CERTIFICATE: &str = "alpheus/certificate/v1";
 /// A plan, by the service (signature).
-pub const ANNOUNCEMENT: &str = "alpheus/announcement/v1";
+pub const ANNOUNCEMENT: &str = "alpheus/announcement/v2";
 /// A plan is accepted, by a controller (signature).
 pub const ACCEPTANCE: &str = "alpheus/acceptance/v1";
 /// A plan is refused, by a controller (signature).
@@ -57,6 +57,8 @@ pub const RETIREMENT: &str = "alpheus/retirement/v1";
 pub const LOG_LINE: &str = "alpheus/log-line/v1";
 /// An owner's choice for a stream, by the owner (signature).
 pub const ANNOTATION: &str = "alpheus/annotation/v1";
+/// Where a stream is guarded and what sends it, by its owner (signature).
+pub const PLACEMENT: &str = "alpheus/placement/v1";
 /// An owner's id, from their public key (hash).
 pub const OWNER: &str = "alpheus/owner/v1";
 /// A controller's signing key, from its seed (HKDF).
@@ -67,6 +69,10 @@ pub const IDENTITY_AGREEMENT: &str = "alpheus/identity/agreement/v1";
 pub const IDENTITY_OWN: &str = "alpheus/identity/own/v1";
 /// The key for which master secrets are sealed, from its seed (HKDF).
 pub const IDENTITY_SEALING: &str = "alpheus/identity/sealing/v1";
+/// The secret that a controller's noise is drawn from, from its seed (HKDF).
+pub const IDENTITY_NOISE: &str = "alpheus/identity/noise/v1";
+/// The seed of one window's share of noise, from that secret (HKDF).
+pub const NOISE_SHARE: &str = "alpheus/noise/share/v1";
 /// A stream's master secret on its way to its controller (HPKE).
 pub const MASTER: &str = "alpheus/master/v1";
 /// H, the second base of the group (hash to element).

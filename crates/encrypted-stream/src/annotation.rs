@@ -4,8 +4,9 @@ use alpheus_crypto::hash::labelled;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
-use alpheus_policy::ids::{OwnerId, SchemaId, StreamId};
+use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
+use alpheus_policy::schema::Schema;
 use alpheus_policy::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,37 @@ impl Message for Annotation {
     const LABEL: &'static str = labels::ANNOTATION;
 }
 
+/// Where an owner's stream is guarded and what sends it. Without it whoever has
+/// an annotation, which is public, could say that the stream is theirs to guard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The stream.
+    pub stream: StreamId,
+    /// Counts the owner's placements of the stream; a later one replaces an earlier.
+    pub version: u32,
+    /// Who guards it.
+    pub controller: ControllerId,
+    /// The name on the certificate of the device that sends it.
+    pub producer: String,
+}
+
+impl Message for Placement {
+    const LABEL: &'static str = labels::PLACEMENT;
+}
+
+/// Opens a placement of this stream.
+///
+/// # Errors
+/// [`AnnotationRefused`] if the owner has not signed it, or of another stream.
+pub fn open_placement(
+    signed: &Signed<Placement>,
+    owner: &VerifyingKey,
+    stream: &StreamId,
+) -> Result<Verified<Placement>, AnnotationRefused> {
+    let opened = signed.open(owner).map_err(|_| AnnotationRefused::Unsigned)?;
+    if opened.stream == *stream { Ok(opened) } else { Err(AnnotationRefused::OtherPlacement) }
+}
+
 /// An owner's id: the hash of their public key.
 #[must_use]
 pub fn owner_id(key: &VerifyingKey) -> OwnerId {
@@ -53,4 +85,23 @@ pub fn open(
 ) -> Result<Verified<Annotation>, AnnotationRefused> {
     let opened = signed.open(owner).map_err(|_| AnnotationRefused::Unsigned)?;
     if opened.owner == owner_id(owner) { Ok(opened) } else { Err(AnnotationRefused::WrongOwner) }
+}
+
+/// Opens an annotation that comes from a stranger: besides what [`open`] checks,
+/// it is of this schema and chooses among what the schema offers. A policy of
+/// its owner's own making would speak for everybody in a plan with them.
+///
+/// # Errors
+/// [`AnnotationRefused`].
+pub fn open_choice(
+    signed: &Signed<Annotation>,
+    owner: &VerifyingKey,
+    schema: &Schema,
+) -> Result<Verified<Annotation>, AnnotationRefused> {
+    let opened = open(signed, owner)?;
+    if opened.schema != schema.id() {
+        return Err(AnnotationRefused::WrongSchema);
+    }
+    schema.offers(&opened.policy)?;
+    Ok(opened)
 }

@@ -2,6 +2,8 @@
 //! host that are in its roster.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::sign::VerifyingKey;
@@ -15,6 +17,10 @@ use crate::error::{PlanFault, PlanRefused};
 use crate::mask::params;
 use crate::mask::quorum::Roster;
 use crate::messages::Announcement;
+use crate::noise::{Shares, Unfit};
+
+/// Honest floors whose tables are kept; opening sets of a plan have few sizes.
+const FLOORS_KEPT: usize = 8;
 
 /// A plan that this deployment's service announced, whose roster are parties
 /// that the authority vouches for, and whose numbers fit together. What is left
@@ -31,6 +37,8 @@ pub struct Announced {
     tolerated: u32,
     authority: VerifyingKey,
     service: VerifyingKey,
+    /// Tables of the noise by honest floor: public, and the same for all of a host.
+    shares: Mutex<BTreeMap<u32, Arc<Shares>>>,
 }
 
 impl Announced {
@@ -61,7 +69,28 @@ impl Announced {
             tolerated: narrow(plan.tolerated()),
             authority: *deployment.authority(),
             service: *deployment.service(),
+            shares: Mutex::default(),
         })
+    }
+
+    /// How a controller's share of the plan's noise is drawn where `honest` others
+    /// with it must suffice; none if the plan adds no noise.
+    ///
+    /// # Errors
+    /// [`Unfit`], where it cannot be drawn, or nobody honest is left.
+    pub fn shares(&self, honest: u32) -> Result<Option<Arc<Shares>>, Unfit> {
+        let Some(privacy) = &self.plan.privacy else { return Ok(None) };
+        let floor = NonZeroU32::new(honest).ok_or(Unfit::Zero)?;
+        let mut known = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shares) = known.get(&honest) {
+            return Ok(Some(Arc::clone(shares)));
+        }
+        let shares = Arc::new(Shares::new(&privacy.noise, floor)?);
+        if known.len() >= FLOORS_KEPT {
+            known.pop_first();
+        }
+        known.insert(honest, Arc::clone(&shares));
+        Ok(Some(shares))
     }
 
     /// Opens and checks an announcement that a ledger kept.

@@ -4,9 +4,14 @@
 //! and shows them beside the result. So none holds a value, a key or anything
 //! that the service does not know already.
 
+mod restore;
+mod violation;
+
+pub use restore::RestoreError;
+pub use violation::PolicyViolation;
+
 use alpheus_crypto::signed::Rejected;
 use alpheus_policy::ids::{PlanId, StreamId};
-use alpheus_policy::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// A certificate that does not vouch for its holder.
@@ -56,6 +61,15 @@ pub enum AnnotationRefused {
     /// Consent was revoked for good.
     #[error("consent for the stream was revoked; start a new stream")]
     Revoked,
+    /// Where the owner says that the stream is guarded is said of another stream.
+    #[error("the placement is of another stream than the annotation")]
+    OtherPlacement,
+    /// What is known of its version says something else.
+    #[error("another choice or placement of version {0} is known; sign a later one")]
+    Conflicting(u32),
+    /// What it allows is nothing that the schema offers.
+    #[error(transparent)]
+    NotOffered(#[from] alpheus_policy::policy::NotOffered),
 }
 
 /// Why a controller does not take part in a plan.
@@ -155,6 +169,15 @@ pub enum PlanRefused {
     /// The plan was retired before; its id is used up.
     #[error("this plan has ended")]
     Ended,
+    /// An owner has more streams in the plan than its noise was sized for.
+    #[error("the owner of stream {stream} has more streams in the plan than its noise is for")]
+    NoiseForFewer {
+        /// One of the owner's streams.
+        stream: StreamId,
+    },
+    /// The shares of the plan's noise cannot be drawn.
+    #[error("the plan's noise cannot be drawn in shares; ask for another mechanism or more ε")]
+    NoiseUnfit,
 }
 
 /// What is malformed in a plan.
@@ -291,6 +314,9 @@ pub enum Refused {
         /// The least.
         needed: u32,
     },
+    /// A share of noise for so many honest controllers cannot be drawn.
+    #[error("the noise of this opening set cannot be drawn in shares")]
+    NoiseUnfit,
 }
 
 impl Refused {
@@ -354,6 +380,12 @@ pub enum Exclusion {
     /// its owner has not confirmed the annotation before the window began.
     #[error("its owner has not confirmed the policy since its controller was restored")]
     Unconfirmed,
+    /// More events than the plan's noise hides.
+    #[error("more events than the query's noise hides")]
+    BeyondNoise,
+    /// Its owner's privacy budget has too little left for this window.
+    #[error("its owner's privacy budget is spent")]
+    BudgetSpent,
 }
 
 /// Why a window did not open.
@@ -439,51 +471,4 @@ pub enum NotTaken {
     /// It contradicts itself or what it answers.
     #[error("the message contradicts what it answers")]
     Malformed,
-}
-
-/// Why a controller does not start from what it was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RestoreError {
-    /// Keys without a ledger: what they released is unknown.
-    #[error(
-        "there are keys but no ledger; restore the ledger, or make new keys and a new ledger together"
-    )]
-    NoLedger,
-    /// The ledger belongs to another controller.
-    #[error("the ledger belongs to another controller")]
-    OtherController,
-    /// A record cannot be read.
-    #[error("record {position} of the ledger cannot be read; restore a whole copy")]
-    BadRecord {
-        /// Position in what was given.
-        position: usize,
-    },
-    /// A plan in the ledger no longer checks out.
-    #[error("plan {plan} of the ledger does not check out under this deployment and identity")]
-    Plan {
-        /// The plan.
-        plan: PlanId,
-    },
-    /// The stored clock lies after the given time by more than a step.
-    #[error("the ledger's clock {ledger:?} is ahead of the given time; set the clock right")]
-    ClockBehind {
-        /// The ledger's.
-        ledger: Timestamp,
-    },
-}
-
-/// The rule of a policy that forbids something, as the policy crate names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{explanation}")]
-pub struct PolicyViolation {
-    /// Its name.
-    pub rule: String,
-    /// For people: the numbers asked and allowed.
-    pub explanation: String,
-}
-
-impl From<alpheus_policy::comply::Refusal> for PolicyViolation {
-    fn from(refusal: alpheus_policy::comply::Refusal) -> Self {
-        Self { rule: refusal.rule().into(), explanation: refusal.to_string() }
-    }
 }

@@ -12,7 +12,9 @@
 mod records;
 
 pub(crate) use records::window_keys;
-pub use records::{Fence, LogEvent, LogLine, Record, Scope, Spent, Stamped, UnreadableRecord};
+pub use records::{
+    Fence, LogEvent, LogLine, Record, Scope, Spent, Stamped, UnreadableRecord, log_prefix,
+};
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -185,6 +185,7 @@ fn plan(schema: &Schema, layout: &Layout, streams: u32) -> Plan {
             cells: layout.fields.iter().flat_map(select).collect(),
             items: vec![],
         },
+        privacy: None,
         attributes: vec![0, 1, 2, 3, 4],
         population: PopulationBounds { min: 1, max: 100 },
         alpha: Fraction::ZERO,

@@ -43,6 +43,7 @@ fn plan(n: u32, masks: MaskStrategy, minimum: u32, alpha: Fraction) -> Plan {
         from: Timestamp(0),
         release: Release { rows: vec![] },
         select: ReleasePlan { cells: vec![], items: vec![] },
+        privacy: None,
         attributes: vec![],
         population: PopulationBounds { min: minimum, max: 1000 },
         alpha,

@@ -8,7 +8,9 @@
     reason = "a test's way to fail, and numbers it knows"
 )]
 
-use alpheus_encrypted_stream::decode::{DecodeError, Output, Rational, decode, signed_digits};
+use alpheus_encrypted_stream::decode::{
+    DecodeError, Output, Rational, decode, decode_noisy, signed_digits,
+};
 use alpheus_policy::select::{
     Bins, ByOutput, HistogramOutput, MomentOutput, Place, RegressionOutput, ReleasePlan,
     SelectItem, Statistic,
@@ -304,4 +306,44 @@ fn truth_values_and_sketches() {
 fn the_check_word_guards_every_row() {
     let plan = plan(vec![Statistic::Count { count: 0, of: None }], 1);
     assert_eq!(decode(&plan, &[5, 0, 1]), Err(DecodeError::CheckWordNotZero));
+}
+
+/// What noise does to sums: nothing is taken for nothing, nothing is an error, and
+/// what no data could give is null.
+#[test]
+fn noisy_sums_are_read_as_they_are() {
+    let moments =
+        |output| Statistic::Moments { output, count: 0, sum: 1, squares: Some(2), scale: 0 };
+    let three = bins(&[0, 10, 20], 0, 30, 0);
+    let histogram = |output| Statistic::Histogram { output, bins: three.clone() };
+    let by = |output| Statistic::By {
+        output,
+        counts: three.clone(),
+        sums: Some(vec![vec![2], vec![1], vec![0]]),
+        squares: None,
+        scale: 0,
+    };
+    let statistics = vec![
+        Statistic::Count { count: 0, of: None },
+        Statistic::Sum { sum: 1, count: Some(0), scale: 1 },
+        moments(MomentOutput::Mean),
+        moments(MomentOutput::Variance),
+        histogram(HistogramOutput::Counts),
+        histogram(HistogramOutput::Mode),
+        by(ByOutput::Count),
+        by(ByOutput::Mean),
+        Statistic::Distinct { cells: vec![0, 1] },
+    ];
+    let plan = plan(statistics, 3);
+    let json = |cells: &[i128]| {
+        serde_json::to_string(&decode_noisy(&plan, &rows(cells)).unwrap()).unwrap()
+    };
+    let below = r#"[-2,"0.8",null,null,[-2,8,0],"10",{"0":-2,"10":8,"20":0},{"0":null,"10":1.0,"20":null},null]"#;
+    assert_eq!(json(&[-2, 8, 0]), below);
+    let nothing = r#"[0,"-0.3",null,null,[0,-3,0],null,{"0":0,"10":-3,"20":0},{"0":null,"10":null,"20":null},null]"#;
+    assert_eq!(json(&[0, -3, 0]), nothing);
+    // Of four values with the sum 8 the mean is 2, whatever the squares came to.
+    assert!(json(&[4, 8, 1]).starts_with(r#"[4,"0.8",2.0,null,"#));
+    let spoilt = [rows(&[1, 1, 1]), vec![]].concat().into_iter().rev().collect::<Vec<_>>();
+    assert_eq!(decode_noisy(&plan, &spoilt), Err(DecodeError::CheckWordNotZero));
 }

@@ -1,6 +1,10 @@
 //! `EXPLAIN`: what a query will reveal, to whom, of how many, and what can go
 //! wrong, before it runs.
 
+mod privacy;
+
+pub use privacy::PrivacyExplanation;
+
 use crate::catalog::CatalogSchema;
 use crate::ids::PlanId;
 use crate::layout::{FieldStatistic, Packing};
@@ -78,6 +82,8 @@ pub struct GroupExplanation {
     pub failure_rate: f64,
     /// The chance that a window is lost at that rate.
     pub loss: f64,
+    /// What noise promises and costs; none without noise.
+    pub privacy: Option<PrivacyExplanation>,
 }
 
 /// Explains a planned query. `failure_rate` is the share of controllers that
@@ -99,7 +105,16 @@ pub fn explain(
         grace: first.map_or(Span(0), |plan| plan.grace),
         fitting: planned.fitting,
         excluded: planned.excluded.clone(),
-        groups: planned.plans.iter().map(|plan| group(plan, failure_rate)).collect(),
+        groups: planned
+            .plans
+            .iter()
+            .enumerate()
+            .map(|(at, plan)| {
+                let lasts = planned.lasts.get(at).copied().flatten();
+                let privacy = privacy::of(plan, schema, lasts);
+                GroupExplanation { privacy, ..group(plan, failure_rate) }
+            })
+            .collect(),
         warnings: planned.plans.iter().flat_map(|plan| warnings(plan, schema)).fold(
             Vec::new(),
             |mut all, warning| {
@@ -181,7 +196,7 @@ fn warnings(plan: &Plan, schema: &CatalogSchema) -> Vec<String> {
         warnings.push(
             "One controller answers alone: its result is not hidden among others'.".to_owned(),
         );
-    } else {
+    } else if plan.privacy.is_none() {
         warnings.push(
             "When membership changes by one between windows and the data changes slowly, the difference of two results tells about that one. Only noise helps."
                 .to_owned(),
@@ -222,6 +237,7 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
         masks: plan.masks,
         failure_rate,
         loss: chance_of_loss(controllers, controllers.saturating_sub(quorum), failure_rate),
+        privacy: None,
     }
 }
 
@@ -337,9 +353,11 @@ impl GroupExplanation {
             )?;
         }
         writeln!(f)?;
-        if privacy_only || self.controllers == 1 {
-            return Ok(());
-        }
+        self.privacy.iter().try_for_each(|privacy| write!(f, "{privacy}"))?;
+        if privacy_only || self.controllers == 1 { Ok(()) } else { self.write_masks(f) }
+    }
+
+    fn write_masks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "  masks: {}; {} of {} tokens open a window (dropout {})",

@@ -1,14 +1,37 @@
 //! Names of the things that policies speak about.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::fmt;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $len:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub [u8; $len]);
+
+        /// Bytes on the wire, hexadecimal for eyes.
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                if serializer.is_human_readable() {
+                    return serializer.collect_str(self);
+                }
+                self.0.serialize(serializer)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                if !deserializer.is_human_readable() {
+                    return <[u8; $len]>::deserialize(deserializer).map(Self);
+                }
+                let text = <Cow<'de, str>>::deserialize(deserializer)?;
+                let wrong = || D::Error::custom(concat!($len, " bytes in hexadecimal are expected"));
+                from_hex(&text).map(Self).ok_or_else(wrong)
+            }
+        }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,6 +69,18 @@ id!(
     PlanId, 32
 );
 
+fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    if text.len() != 2 * N || !text.is_ascii() {
+        return None;
+    }
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        let digit = |at: usize| char::from(*text.as_bytes().get(at)?).to_digit(16);
+        *byte = u8::try_from(digit(2 * at)? << 4 | digit(2 * at + 1)?).ok()?;
+    }
+    Some(bytes)
+}
+
 /// SHA-256 over a label and parts, each preceded by its length.
 #[must_use]
 pub fn labelled_hash(label: &str, parts: &[&[u8]]) -> [u8; 32] {
@@ -55,4 +90,22 @@ pub fn labelled_hash(label: &str, parts: &[&[u8]]) -> [u8; 32] {
         hash.update(part);
     }
     hash.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_hexadecimal_for_eyes() {
+        let id = StreamId([0xab; 16]);
+        let text = serde_json::to_string(&id).unwrap();
+        assert_eq!(text, format!("\"{}\"", "ab".repeat(16)));
+        assert_eq!(serde_json::from_str::<StreamId>(&text).unwrap(), id);
+        for bad in
+            ["\"\"", "\"abab\"", "[1, 2]", &text.replace('b', "g"), &text.replace("ab", "+b")]
+        {
+            assert!(serde_json::from_str::<StreamId>(bad).is_err(), "{bad}");
+        }
+    }
 }

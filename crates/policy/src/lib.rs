@@ -18,6 +18,7 @@ pub mod plan;
 #[cfg(feature = "query")]
 pub mod planner;
 pub mod policy;
+pub mod privacy;
 #[cfg(feature = "query")]
 pub mod query;
 pub mod schema;

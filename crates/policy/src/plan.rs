@@ -1,10 +1,12 @@
 //! A plan: what exactly a query releases, from whom, and among whom.
 
 use crate::ids::{ControllerId, OwnerId, PlanId, SchemaId, StreamId};
+use crate::privacy::Privacy;
 use crate::select::ReleasePlan;
 use crate::time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fmt;
 
 /// What a query releases from one group of streams, window after window. Its
@@ -31,6 +33,8 @@ pub struct Plan {
     pub release: Release,
     /// How the released rows become the columns of a result.
     pub select: ReleasePlan,
+    /// The noise that windows are released with, if any.
+    pub privacy: Option<Privacy>,
     /// Attributes that the release derives from, ascending: these are locked.
     pub attributes: Vec<u16>,
     /// Owners with data that a window needs at least and takes at most.
@@ -55,7 +59,7 @@ impl Plan {
     pub fn id(&self) -> PlanId {
         // A plan holds only integers and strings, so serialisation cannot fail.
         let bytes = postcard::to_allocvec(self).unwrap_or_default();
-        PlanId(crate::ids::labelled_hash("alpheus/plan/v1", &[&bytes]))
+        PlanId(crate::ids::labelled_hash("alpheus/plan/v2", &[&bytes]))
     }
 
     /// The window that starts at `start`.
@@ -68,6 +72,16 @@ impl Plan {
     #[must_use]
     pub fn window_number(&self, window: Window) -> u64 {
         window.start.0 / self.window.0
+    }
+
+    /// Most streams that one owner has in it.
+    #[must_use]
+    pub fn most_streams_of_an_owner(&self) -> u32 {
+        let mut counts: HashMap<OwnerId, u32> = HashMap::new();
+        for stream in &self.streams {
+            *counts.entry(stream.owner).or_default() += 1;
+        }
+        counts.into_values().max().unwrap_or(0)
     }
 
     /// Controllers that may collude with the service without learning more

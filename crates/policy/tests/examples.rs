@@ -102,15 +102,17 @@ fn every_policies_file_reads() {
 }
 
 #[test]
-fn web_analytics_stands_in_an_aggregate_for_the_noise_it_is_meant_for() {
+fn web_analytics_has_policies_with_noise_and_without() {
     let schema = schema("web-analytics");
     let noisy = schema.options.iter().find(|o| o.kind == OptionKind::DpAggregate).unwrap();
     assert_eq!(noisy.attributes.len(), schema.attributes.len());
-    let policies = text("web-analytics", "policies.yaml");
-    assert!(policies.contains("STANDING IN"));
-    let chosen = Policies::from_yaml(&policies, &schema).unwrap();
-    let owner = chosen.of_owner("anyone");
-    assert!(owner.attributes.iter().all(|a| a.alternatives[0].kind == OptionKind::Aggregate));
+    for (policies, kind) in
+        [("policies.yaml", OptionKind::Aggregate), ("policies.dp.yaml", OptionKind::DpAggregate)]
+    {
+        let chosen = Policies::from_yaml(&text("web-analytics", policies), &schema).unwrap();
+        let owner = chosen.of_owner("anyone");
+        assert!(owner.attributes.iter().all(|a| a.alternatives[0].kind == kind), "{policies}");
+    }
     // What noise is added to shares no word.
     let layout = Layout::of(&schema).unwrap();
     let packed = |packing| matches!(packing, Packing::Digits { .. });

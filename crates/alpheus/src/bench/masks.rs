@@ -151,6 +151,7 @@ fn plan(controllers: u32, masks: MaskStrategy) -> Plan {
         from: Timestamp(0),
         release: Release { rows: vec![] },
         select: ReleasePlan::default(),
+        privacy: None,
         attributes: vec![],
         population: PopulationBounds { min: 1, max: controllers },
         alpha: Fraction { numerator: 1, denominator: 2 },

@@ -222,6 +222,7 @@ fn plan(streams: u32) -> Plan {
         from: START,
         release: Release { rows: (0..10).chain([WORDS - 1]).map(|word| vec![word]).collect() },
         select: ReleasePlan::default(),
+        privacy: None,
         attributes: vec![],
         population: PopulationBounds { min: 1, max: streams },
         alpha: Fraction::ZERO,

@@ -16,6 +16,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use zeroize::Zeroizing;
 
 /// Signs protocol certificates.
 pub(super) const AUTHORITY_SEED: &str = "authority.seed";
@@ -57,13 +58,14 @@ impl Place {
     }
 
     pub(super) fn write_secret(&self, file: &str, secret: &Secret<32>) -> Result<(), Failure> {
-        self.write_private(file, &HEXLOWER.encode(secret.expose()))
+        self.write_private(file, &Zeroizing::new(HEXLOWER.encode(secret.expose())))
     }
 
-    fn read(&self, file: &str) -> Result<String, Failure> {
+    fn read(&self, file: &str) -> Result<Zeroizing<String>, Failure> {
         let path = self.path(file);
         let help = "`alpheus ca init` makes the authority's folder";
-        fs::read_to_string(&path).blame_io(&path).map_err(|failure| failure.with_help(help))
+        let text = fs::read_to_string(&path).map(Zeroizing::new);
+        text.blame_io(&path).map_err(|failure| failure.with_help(help))
     }
 
     pub(super) fn copy(&self, from: &Place, file: &str) -> Result<(), Failure> {
@@ -90,11 +92,10 @@ fn write_new(path: &Path, text: &str, mode: Mode) -> Result<(), Failure> {
 /// # Errors
 /// If it cannot be read or is none.
 pub fn read_seed(path: &Path) -> Result<Secret<32>, Failure> {
-    let text = fs::read_to_string(path).blame_io(path)?;
-    let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok();
-    let bytes: Option<[u8; 32]> = bytes.and_then(|bytes| bytes.try_into().ok());
-    let bytes = bytes.ok_or("not a seed: 64 hexadecimal digits").blame_input(path)?;
-    Ok(Secret::from_bytes(bytes))
+    let text = Zeroizing::new(fs::read_to_string(path).blame_io(path)?);
+    let bytes = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok().map(Zeroizing::new);
+    let secret = bytes.and_then(|bytes| Secret::from_slice(&bytes));
+    secret.ok_or("not a seed: 64 hexadecimal digits").blame_input(path)
 }
 
 /// Where the identity of `name` goes.
@@ -107,7 +108,7 @@ pub(super) fn make_tls_authority(place: &Place) -> Result<(), Failure> {
     let key = KeyPair::generate().blame(Category::Io)?;
     let certificate = authority_params().self_signed(&key).blame(Category::Io)?;
     place.write(identity::AUTHORITY, &certificate.pem())?;
-    place.write_private(AUTHORITY_KEY, &key.serialize_pem())
+    place.write_private(AUTHORITY_KEY, &Zeroizing::new(key.serialize_pem()))
 }
 
 fn authority_params() -> CertificateParams {
@@ -134,7 +135,7 @@ pub(super) fn issue_tls(
     let key = KeyPair::generate().blame(Category::Io)?;
     let certificate = leaf(name, hosts, days)?.signed_by(&key, &issuer).blame(Category::Io)?;
     place.write(identity::CERTIFICATE, &certificate.pem())?;
-    place.write_private(identity::KEY, &key.serialize_pem())
+    place.write_private(identity::KEY, &Zeroizing::new(key.serialize_pem()))
 }
 
 fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, Failure> {
@@ -151,8 +152,14 @@ fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, F
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name.name.clone());
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages =
-        vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth];
+    // Who only calls cannot pose as somebody who listens, nor the service as a caller.
+    params.extended_key_usages = match name.role {
+        Role::Server | Role::Issuer => vec![ExtendedKeyUsagePurpose::ServerAuth],
+        Role::Controller | Role::Verifier | Role::Gateway => {
+            vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth]
+        }
+        Role::Producer | Role::Owner | Role::Consumer => vec![ExtendedKeyUsagePurpose::ClientAuth],
+    };
     (params.not_before, params.not_after) = validity(days);
     Ok(params)
 }

@@ -14,7 +14,7 @@ use crate::runtime::keys::ServiceKeys;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::certificate::Certificate;
+use alpheus_encrypted_stream::certificate::{self as protocol, Certificate};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 pub use files::{OWNER_SEED, SERVICE_SEED, read_seed};
 use files::{Place, folder_for};
@@ -25,7 +25,7 @@ Examples:
   alpheus ca init pki
   alpheus ca issue pki --role server --name service --host service.example
   alpheus ca issue pki --role controller --name first
-  alpheus ca certify pki first/request.txt > first/certificate.txt";
+  alpheus ca certify pki first/request.txt --name first > first/certificate.txt";
 
 /// Arguments of `alpheus ca`.
 #[derive(Debug, clap::Args)]
@@ -53,6 +53,9 @@ enum What {
         folder: PathBuf,
         /// The request, as `alpheus controller init` wrote it
         request: PathBuf,
+        /// The name that the controller is to have: of its host, or `host/name`
+        #[arg(long)]
+        name: String,
     },
 }
 
@@ -85,8 +88,8 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     match &args.what {
         What::Init { folder } => init(folder),
         What::Issue(issue) => issue_one(issue),
-        What::Certify { folder, request } => {
-            let certificate = certify(folder, &read_request(request)?)?;
+        What::Certify { folder, request, name } => {
+            let certificate = certify(folder, &read_request(request)?, name)?;
             println!("{}", identity::to_hex(&certificate));
             Ok(())
         }
@@ -123,11 +126,36 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
     }
 }
 
-/// Signs a controller's request with the authority in `folder`.
+/// Signs the request of the controller `name` with the authority in `folder`, and
+/// says on standard error what it signs.
 ///
 /// # Errors
-/// If the authority's seed cannot be read.
-pub fn certify(folder: &Path, request: &Certificate) -> Result<Signed<Certificate>, Failure> {
+/// If the request is for another name or role, or the authority's seed cannot be read.
+pub fn certify(
+    folder: &Path,
+    request: &Certificate,
+    name: &str,
+) -> Result<Signed<Certificate>, Failure> {
+    let (host, rest) = name.split_once('/').unwrap_or((name, "x"));
+    for part in [host, rest] {
+        Name::new(Role::Controller, part).blame(Category::Usage)?;
+    }
+    if request.role != protocol::Role::Controller {
+        return Err("the request is not for a controller, and others are not certified here")
+            .blame(Category::Check);
+    }
+    if request.name != name {
+        // Whoever wrote the request chose this text.
+        let asked: String = request.name.escape_debug().take(64).collect();
+        let help = "certify it under that name only if the party is entitled to it";
+        return Err(format!("the request is for the name `{asked}`, not for `{name}`"))
+            .blame(Category::Check)
+            .map_err(|failure| failure.with_help(help));
+    }
+    eprintln!(
+        "certifying the controller `{name}`, key {}",
+        HEXLOWER.encode(request.verifying.as_bytes())
+    );
     let authority = SigningKey::from_seed(&read_seed(&folder.join(files::AUTHORITY_SEED))?);
     Ok(request.issue(&authority))
 }

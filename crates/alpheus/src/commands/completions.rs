@@ -1,9 +1,10 @@
 //! `alpheus completions`: a completion script for a shell.
 
 use super::Cli;
-use crate::failure::Failure;
+use crate::failure::{Blame, Category, Failure};
 use clap::CommandFactory;
 use clap_complete::Shell;
+use std::io::{ErrorKind, Write};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,8 +23,14 @@ pub struct Args {
 /// Prints the script.
 ///
 /// # Errors
-/// None today; the signature is every command's.
+/// Standard output cannot be written.
 pub fn run(args: Args) -> Result<(), Failure> {
-    clap_complete::generate(args.shell, &mut Cli::command(), "alpheus", &mut std::io::stdout());
-    Ok(())
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "alpheus", &mut script);
+    let mut out = std::io::stdout().lock();
+    match out.write_all(&script).and_then(|()| out.flush()) {
+        // Whoever reads us has read enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.blame(Category::Io),
+    }
 }

@@ -25,6 +25,7 @@ Exit codes:
   3  a policy refuses what was asked
   4  a file that was given cannot be understood
   5  the machine did not let us read, write, listen or connect
+  130  asked to stop before the end (Ctrl-C, SIGTERM), and did so in order
 
 Each command's --help has examples.";
 
@@ -98,12 +99,18 @@ impl Globals {
     }
 
     fn said(&self) -> Said<'_> {
-        Said { config: self.config.as_deref(), log: self.log.as_deref(), listen: self.listen }
+        Said {
+            config: self.config.as_deref(),
+            format: self.format,
+            log: self.log.as_deref(),
+            listen: self.listen,
+        }
     }
 }
 
 /// How results are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// For eyes
     #[default]
@@ -136,6 +143,8 @@ pub enum Command {
     Owner(crate::owner::Args),
     /// Encrypt lines of input as a device's events, and send them
     Produce(crate::produce::Args),
+    /// See results, or who learnt what about you, in a browser
+    Console(crate::console::Args),
     /// Protect a service with passes that nobody can link
     Pass(crate::pass::Args),
     /// Make a PKI to try things with
@@ -162,8 +171,13 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {
-    let Cli { globals, command } = cli;
-    let _monitor = service::watch(globals.said(), &globals.health, &globals.metrics)?;
+    let Cli { mut globals, command } = cli;
+    globals.format = globals.settings(Vec::new())?.format;
+    let monitor = service::watch(globals.said(), &globals.health, &globals.metrics)?;
+    if let Some(monitor) = &monitor {
+        // Nobody is left to tell if standard error is gone.
+        let _ = writeln!(std::io::stderr(), "/healthz and /metrics at {}", monitor.address());
+    }
     match command {
         Command::Demo(args) => crate::demo::run(&args, &globals),
         Command::Replay(args) => crate::replay::run(&args, &globals),
@@ -174,6 +188,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Controller(args) => crate::controller::run(&args, &globals),
         Command::Owner(args) => crate::owner::run(&args, &globals),
         Command::Produce(args) => crate::produce::run(&args, &globals),
+        Command::Console(args) => crate::console::run(&args, &globals),
         Command::Pass(args) => crate::pass::run(&args, &globals),
         Command::Ca(args) => crate::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),

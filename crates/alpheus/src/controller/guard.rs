@@ -2,19 +2,23 @@
 //! made of them.
 
 use super::keystore::{KeyStore, StreamKey};
+use super::notices::Notices;
+use super::outgoing::{Going, Outgoing};
 use crate::network::wire::{Choice, Handover, Notice, Registration};
 use crate::runtime::fence::FenceFile;
-use crate::runtime::hosts::{ControllerHost, FromController, HostError, ToController};
+use crate::runtime::hosts::{ControllerHost, HostError, ToController};
 use crate::runtime::seats::{Keys, from_ledger};
 use crate::runtime::storage::{StoreLedger, scan_all};
-use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::{self, Annotation};
+use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords};
 use alpheus_encrypted_stream::error::{AnnotationRefused, RestoreError};
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
-use alpheus_encrypted_stream::ledger::{LogLine, Record, Scope, Stamped};
+use alpheus_encrypted_stream::ledger::{LogLine, Record, Scope, Stamped, log_prefix};
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
@@ -24,9 +28,6 @@ use rand_chacha::ChaCha20Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thiserror::Error;
-
-/// What the service has not confirmed yet, by stream.
-const UNTOLD: &[u8] = b"untold/";
 
 /// Why a host does not do what it was asked, or cannot start.
 #[derive(Debug, Error)]
@@ -66,6 +67,14 @@ pub enum GuardError {
     /// The stream is somebody else's.
     #[error("there is no such stream of yours here")]
     NotYours,
+    /// A stream that is here is handed over with another key, choice or device.
+    #[error(
+        "the stream is here already, and not as it is handed over now; choose anew with `alpheus owner choose`, or make another stream"
+    )]
+    Here,
+    /// Something ended in a panic, and what it held may be half done.
+    #[error("a part of the host ended in a panic, which is a mistake of ours; start it again")]
+    Panicked,
 }
 
 /// A host of controllers.
@@ -78,6 +87,8 @@ pub struct Guard {
     streams: BTreeMap<StreamId, Known>,
     schema: Arc<Schema>,
     layout: Arc<Layout>,
+    outgoing: Outgoing,
+    notices: Notices,
     rng: ChaCha20Rng,
 }
 
@@ -93,11 +104,9 @@ pub struct Spaces {
 }
 
 /// What is known of a stream without its key.
-#[derive(Clone)]
-pub struct Known {
+struct Known {
     controller: ControllerId,
     owner_name: String,
-    producer: String,
 }
 
 impl Spaces {
@@ -142,6 +151,7 @@ impl Guard {
         store.ensure_space(&spaces.ledger)?;
         store.ensure_space(&spaces.host)?;
         let ledger = StoreLedger::new(store.clone(), spaces.ledger.clone());
+        let notices = Notices::open(store.clone(), spaces.host.clone())?;
         let mut guard = Guard {
             host: ControllerHost::new(&deployment, ledger, fence),
             keys,
@@ -151,6 +161,8 @@ impl Guard {
             streams: BTreeMap::new(),
             schema: Arc::new(schema),
             layout: Arc::new(layout),
+            outgoing: Outgoing::default(),
+            notices,
             rng,
         };
         guard.seat(&deployment, now)?;
@@ -160,7 +172,10 @@ impl Guard {
     fn seat(&mut self, deployment: &Deployment, now: Timestamp) -> Result<(), GuardError> {
         let mut held: BTreeMap<ControllerId, Vec<HeldStream>> = BTreeMap::new();
         for stream in self.keys.streams()? {
-            held.entry(stream.controller).or_default().push(self.hold(stream)?);
+            let (known, stream) = self.held(stream)?;
+            let id = known.controller;
+            self.streams.insert(stream.stream, known);
+            held.entry(id).or_default().push(stream);
         }
         let records = scan_all(self.store.as_ref(), &self.spaces.ledger, &Scope::Host.prefix())?;
         let host = HostRecords::read(records.iter().map(|(_, value)| value.as_ref()), deployment)?;
@@ -183,14 +198,16 @@ impl Guard {
         Ok(self.host.take(controllers)?)
     }
 
-    fn hold(&mut self, stream: StreamKey) -> Result<HeldStream, GuardError> {
-        let StreamKey { purpose, controller, owner_name, producer, master } = stream;
+    /// What is known of a stream without its key, and what its controller holds.
+    fn held(&self, stream: StreamKey) -> Result<(Known, HeldStream), GuardError> {
+        let StreamKey { purpose, controller, owner_name, producer: _, master } = stream;
         if purpose.schema != self.schema.id() {
             return Err(GuardError::WrongSchema);
         }
-        self.streams.insert(purpose.stream, Known { controller, owner_name, producer });
+        let Purpose { stream, owner, .. } = purpose;
         let (schema, layout) = (self.schema.clone(), self.layout.clone());
-        Ok(HeldStream { stream: purpose.stream, owner: purpose.owner, schema, layout, master })
+        let held = HeldStream { stream, owner, schema, layout, master };
+        Ok((Known { controller, owner_name }, held))
     }
 
     /// The controllers' certificates.
@@ -199,65 +216,111 @@ impl Guard {
         self.certificates.values().cloned().collect()
     }
 
-    /// Answers the service's messages; all that must be durable is, when it returns.
+    /// Answers the service's messages; all that must be durable is, when it
+    /// returns. The answers wait in [`Guard::going`].
     ///
     /// # Errors
     /// [`HostError`]; nothing may be said then, and the process starts anew.
-    pub fn answer(
-        &mut self,
-        now: Timestamp,
-        messages: Vec<ToController>,
-    ) -> Result<Vec<FromController>, HostError> {
-        self.host.handle(now, messages)
+    pub fn answer(&mut self, now: Timestamp, messages: Vec<ToController>) -> Result<(), HostError> {
+        let said = self.host.handle(now, messages)?;
+        self.outgoing.add(said);
+        Ok(())
     }
 
-    /// Takes a stream in with its owner's first choice.
+    /// What there is to say.
+    #[must_use]
+    pub fn going(&self) -> Going {
+        self.outgoing.going()
+    }
+
+    /// The service has heard it.
+    pub fn arrived(&mut self, going: &Going) {
+        self.outgoing.arrived(going);
+    }
+
+    /// The service refuses to hear it.
+    pub fn not_heard(&mut self) {
+        self.outgoing.drop_all();
+    }
+
+    /// Takes a stream in with its owner's first choice: key, choice and notice in
+    /// one commit. The same again changes nothing.
     ///
     /// # Errors
-    /// [`GuardError`]; nothing is kept then.
+    /// [`GuardError`]; nothing is kept then, and what is known of the stream stays.
     pub fn take(
         &mut self,
         now: Timestamp,
         owner_name: &str,
         handover: &Handover,
     ) -> Result<(), GuardError> {
-        let opened = annotation::open(&handover.annotation, &handover.owner)?;
-        let Annotation { stream, schema, owner, .. } = *opened;
-        if schema != self.schema.id() {
-            return Err(GuardError::WrongSchema);
+        let Handover { sealed, annotation, owner, placement } = handover;
+        let opened = self.opened_choice(annotation, owner)?;
+        let Annotation { stream, schema, owner: owner_id, .. } = *opened;
+        let placed = annotation::open_placement(placement, owner, &stream)?;
+        let purpose = Purpose { stream, schema, owner: owner_id };
+        let master = self.opened(&placed.controller, sealed, &purpose)?;
+        let (annotation, placement) = (annotation.clone(), placement.clone());
+        let registration = Registration { annotation, owner: *owner, placement };
+        let notice = Notice::Registered(Box::new(registration));
+        if self.streams.contains_key(&stream) {
+            return self.is_same(owner_name, &stream, &notice, &master);
         }
-        if self.streams.get(&stream).is_some_and(|known| known.owner_name != owner_name) {
-            return Err(GuardError::NotYours);
-        }
-        let purpose = Purpose { stream, schema, owner };
-        let master = self.opened(handover, &purpose)?;
-        let (controller, producer) = (handover.controller, handover.producer.clone());
+        let Placement { controller, producer, .. } = placed.into_inner();
         let owner_name = owner_name.to_owned();
         let key = StreamKey { purpose, controller, owner_name, producer, master };
-        self.keys.keep(&key, &mut self.rng)?;
-        let held = self.hold(key)?;
+        let mut batch = Batch::new();
+        self.keys.stage(&key, &mut batch, &mut self.rng)?;
+        self.notices.stage(&stream, &notice, &mut batch)?;
+        let (known, held) = self.held(key)?;
         let (signed, owner) = (&handover.annotation, &handover.owner);
-        let acted = self.host.with(&controller, |controller| {
-            controller.hold(held);
-            controller.annotate(now, owner, signed)
+        let acted = self.host.with_batch(&controller, batch, |controller| {
+            controller.take_in(now, held, owner, signed)
         });
         settled(acted)?;
-        let registration = Registration {
-            annotation: handover.annotation.clone(),
-            owner: handover.owner,
-            controller,
-            producer: handover.producer.clone(),
-        };
-        self.remember(&stream, &Notice::Registered(Box::new(registration)))
+        self.streams.insert(stream, known);
+        self.notices.changed(&stream);
+        Ok(())
     }
 
-    fn opened(&self, handover: &Handover, purpose: &Purpose) -> Result<MasterSecret, GuardError> {
-        let controller = self.host.controller(&handover.controller);
+    /// Whether what is handed over is what is here, to the byte.
+    fn is_same(
+        &self,
+        owner_name: &str,
+        stream: &StreamId,
+        notice: &Notice,
+        master: &MasterSecret,
+    ) -> Result<(), GuardError> {
+        self.of(owner_name, stream)?;
+        let bytes = |notice: &Notice| postcard::to_allocvec(notice).ok();
+        let known = self.notices.of(stream)?.and_then(|known| bytes(&known));
+        let key = self.keys.stream_of(stream)?;
+        let same =
+            known == bytes(notice) && key.is_some_and(|key| key.master.secret() == master.secret());
+        if same { Ok(()) } else { Err(GuardError::Here) }
+    }
+
+    fn opened_choice(
+        &self,
+        signed: &Signed<Annotation>,
+        owner: &VerifyingKey,
+    ) -> Result<Verified<Annotation>, GuardError> {
+        Ok(annotation::open_choice(signed, owner, &self.schema)?)
+    }
+
+    fn opened(
+        &self,
+        controller: &ControllerId,
+        sealed: &Sealed,
+        purpose: &Purpose,
+    ) -> Result<MasterSecret, GuardError> {
+        let controller = self.host.controller(controller);
         let controller: &Controller = controller.ok_or(GuardError::OtherController)?;
-        Ok(controller.receive(purpose, &handover.sealed)?)
+        Ok(controller.receive(purpose, sealed)?)
     }
 
-    /// Takes an owner's later choice.
+    /// Takes an owner's later choice. Once it returns, nothing leaves that was
+    /// answered under the earlier one.
     ///
     /// # Errors
     /// [`GuardError`].
@@ -267,19 +330,24 @@ impl Guard {
         owner_name: &str,
         choice: &Choice,
     ) -> Result<(), GuardError> {
-        let stream = annotation::open(&choice.annotation, &choice.owner)?.stream;
-        let known = self.of(owner_name, &stream)?.clone();
-        let acted = self.host.with(&known.controller, |controller| {
+        let stream = self.opened_choice(&choice.annotation, &choice.owner)?.stream;
+        let controller = self.of(owner_name, &stream)?.controller;
+        let Some(Notice::Registered(mut registration)) = self.notices.of(&stream)? else {
+            return Err(AnnotationRefused::Revoked.into());
+        };
+        (registration.annotation, registration.owner) = (choice.annotation.clone(), choice.owner);
+        let mut batch = Batch::new();
+        self.notices.stage(&stream, &Notice::Registered(registration), &mut batch)?;
+        let acted = self.host.with_batch(&controller, batch, |controller| {
             controller.annotate(now, &choice.owner, &choice.annotation)
         });
         settled(acted)?;
-        let (annotation, owner) = (choice.annotation.clone(), choice.owner);
-        let Known { controller, producer, .. } = known;
-        let registration = Registration { annotation, owner, controller, producer };
-        self.remember(&stream, &Notice::Registered(Box::new(registration)))
+        self.outgoing.take_back(&controller);
+        self.notices.changed(&stream);
+        Ok(())
     }
 
-    /// Revokes consent, for good.
+    /// Revokes consent, for good. Once it returns nothing leaves any more.
     ///
     /// # Errors
     /// [`GuardError`].
@@ -290,8 +358,13 @@ impl Guard {
         stream: &StreamId,
     ) -> Result<(), GuardError> {
         let controller = self.of(owner_name, stream)?.controller;
-        settled(self.host.with(&controller, |controller| controller.revoke(now, stream)))?;
-        self.remember(stream, &Notice::Withdrawn(*stream))
+        let mut batch = Batch::new();
+        self.notices.stage(stream, &Notice::Withdrawn(*stream), &mut batch)?;
+        let revoke = |controller: &mut Controller| controller.revoke(now, stream);
+        settled(self.host.with_batch(&controller, batch, revoke))?;
+        self.outgoing.take_back(&controller);
+        self.notices.changed(stream);
+        Ok(())
     }
 
     fn of(&self, owner_name: &str, stream: &StreamId) -> Result<&Known, GuardError> {
@@ -306,59 +379,48 @@ impl Guard {
         self.streams.iter().filter(own).map(|(stream, _)| *stream).collect()
     }
 
-    /// The log of an owner's stream, oldest first.
+    /// What it takes to read the log of an owner's stream, without the guard: the
+    /// service's questions are answered meanwhile.
     ///
     /// # Errors
     /// [`GuardError`].
-    pub fn log(&self, owner_name: &str, stream: &StreamId) -> Result<Vec<LogLine>, GuardError> {
-        let prefix = Scope::Controller(self.of(owner_name, stream)?.controller).prefix();
-        let records = scan_all(self.store.as_ref(), &self.spaces.ledger, &prefix)?;
+    pub fn log(&self, owner_name: &str, stream: &StreamId) -> Result<OwnersLog, GuardError> {
+        let controller = self.of(owner_name, stream)?.controller;
+        let (store, space) = (self.store.clone(), self.spaces.ledger.clone());
+        Ok(OwnersLog { store, space, controller, stream: *stream })
+    }
+
+    /// What the service must know.
+    pub fn notices(&mut self) -> &mut Notices {
+        &mut self.notices
+    }
+}
+
+/// A way to the log of one stream.
+pub struct OwnersLog {
+    store: Arc<dyn Store>,
+    space: Space,
+    controller: ControllerId,
+    stream: StreamId,
+}
+
+impl OwnersLog {
+    /// Its lines, oldest first. They name no other stream.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn read(&self) -> Result<Vec<LogLine>, alpheus_transport::Error> {
+        let prefix = log_prefix(self.controller);
+        let records = scan_all(self.store.as_ref(), &self.space, &prefix)?;
         let line = |value: &[u8]| match Stamped::read(value).ok()?.record {
-            Record::Log(line) if line.concerns(stream) => Some(line),
+            Record::Log(line) if line.concerns(&self.stream) => {
+                Some(LogLine { streams: vec![self.stream], ..line })
+            }
             _ => None,
         };
         let mut lines: Vec<_> = records.iter().filter_map(|(_, value)| line(value)).collect();
         lines.sort_by_key(|line| line.at);
         Ok(lines)
-    }
-
-    /// Keeps what the service must be told until it has it.
-    fn remember(&self, stream: &StreamId, notice: &Notice) -> Result<(), GuardError> {
-        let value =
-            postcard::to_allocvec(notice).map_err(|_| super::keystore::KeyStoreError::Damaged)?;
-        let mut batch = Batch::new();
-        batch.put(&self.spaces.host, [UNTOLD, &stream.0].concat(), value)?;
-        self.store.commit(batch)?;
-        Ok(())
-    }
-
-    /// What the service does not know yet, each under a key for
-    /// [`Guard::told`].
-    ///
-    /// # Errors
-    /// [`GuardError`].
-    pub fn untold(&self) -> Result<Vec<(Vec<u8>, Notice)>, GuardError> {
-        let entries = scan_all(self.store.as_ref(), &self.spaces.host, UNTOLD)?;
-        let read = |value: &[u8]| postcard::from_bytes(value).ok();
-        Ok(entries.iter().filter_map(|(key, value)| Some((key.to_vec(), read(value)?))).collect())
-    }
-
-    /// The service has it.
-    ///
-    /// # Errors
-    /// [`GuardError`].
-    pub fn told(&self, key: Vec<u8>, notice: &Notice) -> Result<(), GuardError> {
-        // A later choice may have taken its place meanwhile.
-        let stored = self.store.get(&self.spaces.host, &key)?;
-        let same = stored.is_some_and(|stored| {
-            postcard::to_allocvec(notice).is_ok_and(|told| told == stored.as_ref())
-        });
-        if same {
-            let mut batch = Batch::new();
-            batch.delete(&self.spaces.host, key)?;
-            self.store.commit(batch)?;
-        }
-        Ok(())
     }
 }
 

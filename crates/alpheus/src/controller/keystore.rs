@@ -18,6 +18,7 @@ use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId};
 use alpheus_transport::{Batch, Space, Store};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
@@ -28,6 +29,8 @@ const IDENTITIES: &[u8] = b"identity/";
 const STREAMS: &[u8] = b"stream/";
 const KNOWN: &[u8] = b"alpheus key store";
 const VERSION: u8 = 1;
+/// Permissions that a key file gives to nobody but its owner.
+const OTHERS: u32 = 0o077;
 /// A key file is at least so long.
 const SHORTEST: usize = 16;
 
@@ -42,6 +45,11 @@ pub enum KeyStoreError {
         "the key file holds {0} bytes, fewer than 16: put random ones there, as in `head -c 32 /dev/urandom | base64`"
     )]
     ShortKey(usize),
+    /// Others can read it.
+    #[error(
+        "others than its owner can read the key file (mode {0:o}); `chmod 600` it, and make a new one if somebody may have read it"
+    )]
+    OpenKey(u32),
     /// Another key file.
     #[error("the key store does not open with this key file: give the one that it was made with")]
     WrongKey,
@@ -92,7 +100,7 @@ struct StoredStream {
     controller: ControllerId,
     owner_name: String,
     producer: String,
-    master: [u8; 32],
+    master: Zeroizing<[u8; 32]>,
 }
 
 /// The key store, open.
@@ -175,31 +183,49 @@ impl KeyStore {
         let mut identities = Vec::new();
         for (key, locked) in scan_all(self.store.as_ref(), &self.space, IDENTITIES)? {
             let seed = self.key.unlock(&key, &locked)?;
-            let seed = <[u8; 32]>::try_from(seed.as_slice()).map_err(|_| KeyStoreError::Damaged)?;
+            let seed = Secret::from_slice(&seed).ok_or(KeyStoreError::Damaged)?;
             let name = String::from_utf8_lossy(key.get(IDENTITIES.len()..).unwrap_or_default());
-            let secrets = IdentitySecrets::from_seed(&Secret::from_bytes(seed));
+            let secrets = IdentitySecrets::from_seed(&seed);
             identities.push((name.into_owned(), secrets));
         }
         Ok(identities)
     }
 
-    /// Keeps a stream's master secret.
+    /// Adds a stream's master secret, locked, to a batch.
     ///
     /// # Errors
     /// [`KeyStoreError`].
-    pub fn keep(&self, stream: &StreamKey, rng: &mut impl CryptoRng) -> Result<(), KeyStoreError> {
+    pub fn stage(
+        &self,
+        stream: &StreamKey,
+        batch: &mut Batch,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(), KeyStoreError> {
         let stored = StoredStream {
             schema: stream.purpose.schema,
             owner: stream.purpose.owner,
             controller: stream.controller,
             owner_name: stream.owner_name.clone(),
             producer: stream.producer.clone(),
-            master: *stream.master.secret().expose(),
+            master: Zeroizing::new(*stream.master.secret().expose()),
         };
-        let bytes = postcard::to_allocvec(&stored).map_err(|_| KeyStoreError::Damaged)?;
-        let (bytes, key) = (Zeroizing::new(bytes), [STREAMS, &stream.purpose.stream.0].concat());
+        // As large as it needs: growing would leave copies behind.
+        let size = postcard::experimental::serialized_size(&stored);
+        let mut bytes = Zeroizing::new(vec![0; size.map_err(|_| KeyStoreError::Damaged)?]);
+        postcard::to_slice(&stored, &mut bytes).map_err(|_| KeyStoreError::Damaged)?;
+        let key = [STREAMS, &stream.purpose.stream.0].concat();
         let locked = self.key.lock(&key, &bytes, rng);
-        self.put(key, locked)
+        Ok(batch.put(&self.space, key, locked)?)
+    }
+
+    /// One stream.
+    ///
+    /// # Errors
+    /// [`KeyStoreError`].
+    pub fn stream_of(&self, stream: &StreamId) -> Result<Option<StreamKey>, KeyStoreError> {
+        let key = [STREAMS, &stream.0].concat();
+        let locked = self.store.get(&self.space, &key)?;
+        locked.map(|locked| self.stream(&key, &locked)).transpose()
     }
 
     /// All streams.
@@ -219,7 +245,8 @@ impl KeyStore {
         let stream = StreamId(id.ok_or(KeyStoreError::Damaged)?);
         let StoredStream { schema, owner, controller, owner_name, producer, master } = stored;
         let purpose = Purpose { stream, schema, owner };
-        let master = MasterSecret::new(Secret::from_bytes(master));
+        let master =
+            MasterSecret::new(Secret::from_slice(&master[..]).ok_or(KeyStoreError::Damaged)?);
         Ok(StreamKey { purpose, controller, owner_name, producer, master })
     }
 
@@ -241,8 +268,12 @@ fn derive(key_file: &[u8], salt: &[u8; 16], hardness: Hardness) -> Result<VaultK
 /// Reads a key file; a line's end does not count.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If it cannot be read, or if others than its owner can.
 pub fn read_key_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let mode = std::fs::metadata(path).blame_io(path)?.permissions().mode();
+    if mode & OTHERS != 0 {
+        return Err(KeyStoreError::OpenKey(mode & 0o777)).blame_input(path);
+    }
     let mut bytes = Zeroizing::new(std::fs::read(path).blame_io(path)?);
     while bytes.last().is_some_and(u8::is_ascii_whitespace) {
         bytes.pop();
@@ -257,5 +288,25 @@ impl From<KeyStoreError> for Failure {
             _ => Category::Input,
         };
         Failure::new(category, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_file_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "a key file of some length\n").unwrap();
+        for (mode, good) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let read = read_key_file(&path);
+            assert_eq!(read.is_ok(), good, "{mode:o}");
+            if let Ok(bytes) = read {
+                assert_eq!(*bytes, b"a key file of some length");
+            }
+        }
     }
 }

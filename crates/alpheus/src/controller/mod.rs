@@ -4,12 +4,16 @@
 //!
 //! - [`keystore`]: seeds and master secrets, locked,
 //! - [`guard`]: keys, ledgers and the controllers made of them,
+//! - [`notices`]: what the service must know of streams,
+//! - [`outgoing`]: what they have said, until the service has it,
 //! - [`post`]: messages to and from the service,
 //! - [`api`]: what owners ask.
 
 pub mod api;
 pub mod guard;
 pub mod keystore;
+pub mod notices;
+pub mod outgoing;
 pub mod post;
 
 use crate::ca;
@@ -36,7 +40,7 @@ use std::sync::{Arc, Mutex};
 
 const EXAMPLES: &str = "\\
 Examples:
-  head -c 32 /dev/urandom | base64 > first.key
+  (umask 077 && head -c 32 /dev/urandom | base64 > first.key)
   alpheus controller init --identity pki/first --state run/first --key-file first.key --ca pki
   alpheus controller run --identity pki/first --state run/first --key-file first.key \\\\
       --schema examples/fitness/schema.yaml --server https://localhost:7400 --api 127.0.0.1:7401
@@ -181,7 +185,7 @@ fn initialise(init: &Init, globals: &Globals) -> Result<(), Failure> {
     let secrets = secrets.ok_or(KeyStoreError::Damaged)?;
     let request = secrets.request(name.as_str());
     let certificate = match (&init.ca, &init.certificate) {
-        (Some(folder), _) => Some(ca::certify(folder, &request)?),
+        (Some(folder), _) => Some(ca::certify(folder, &request, &name)?),
         (None, Some(path)) => Some(read_certificate(path)?),
         (None, None) => None,
     };

@@ -11,6 +11,7 @@ use crate::replay::inputs::members;
 use crate::replay::refused::Refusals;
 use crate::runtime::embedded::{Controllers, Embedded, Pace, RuntimeError};
 use crate::runtime::results::Row;
+use crate::service::shutdown::{self, Shutdown};
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::error::Exclusion;
 use alpheus_policy::time::{Span, Timestamp};
@@ -55,6 +56,7 @@ pub(super) struct Play<'a> {
     pub matched: usize,
     /// What did not happen as it should.
     pub unmet: Vec<String>,
+    stop: Shutdown,
     feed: Feed<'a>,
     refused: Refusals,
 }
@@ -65,6 +67,7 @@ impl<'a> Play<'a> {
     /// # Errors
     /// If the folder cannot be used.
     pub(super) fn begin(world: &'a World, folder: &Path, stage: Stage) -> Result<Self, Failure> {
+        let stop = shutdown::on_signal().blame(Category::Io)?;
         let mut rng = entropy::rng()?;
         let embedded = Embedded::open(
             folder,
@@ -84,6 +87,7 @@ impl<'a> Play<'a> {
             taking_part: BTreeSet::new(),
             matched: 0,
             unmet: Vec::new(),
+            stop,
             feed: Feed::new(&world.recording, world.schema.tick, &[world.schema.tick], None),
             refused: Refusals::default(),
         })
@@ -103,6 +107,9 @@ impl<'a> Play<'a> {
     /// If the recording is over, or a store fails.
     pub(super) fn tick(&mut self) -> Result<Vec<Row>, Failure> {
         self.now()?;
+        if self.stop.is_stopping() {
+            return Err(Failure::new(Category::Interrupted, "interrupted; nothing is kept"));
+        }
         let mut batch = Batch::new();
         self.feed
             .step(

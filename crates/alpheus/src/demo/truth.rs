@@ -113,6 +113,7 @@ mod tests {
             silent: 0,
             excluded: 0,
             status: OK.to_owned(),
+            noise: None,
         }
     }
 

@@ -8,10 +8,11 @@ use crate::commands::Globals;
 use crate::failure::{Blame, Failure};
 use crate::replay::inputs::{read_schema, read_text};
 use alpheus_policy::schema::Schema;
+use clap::value_parser;
 use profile::Profile;
 use rand_chacha::ChaCha12Rng;
 use rand_core::SeedableRng;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -30,10 +31,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub profile: PathBuf,
     /// Streams; by default what the profile says
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub streams: Option<u32>,
     /// Minutes of data; by default what the profile says
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub minutes: Option<u32>,
     /// The same seed makes the same file
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -55,9 +56,11 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     profile.minutes = args.minutes.unwrap_or(profile.minutes);
     let file = std::fs::File::create(&args.output).blame_io(&args.output)?;
     let mut output = std::io::BufWriter::new(file);
-    generate(&schema, &profile, args.seed, &mut output)
-        .and_then(|()| output.flush())
-        .blame_io(&args.output)
+    match generate(&schema, &profile, args.seed, &mut output).and_then(|()| output.flush()) {
+        // Whoever reads the pipe has read enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.blame_io(&args.output),
+    }
 }
 
 /// Writes `profile`'s data as CSV: `stream`, `timestamp` in milliseconds, then

@@ -1,5 +1,6 @@
 //! A profile: how the attributes of generated data behave.
 
+use crate::replay::source::said;
 use alpheus_policy::schema::{AttributeKind, Schema};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -50,7 +51,7 @@ pub enum Behaviour {
 #[derive(Debug, Error)]
 pub enum ProfileError {
     /// Not YAML of the right shape.
-    #[error("profile: {0}")]
+    #[error("{0}")]
     Syntax(String),
     /// An attribute has no behaviour.
     #[error("profile says nothing of attribute {0:?}; add it under `attributes:`")]
@@ -61,6 +62,17 @@ pub enum ProfileError {
     /// A behaviour that does not fit the attribute's type.
     #[error("profile: attribute {0:?} is of another type than its behaviour makes")]
     WrongType(String),
+    /// Mandatory metadata that nobody says anything of.
+    #[error("profile gives no values for metadata {0:?}; add them under `metadata:`")]
+    NoValues(String),
+    /// A value that the schema does not take.
+    #[error("profile: metadata {name:?} is never {value:?} by the schema; use one of its symbols")]
+    UnknownSymbol {
+        /// The metadata attribute.
+        name: String,
+        /// As written.
+        value: String,
+    },
     /// Nothing to draw from, or no time to pass.
     #[error("profile: {0} must not be empty or zero")]
     Empty(String),
@@ -72,11 +84,12 @@ impl Profile {
     /// # Errors
     /// A [`ProfileError`] that says what to mend.
     pub fn parse(text: &str, schema: &Schema) -> Result<Profile, ProfileError> {
-        let profile: Profile = serde_saphyr::from_str(text)
-            .map_err(|error| ProfileError::Syntax(error.to_string()))?;
+        let profile: Profile =
+            serde_saphyr::from_str(text).map_err(|error| ProfileError::Syntax(said(&error)))?;
         if profile.interval_ms == 0 {
             return Err(ProfileError::Empty("intervalMs".to_owned()));
         }
+        profile.check_metadata(schema)?;
         for attribute in &schema.attributes {
             let behaviour = profile
                 .attributes
@@ -95,6 +108,25 @@ impl Profile {
                 None => Ok(profile),
             },
         }
+    }
+}
+
+impl Profile {
+    /// What is made must be what the schema takes.
+    fn check_metadata(&self, schema: &Schema) -> Result<(), ProfileError> {
+        for attribute in &schema.metadata {
+            let values = self.metadata.get(&attribute.name);
+            if values.is_none() && attribute.symbols.is_empty() && !attribute.optional {
+                return Err(ProfileError::NoValues(attribute.name.clone()));
+            }
+            let known = |value: &&String| !attribute.symbols.contains(value);
+            let listed = values.filter(|_| !attribute.symbols.is_empty());
+            if let Some(value) = listed.into_iter().flatten().find(known) {
+                let (name, value) = (attribute.name.clone(), value.clone());
+                return Err(ProfileError::UnknownSymbol { name, value });
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,27 +1,34 @@
 //! Requests to a process of the deployment, over mutual TLS 1.3.
 
-use crate::failure::{Blame, Category, Failure};
-use crate::network::identity::{AUTHORITY, CERTIFICATE, IdentityFolder, KEY};
+use crate::failure::{Category, Failure};
+use crate::network::identity::IdentityFolder;
+use crate::network::role::{Name, Role};
+use crate::network::tls::{Meant, Seen, Tls};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::io::{self, Read};
 use std::time::Duration;
 use ureq::http::{Response, StatusCode};
-use ureq::tls::{ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
-use ureq::{Agent, Body};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{Connector, TcpConnector};
+use ureq::{Agent, Body, SendBody};
 
 /// The largest answer that is read.
 const LARGEST: u64 = 64 << 20;
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long an answer may take beyond what was asked to wait.
+/// How long an answer may take beyond what was asked to wait, and beyond what a
+/// slow line needs for the body.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes that the slowest line carries in a second.
+const SLOWEST: u32 = 64 << 10;
 
 /// One process's way to another.
 #[derive(Clone, Debug)]
 pub struct Client {
     agent: Agent,
     base: String,
+    seen: Seen,
 }
 
 /// Why there is no answer.
@@ -72,7 +79,8 @@ impl RequestError {
     pub fn may_pass(&self) -> bool {
         match self {
             RequestError::Unreachable { .. } => true,
-            RequestError::Refused(problem) => problem.status >= 500,
+            // 429: too much at once of ours.
+            RequestError::Refused(problem) => problem.status >= 500 || problem.status == 429,
             RequestError::Malformed { .. } => false,
         }
     }
@@ -99,30 +107,36 @@ impl From<RequestError> for Failure {
 }
 
 impl Client {
-    /// A way to the process at `base` (`https://host:port`), as the identity's holder.
+    /// A way to the service at `base` (`https://host:port`), as the identity's holder.
     ///
     /// # Errors
     /// If a file of the identity cannot be used.
     pub fn new(identity: &IdentityFolder, base: &str) -> Result<Client, Failure> {
-        let (chain, key) = (pem(&identity.path(CERTIFICATE))?, pem(&identity.path(KEY))?.1);
-        let path = identity.path(KEY);
-        let key = key.ok_or("there is no private key in PEM form in it").blame_input(&path)?;
-        let roots = pem(&identity.path(AUTHORITY))?.0;
-        let tls = TlsConfig::builder()
-            .client_cert(Some(ClientCert::new_with_certs(&chain.0, key)))
-            .root_certs(RootCerts::new_with_certs(&roots))
-            .unversioned_rustls_crypto_provider(std::sync::Arc::new(
-                rustls::crypto::ring::default_provider(),
-            ))
-            .build();
+        Client::to(identity, base, Meant { role: Role::Server, name: None })
+    }
+
+    /// A way to somebody. If another is at that address, nothing is said to them.
+    ///
+    /// # Errors
+    /// If a file of the identity cannot be used.
+    pub fn to(identity: &IdentityFolder, base: &str, meant: Meant) -> Result<Client, Failure> {
+        let seen = Seen::default();
+        let tls = Tls::new(identity, meant, seen.clone())?;
         let config = Agent::config_builder()
-            .tls_config(tls)
             .https_only(true)
             .http_status_as_error(false)
             .max_redirects(0)
             .timeout_connect(Some(CONNECT))
             .build();
-        Ok(Client { agent: config.into(), base: base.trim_end_matches('/').to_owned() })
+        let connector = ().chain(TcpConnector::default()).chain(tls);
+        let agent = Agent::with_parts(config, connector, DefaultResolver::default());
+        Ok(Client { agent, base: base.trim_end_matches('/').to_owned(), seen })
+    }
+
+    /// Who was there, once a request was answered.
+    #[must_use]
+    pub fn peer(&self) -> Option<Name> {
+        self.seen.name()
     }
 
     /// Whom it reaches.
@@ -164,11 +178,29 @@ impl Client {
         body: &impl Serialize,
         wait: Duration,
     ) -> Result<T, RequestError> {
+        self.exchange_while(path, body, wait, || true)
+    }
+
+    /// The same, but the body leaves only while it `stands`: a byte that was not
+    /// handed to the operating system before it falls never is.
+    ///
+    /// # Errors
+    /// [`RequestError`]; `Unreachable` too if the body fell.
+    pub fn exchange_while<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        wait: Duration,
+        stands: impl Fn() -> bool,
+    ) -> Result<T, RequestError> {
         let bytes = postcard::to_allocvec(body).map_err(|_| self.malformed())?;
         let request = self.agent.post(format!("{}{path}", self.base));
-        let request = request.config().timeout_global(Some(PATIENCE + wait)).build();
+        let patience = PATIENCE + wait + for_size(bytes.len());
+        let request = request.config().timeout_global(Some(patience)).build();
         let request = request.header("content-type", "application/octet-stream");
-        let answer = self.answer(request.send(&bytes[..]))?;
+        let request = request.header("content-length", bytes.len().to_string());
+        let mut body = Standing { left: &bytes, stands };
+        let answer = self.answer(request.send(SendBody::from_reader(&mut body)))?;
         let answer = read(&self.base, answer)?;
         postcard::from_bytes(&answer).map_err(|_| self.malformed())
     }
@@ -205,8 +237,30 @@ impl Client {
         Err(RequestError::Refused(problem_of(status, &problem)))
     }
 
-    fn malformed(&self) -> RequestError {
+    /// The answer makes no sense.
+    pub(crate) fn malformed(&self) -> RequestError {
         RequestError::Malformed { base: self.base.clone() }
+    }
+}
+
+/// How long the slowest line needs.
+fn for_size(bytes: usize) -> Duration {
+    Duration::from_secs(bytes as u64) / SLOWEST
+}
+
+/// A body that may fall while it is sent.
+struct Standing<'a, F> {
+    left: &'a [u8],
+    stands: F,
+}
+
+impl<F: Fn() -> bool> Read for Standing<'_, F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if (self.stands)() {
+            self.left.read(buffer)
+        } else {
+            Err(io::Error::other("it was taken back"))
+        }
     }
 }
 
@@ -231,18 +285,40 @@ fn json<T: DeserializeOwned>(base: &str, answer: Response<Body>) -> Result<T, Re
         .map_err(|_| RequestError::Malformed { base: base.to_owned() })
 }
 
-/// The certificates and the key of a PEM file.
-fn pem(
-    path: &Path,
-) -> Result<(Vec<ureq::tls::Certificate<'static>>, Option<PrivateKey<'static>>), Failure> {
-    let text = std::fs::read(path).blame_io(path)?;
-    let (mut certificates, mut key) = (Vec::new(), None);
-    for item in parse_pem(&text) {
-        match item.blame_input(path)? {
-            PemItem::Certificate(certificate) => certificates.push(certificate),
-            PemItem::PrivateKey(found) => key = Some(found),
-            _ => {}
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// All that a request puts on the wire while its body stands.
+    fn on_the_wire(stands: bool) -> Vec<u8> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let thread = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+            let (mut all, mut some) = (Vec::new(), [0; 4096]);
+            while let Ok(read @ 1..) = stream.read(&mut some) {
+                all.extend_from_slice(&some[..read]);
+            }
+            all
+        });
+        let client = Client { agent: Agent::new_with_defaults(), base, seen: Seen::default() };
+        let asked = AtomicBool::new(false);
+        let still = || {
+            asked.store(true, Ordering::Relaxed);
+            stands
+        };
+        let sent: Result<(), _> = client.exchange_while("/", &"a token", Duration::ZERO, still);
+        assert!(sent.is_err() && asked.load(Ordering::Relaxed));
+        thread.join().unwrap()
     }
-    Ok((certificates, key))
+
+    #[test]
+    fn a_body_that_was_taken_back_does_not_leave() {
+        let holds = |wire: &[u8]| wire.windows(7).any(|bytes| bytes == b"a token");
+        assert!(holds(&on_the_wire(true)));
+        assert!(!holds(&on_the_wire(false)));
+    }
 }

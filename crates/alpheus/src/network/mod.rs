@@ -5,7 +5,9 @@
 //!   key, the authority's certificate, the deployment,
 //! - [`role`]: what a certificate lets its holder do,
 //! - [`answer`]: answers to requests, and refusals,
+//! - [`door`]: who may ask what, and how much at a time,
 //! - [`client`]: requests over mutual TLS 1.3,
+//! - [`tls`]: whom a client takes for whom,
 //! - [`wire`]: the bodies of requests and answers.
 //!
 //! The service listens; devices, controllers and consumers connect to it, so
@@ -14,6 +16,8 @@
 
 pub mod answer;
 pub mod client;
+pub mod door;
 pub mod identity;
 pub mod role;
+pub mod tls;
 pub mod wire;

@@ -61,7 +61,8 @@ const SCHEME: &str = "alpheus://";
 const LONGEST: usize = 64;
 
 impl Role {
-    const ALL: [Role; 8] = [
+    /// Every role.
+    pub const ALL: [Role; 8] = [
         Role::Server,
         Role::Controller,
         Role::Producer,
@@ -143,6 +144,13 @@ impl FromStr for Name {
         let role = Role::ALL.into_iter().find(|known| known.as_str() == role);
         Name::new(role.ok_or(NoName::Roleless)?, name)
     }
+}
+
+/// The host that a controller's protocol certificate names, as `host` or
+/// `host/name`: whose TLS certificate has this name speaks for it.
+#[must_use]
+pub fn host_named(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(host, _)| host)
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use crate::runtime::hosts::{FromController, ToController};
 use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::Annotation;
+use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::Certificate;
-use alpheus_policy::ids::{ControllerId, StreamId};
+use alpheus_policy::ids::StreamId;
 use serde::{Deserialize, Serialize};
 
 /// Frames of one stream, in the order in which they were made.
@@ -32,8 +32,13 @@ pub struct Upload {
 /// What has become of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Received {
-    /// It is durable, now or since an earlier time.
+    /// It is durable now.
     Taken,
+    /// One of its number was taken from this outbox at an earlier time.
+    Before {
+        /// The last number that was taken before.
+        last: u64,
+    },
     /// Uploads before it are missing; go on from this one.
     Missing {
         /// The number wanted next.
@@ -61,11 +66,24 @@ pub struct Mail {
     pub said: Vec<FromController>,
     /// Milliseconds.
     pub wait: u32,
+    /// What it has had.
+    pub heard: Heard,
+}
+
+/// How much of its post a host has had. The default says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// The service's life: random, drawn at each of its starts.
+    pub life: [u8; 16],
+    /// Messages since then.
+    pub number: u64,
 }
 
 /// What there is to hear.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Post {
+    /// To be said in the next [`Mail`]: until then the same comes again.
+    pub heard: Heard,
     /// To its controllers.
     pub messages: Vec<ToController>,
 }
@@ -77,10 +95,8 @@ pub struct Registration {
     pub annotation: Signed<Annotation>,
     /// The owner's key.
     pub owner: VerifyingKey,
-    /// Who guards it.
-    pub controller: ControllerId,
-    /// The name on the certificate of the device that sends it.
-    pub producer: String,
+    /// Who guards it and what sends it, as the owner says.
+    pub placement: Signed<Placement>,
 }
 
 /// What a host has to tell the service about a stream.
@@ -95,16 +111,14 @@ pub enum Notice {
 /// An owner hands a stream over to a controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Handover {
-    /// Who is to guard it.
-    pub controller: ControllerId,
-    /// The master secret, sealed for that controller.
+    /// The master secret, sealed for the controller that is to guard it.
     pub sealed: Sealed,
     /// The owner's first choice.
     pub annotation: Signed<Annotation>,
     /// The owner's key.
     pub owner: VerifyingKey,
-    /// The name on the certificate of the device that sends it.
-    pub producer: String,
+    /// Who is to guard it and what sends it.
+    pub placement: Signed<Placement>,
 }
 
 /// An owner chooses anew.
@@ -114,6 +128,26 @@ pub struct Choice {
     pub annotation: Signed<Annotation>,
     /// The owner's key.
     pub owner: VerifyingKey,
+}
+
+/// What the service makes of a notice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Noted {
+    /// It has it, durably.
+    Yes,
+    /// It does not take it.
+    Refused {
+        /// Why not, for people.
+        why: String,
+    },
+}
+
+/// A service that has heard of a host's controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// Its life: random, drawn at each of its starts. One of another life may have
+    /// been restored from an older copy, and is told everything again.
+    pub life: [u8; 16],
 }
 
 /// Done.

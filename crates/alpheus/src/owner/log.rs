@@ -22,14 +22,29 @@ pub(crate) fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) ->
         LogEvent::PlanAccepted { name, consumer, .. } => {
             format!("`{consumer}` asks for `{name}`, and your policy allows it")
         }
-        LogEvent::Released { name, consumer, window, attributes, population, counted, .. } => {
-            let names: Vec<&str> = attributes
-                .iter()
-                .filter_map(|position| schema.attributes.get(usize::from(*position)))
-                .map(|attribute| attribute.name.as_str())
-                .collect();
+        LogEvent::Released {
+            name,
+            consumer,
+            window,
+            attributes,
+            population,
+            counted,
+            costs,
+            ..
+        } => {
+            let called = |position: &u16| {
+                let attribute = schema.attributes.get(usize::from(*position));
+                attribute.map_or("?", |attribute| attribute.name.as_str())
+            };
+            let names: Vec<&str> = attributes.iter().map(called).collect();
+            let costs: Vec<String> =
+                costs.iter().map(|(at, cost)| format!("{} {cost}", called(at))).collect();
+            let noise = match costs.is_empty() {
+                true => String::new(),
+                false => format!(", with noise; of your budgets it takes {}", costs.join(", ")),
+            };
             format!(
-                "`{consumer}` got `{name}` of {}: your {} among {population} people (at least {counted} of them real)",
+                "`{consumer}` got `{name}` of {}: your {} among {population} people (at least {counted} of them real){noise}",
                 when(*window),
                 names.join(", ")
             )

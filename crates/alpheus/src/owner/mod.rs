@@ -12,13 +12,14 @@ use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::network::client::Client;
 use crate::network::identity::{IdentityFolder, from_hex};
-use crate::network::role::{Name, Role};
+use crate::network::role::{Name, Role, host_named};
+use crate::network::tls::Meant;
 use crate::network::wire::{Choice, Done, Handover};
 use crate::replay::inputs::{read_schema, read_text};
 use crate::runtime::embedded::wall_clock;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_encrypted_stream::annotation::{Annotation, owner_id};
+use alpheus_encrypted_stream::annotation::{Annotation, Placement, owner_id};
 use alpheus_encrypted_stream::certificate::fingerprint;
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::keys::MasterSecret;
@@ -76,6 +77,9 @@ struct Reach {
     /// Where the controller is reached
     #[arg(long, value_name = "URL")]
     controller: String,
+    /// The name on the controller's certificate; by default whichever has one
+    #[arg(long, value_name = "NAME")]
+    controller_name: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -149,7 +153,8 @@ impl Owner {
     fn open(reach: &Reach) -> Result<(Owner, IdentityFolder), Failure> {
         let identity = IdentityFolder::open(&reach.identity, Role::Owner)?;
         let key = SigningKey::from_seed(&read_seed(&identity.path(OWNER_SEED))?);
-        let client = Client::new(&identity, &reach.controller)?;
+        let meant = Meant { role: Role::Controller, name: reach.controller_name.clone() };
+        let client = Client::to(&identity, &reach.controller, meant)?;
         Ok((Owner { name: identity.name().name.clone(), key, client }, identity))
     }
 
@@ -196,16 +201,26 @@ fn add_stream(add: &Add) -> Result<(), Failure> {
     let certificate =
         certificate.ok_or("the controller shows no certificate").blame(Category::Check)?;
     let certificate = deployment.controller(&certificate).blame(Category::Check)?;
+    // Whom secrets are sealed for is who shows the certificate.
+    if owner.client.peer().is_none_or(|peer| peer.name != host_named(&certificate.name)) {
+        let what = "the controller shows the certificate of another host than it is itself";
+        return Err(what).blame(Category::Check);
+    }
     let key = owner.key.verifying_key();
     let purpose = Purpose { stream, schema: schema.id(), owner: owner_id(&key) };
     // The device's file first: a stream whose key is lost can never be sent.
     DeviceFile::new(stream, &schema, &master).write(&add.device)?;
-    let handover = Handover {
+    let placement = Placement {
+        stream,
+        version: 1,
         controller: fingerprint(&certificate),
+        producer: add.producer.clone(),
+    };
+    let handover = Handover {
         sealed: purpose.seal(&certificate, &master, &mut rng).blame(Category::Check)?,
         annotation,
         owner: key,
-        producer: add.producer.clone(),
+        placement: Signed::new(&placement, &owner.key),
     };
     owner.client.exchange::<Done>("/v1/streams", &handover, Duration::ZERO)?;
     println!("{stream}");

@@ -4,7 +4,7 @@
 use crate::commands::Globals;
 use crate::failure::Failure;
 use crate::pass::settings::PassSettings;
-use crate::service::http::{Drained, Server};
+use crate::service::http::{Bounds, Drained, Server};
 use crate::service::shutdown::{Shutdown, Trigger, signalled};
 use crate::service::tls::{TlsError, TlsFiles, server};
 use crate::service::{ServiceError, Settings};
@@ -22,6 +22,8 @@ pub struct Listener {
     pub tls: Option<TlsFiles>,
     /// What.
     pub router: Router,
+    /// Whether answers may run for hours while the other end only listens.
+    pub streams: bool,
 }
 
 /// Serves without a limit that is worth a name.
@@ -70,7 +72,12 @@ async fn bind(listener: &Listener, pass: &PassSettings) -> Result<(Server, Strin
     let tls = tls.transpose().map_err(|error: TlsError| ServiceError::from(error))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let bound = Server::bind(listener.address, tls).await?;
-    let bound = bound.with_connections(pass.connections.unwrap_or(CONNECTIONS));
+    let connections = pass.connections.unwrap_or(CONNECTIONS);
+    let usual = Bounds::default();
+    // A gateway asks a verifier for all its clients, but not so that others cannot.
+    let of_one = (connections / 4).max(usual.of_one);
+    let silence = usual.silence.filter(|_| !listener.streams);
+    let bound = bound.with_bounds(Bounds { connections, of_one, silence });
     let address = format!("{scheme}://{}", bound.address()?);
     Ok((bound, address))
 }

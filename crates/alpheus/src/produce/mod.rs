@@ -24,8 +24,9 @@ use crate::replay::inputs::read_schema;
 use crate::replay::rows::Cell;
 use crate::runtime::embedded::wall_clock;
 use crate::service::Settings;
+use crate::service::shutdown::{self, Shutdown};
 use alpheus_encrypted_stream::encode::{Encoder, Value};
-use alpheus_encrypted_stream::producer::{EventError, Producer, Session, Start};
+use alpheus_encrypted_stream::producer::{EventError, LONGEST_SILENCE, Producer, Session, Start};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::{Span, Timestamp};
@@ -51,6 +52,8 @@ without a time happens when it is read.";
 const GATHER: Duration = Duration::from_millis(100);
 /// And no more than so many.
 const COMPANY: usize = 256;
+/// Borders that are made before they are written down.
+const BORDERS: u64 = 256;
 /// Lines that are read ahead.
 const AHEAD: usize = 1024;
 
@@ -112,9 +115,16 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Producer::for_schema(&master, stream, &schema, &layout).blame(Category::Input)?;
     let encoder = Encoder::new(&schema, &layout).blame(Category::Input)?;
     let lines = Lines::open(&args.input, args.lines, args.time.as_deref(), &schema)?;
-    let device = Live { producer: Some(producer), encoder, schema, outbox, rng, is_new };
-    let summary = device.run(read_ahead(lines))?;
-    sender.finish()?;
+    let (timed, stop) = (args.time.is_some(), shutdown::on_signal().blame(Category::Io)?);
+    let producer = Some(producer);
+    let seen = stop.clone();
+    let device = Live { producer, encoder, schema, outbox, rng, is_new, timed, stop };
+    let ran = device.run(read_ahead(lines));
+    // Why nothing is sent any more says more than that no more is taken.
+    let summary = match ran {
+        Err(failure) if !sender.has_ended() => return Err(failure),
+        ran => sender.finish(&seen).and(ran)?,
+    };
     eprintln!("{} events sent, {} lines refused", summary.events, summary.refused);
     Ok(())
 }
@@ -146,13 +156,17 @@ struct Live {
     outbox: Outbox,
     rng: ChaCha20Rng,
     is_new: bool,
+    /// Lines say when they happened.
+    timed: bool,
+    /// Somebody has asked it to end.
+    stop: Shutdown,
 }
 
 impl Live {
     /// Sends all lines, and borders between them; closes the session at the end.
     fn run(mut self, lines: Receiver<Result<Line, Failure>>) -> Result<Summary, Failure> {
         let mut summary = Summary::default();
-        let Ok(first) = lines.recv() else { return Ok(summary) };
+        let Some(first) = self.first(&lines) else { return Ok(summary) };
         let (mut frames, mut next) = (Vec::new(), Some(first));
         let mut session = self.open(next.as_ref(), &mut frames)?;
         loop {
@@ -176,12 +190,16 @@ impl Live {
             self.keep(&mut frames)?;
             match lines.recv_timeout(GATHER) {
                 Ok(line) => next = Some(line),
+                // Where lines say when they happened, the clock does not: the next may
+                // be from before now.
+                Err(RecvTimeoutError::Timeout) if self.timed => {}
                 Err(RecvTimeoutError::Timeout) => {
-                    session
-                        .advance(wall_clock(), &mut |frame| frames.push(frame.to_vec()))
-                        .blame(Category::Input)?;
+                    self.borders(&mut session, wall_clock(), &mut frames)?;
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.stop.is_stopping() {
+                break;
             }
         }
         self.close(session, &mut frames)?;
@@ -211,13 +229,54 @@ impl Live {
         Ok(session)
     }
 
+    /// The first line; none if the input ends, or is not waited for any more.
+    fn first(&self, lines: &Receiver<Result<Line, Failure>>) -> Option<Result<Line, Failure>> {
+        loop {
+            match lines.recv_timeout(GATHER) {
+                Ok(first) => return Some(first),
+                Err(RecvTimeoutError::Timeout) if !self.stop.is_stopping() => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// All borders up to `to`, written down some at a time: after a long pause they
+    /// are many.
+    fn borders(
+        &mut self,
+        session: &mut Session,
+        to: Timestamp,
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<(), Failure> {
+        while session.next_border() <= to {
+            let some = Span(self.schema.tick.0.saturating_mul(BORDERS));
+            let piece = to.min(session.next_border().plus(some));
+            session
+                .advance(piece, &mut |frame| frames.push(frame.to_vec()))
+                .blame(Category::Input)?;
+            if frames.len() >= COMPANY {
+                self.keep(frames)?;
+            }
+        }
+        Ok(())
+    }
+
     fn event(
         &mut self,
         session: &mut Session,
         line: Line,
         frames: &mut Vec<Vec<u8>>,
     ) -> Result<(), Failure> {
-        let at = after(line.time.unwrap_or_else(wall_clock), session.last(), self.schema.tick);
+        let (last, tick) = (session.last(), self.schema.tick);
+        let at = match line.time {
+            Some(said) => said_at(said, last, tick)
+                .map_err(|late| Failure::new(Category::Input, late).at(line.place.clone()))?,
+            None => after(wall_clock(), last, tick),
+        };
+        if at.0.saturating_sub(last.0) / tick.0 <= LONGEST_SILENCE {
+            // A clock that jumped further is refused below.
+            self.borders(session, at, frames)?;
+        }
         let values: Vec<Value<'_>> = line.cells.iter().map(Cell::value).collect();
         let (encoder, rng) = (&self.encoder, &mut self.rng);
         let sent = session.event(
@@ -249,6 +308,21 @@ impl Live {
     }
 }
 
+/// A line that comes too late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "its time is not after the last event's, or before the session was opened: lines go in the order of their times, and what is older than a start is not sent after it"
+)]
+struct Late;
+
+/// When a line's event stands that says its time, in milliseconds: then, or after
+/// the last of the same millisecond.
+fn said_at(said: Timestamp, last: Timestamp, tick: Span) -> Result<Timestamp, Late> {
+    let at = after(said, last, tick);
+    let same = at.floor(Span(1000)) == said.floor(Span(1000)) && at.floor(tick) == said.floor(tick);
+    if same { Ok(at) } else { Err(Late) }
+}
+
 /// The first time from `wanted` on that is after `last` and on no tick.
 fn after(wanted: Timestamp, last: Timestamp, tick: Span) -> Timestamp {
     let at = if wanted > last { wanted } else { last.plus(Span(1)) };
@@ -259,4 +333,27 @@ fn after(wanted: Timestamp, last: Timestamp, tick: Span) -> Timestamp {
 fn wait_for(at: Timestamp) {
     let left = at.0.saturating_sub(wall_clock().0);
     std::thread::sleep(Duration::from_micros(left));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_line_is_refused_and_not_moved() {
+        let tick = Span::seconds(1);
+        let at = |millis: u64, micros: u64| Timestamp(1000 * millis + micros);
+        let last = at(5_500, 0);
+        assert_eq!(said_at(at(5_600, 0), last, tick), Ok(at(5_600, 0)));
+        // Several in one millisecond stand in their order.
+        assert_eq!(said_at(at(5_500, 0), last, tick), Ok(at(5_500, 1)));
+        assert_eq!(said_at(at(6_000, 0), last, tick), Ok(at(6_000, 1)), "not on a border");
+        for late in [at(5_499, 0), at(4_000, 0), at(0, 0)] {
+            assert_eq!(said_at(late, last, tick), Err(Late));
+        }
+        // A thousand in one millisecond, and no more.
+        assert_eq!(said_at(at(5_500, 0), at(5_500, 999), tick), Err(Late));
+        // Not into the next window, however short the tick.
+        assert_eq!(said_at(at(5_500, 0), at(5_500, 9), Span(10)), Err(Late));
+    }
 }

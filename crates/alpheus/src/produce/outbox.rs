@@ -1,5 +1,12 @@
 //! Frames that are not known to have arrived, durable, in the order in which
 //! they were made. They are ciphertext.
+//!
+//! | key | value |
+//! | --- | --- |
+//! | `upload/<number>` | frames, in the order of numbers, which never start anew |
+//! | `outbox` | the outbox's name, as the service knows it, and the number before its first |
+//! | `next` | the number of the next upload |
+//! | `sent` | the highest number that may have been sent |
 
 use crate::network::wire::Upload;
 use alpheus_policy::ids::StreamId;
@@ -12,8 +19,24 @@ use std::time::Duration;
 const WAITING: &[u8] = b"upload/";
 const NAME: &[u8] = b"outbox";
 const NEXT: &[u8] = b"next";
+const SENT: &[u8] = b"sent";
 /// Uploads that may wait; then whoever makes more waits.
 const MOST: u64 = 10_000;
+/// Bytes of frames in one upload, unless a single frame is larger.
+const UPLOAD: usize = 1 << 20;
+/// Numbers that are deleted in one commit.
+const AT_ONCE: u64 = 1_000;
+
+/// Why an upload is not put in.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboxError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// Nobody carries uploads any more.
+    #[error("frames are not sent any more, so that no more are taken")]
+    Closed,
+}
 
 /// A stream's outbox. Clones are one.
 #[derive(Clone)]
@@ -29,10 +52,15 @@ struct Inner {
 
 struct State {
     name: [u8; 16],
+    /// The service counts from the number after this one.
+    base: u64,
     /// The next upload's number.
     next: u64,
     /// The oldest that waits.
     oldest: u64,
+    /// The highest that may have been sent.
+    sent: u64,
+    closed: bool,
 }
 
 impl Outbox {
@@ -47,17 +75,20 @@ impl Outbox {
     ) -> Result<(Outbox, bool), Error> {
         let space = Space::new("outbox")?;
         store.ensure_space(&space)?;
-        let name = store.get(&space, NAME)?.and_then(|bytes| bytes.as_ref().try_into().ok());
-        let is_new = name.is_none();
-        let name = match name {
-            Some(name) => name,
-            None => named(store.as_ref(), &space, rng)?,
+        let known = store.get(&space, NAME)?.and_then(|bytes| read_name(&bytes));
+        let is_new = known.is_none();
+        let (name, base) = match known {
+            Some(known) => known,
+            None => (named(store.as_ref(), &space, rng, 0)?, 0),
         };
-        let next = store.get(&space, NEXT)?.and_then(|bytes| bytes.as_ref().try_into().ok());
-        let next = next.map_or(1, u64::from_be_bytes);
+        let number = |key| -> Result<Option<u64>, Error> {
+            let stored = store.get(&space, key)?;
+            Ok(stored.and_then(|bytes| bytes.as_ref().try_into().ok()).map(u64::from_be_bytes))
+        };
+        let (next, sent) = (number(NEXT)?.unwrap_or(1), number(SENT)?.unwrap_or(0));
         let first = store.scan(&space, WAITING, Bound::Unbounded, 1)?;
         let oldest = first.first().and_then(|(key, _)| number_of(key)).unwrap_or(next);
-        let state = Mutex::new(State { name, next, oldest });
+        let state = Mutex::new(State { name, base, next, oldest, sent, closed: false });
         let inner = Inner { store, space, stream, state, changed: Condvar::new() };
         Ok((Outbox(Arc::new(inner)), is_new))
     }
@@ -66,19 +97,38 @@ impl Outbox {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts frames in as one upload, durably; waits while too many are there.
+    /// Puts frames in, durably, as uploads that a line can carry; waits while too
+    /// many are there.
     ///
     /// # Errors
-    /// What the store says.
-    pub fn put(&self, frames: Vec<Vec<u8>>) -> Result<(), Error> {
+    /// [`OutboxError`].
+    pub fn put(&self, frames: Vec<Vec<u8>>) -> Result<(), OutboxError> {
+        let mut upload = Vec::new();
+        let mut bytes = 0;
+        for frame in frames {
+            if bytes + frame.len() > UPLOAD && !upload.is_empty() {
+                self.put_one(&std::mem::take(&mut upload))?;
+                bytes = 0;
+            }
+            bytes += frame.len();
+            upload.push(frame);
+        }
+        if upload.is_empty() { Ok(()) } else { self.put_one(&upload) }
+    }
+
+    fn put_one(&self, frames: &[Vec<u8>]) -> Result<(), OutboxError> {
         let mut state = self.state();
-        while state.next - state.oldest >= MOST {
+        if state.next - state.oldest >= MOST && !state.closed {
+            tracing::warn!(waiting = MOST, "frames wait for the service, and no more are taken");
+        }
+        while state.next - state.oldest >= MOST && !state.closed {
             state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let upload =
-            Upload { stream: self.0.stream, outbox: state.name, number: state.next, frames };
+        if state.closed {
+            return Err(OutboxError::Closed);
+        }
         let mut batch = Batch::new();
-        let bytes = postcard::to_allocvec(&upload).unwrap_or_default();
+        let bytes = postcard::to_allocvec(frames).unwrap_or_default();
         batch.put(&self.0.space, key_of(state.next), bytes)?;
         batch.put(&self.0.space, NEXT, (state.next + 1).to_be_bytes().to_vec())?;
         self.0.store.commit(batch)?;
@@ -88,20 +138,51 @@ impl Outbox {
         Ok(())
     }
 
-    /// The oldest uploads, up to `most`; waits a while for one.
+    /// Nobody carries uploads any more: whoever waits to put one in is told.
+    pub fn close(&self) {
+        self.state().closed = true;
+        self.0.changed.notify_all();
+    }
+
+    /// The oldest uploads, as many as have so many bytes, at least one; waits a
+    /// while for one. They count as sent from now on, durably.
     ///
     /// # Errors
     /// What the store says.
-    pub fn oldest(&self, most: usize, wait: Duration) -> Result<Vec<Upload>, Error> {
-        let state = self.state();
+    pub fn oldest(&self, most: usize, wait: Duration) -> Result<Sending, Error> {
+        let mut state = self.state();
         if state.next == state.oldest {
             let waited = self.0.changed.wait_timeout(state, wait);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
-        } else {
-            drop(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let entries = self.0.store.scan(&self.0.space, WAITING, Bound::Unbounded, most)?;
-        Ok(entries.iter().filter_map(|(_, value)| postcard::from_bytes(value).ok()).collect())
+        let before = state.sent;
+        let (mut uploads, mut bytes) = (Vec::new(), 0);
+        while let Some((number, value)) = self.after(uploads.last().map(|(last, _)| *last))? {
+            bytes += value.len();
+            if !uploads.is_empty() && bytes > most {
+                break;
+            }
+            let frames: Vec<Vec<u8>> = postcard::from_bytes(&value).unwrap_or_default();
+            let (stream, outbox) = (self.0.stream, state.name);
+            let upload = Upload { stream, outbox, number: number - state.base, frames };
+            uploads.push((number, upload));
+        }
+        if let Some((last, _)) = uploads.last().filter(|(last, _)| *last > state.sent) {
+            let mut batch = Batch::new();
+            batch.put(&self.0.space, SENT, last.to_be_bytes().to_vec())?;
+            self.0.store.commit(batch)?;
+            state.sent = *last;
+        }
+        let uploads = uploads.into_iter().map(|(_, upload)| upload).collect();
+        Ok(Sending { uploads, sent_before: before.saturating_sub(state.base) })
+    }
+
+    /// The oldest upload that waits after a number.
+    fn after(&self, number: Option<u64>) -> Result<Option<(u64, bytes::Bytes)>, Error> {
+        let key = number.map(key_of);
+        let from = key.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let found = self.0.store.scan(&self.0.space, WAITING, from, 1)?;
+        Ok(found.into_iter().next().and_then(|(key, value)| Some((number_of(&key)?, value))))
     }
 
     /// Whether nothing waits.
@@ -111,60 +192,69 @@ impl Outbox {
         state.next == state.oldest
     }
 
-    /// Everything up to this number has arrived.
+    /// Everything up to this number of the outbox's has arrived.
     ///
     /// # Errors
     /// What the store says.
     pub fn arrived(&self, number: u64) -> Result<(), Error> {
         let mut state = self.state();
-        let mut batch = Batch::new();
-        for gone in state.oldest..=number {
-            batch.delete(&self.0.space, key_of(gone))?;
+        let last = (number + state.base).min(state.next - 1);
+        while state.oldest <= last {
+            let until = last.min(state.oldest + AT_ONCE - 1);
+            let mut batch = Batch::new();
+            for gone in state.oldest..=until {
+                batch.delete(&self.0.space, key_of(gone))?;
+            }
+            self.0.store.commit(batch)?;
+            state.oldest = until + 1;
         }
-        self.0.store.commit(batch)?;
-        state.oldest = state.oldest.max(number + 1);
         drop(state);
         self.0.changed.notify_all();
         Ok(())
     }
 
-    /// The service counts from a number that is not here: its state, or ours, is
-    /// an older copy. What waits goes into a new outbox.
+    /// The service's state, or ours, is an older copy: it wants a number that is
+    /// not here, or had one that was never sent from here. What waits goes under
+    /// a new name, as it stands.
     ///
     /// # Errors
     /// What the store says.
     pub fn begin_anew(&self, rng: &mut impl CryptoRng) -> Result<(), Error> {
         let mut state = self.state();
-        let waiting = self.0.store.scan(&self.0.space, WAITING, Bound::Unbounded, usize::MAX)?;
-        let mut batch = Batch::new();
-        let mut name = [0; 16];
-        rng.fill_bytes(&mut name);
-        for (key, _) in &waiting {
-            batch.delete(&self.0.space, key.to_vec())?;
-        }
-        let mut next = 1;
-        for (_, value) in &waiting {
-            let Ok(mut upload) = postcard::from_bytes::<Upload>(value) else { continue };
-            (upload.outbox, upload.number) = (name, next);
-            let bytes = postcard::to_allocvec(&upload).unwrap_or_default();
-            batch.put(&self.0.space, key_of(next), bytes)?;
-            next += 1;
-        }
-        batch.put(&self.0.space, NAME, name.to_vec())?;
-        batch.put(&self.0.space, NEXT, next.to_be_bytes().to_vec())?;
-        self.0.store.commit(batch)?;
-        *state = State { name, next, oldest: 1 };
+        let base = state.oldest - 1;
+        state.name = named(self.0.store.as_ref(), &self.0.space, rng, base)?;
+        (state.base, state.sent) = (base, base);
         Ok(())
     }
 }
 
-fn named(store: &dyn Store, space: &Space, rng: &mut impl Rng) -> Result<[u8; 16], Error> {
+/// Uploads on their way.
+pub struct Sending {
+    /// Oldest first.
+    pub uploads: Vec<Upload>,
+    /// The highest number that may have been sent before.
+    pub sent_before: u64,
+}
+
+/// Draws a name and notes it, and that nothing was sent under it.
+fn named(
+    store: &dyn Store,
+    space: &Space,
+    rng: &mut impl Rng,
+    base: u64,
+) -> Result<[u8; 16], Error> {
     let mut name = [0; 16];
     rng.fill_bytes(&mut name);
     let mut batch = Batch::new();
-    batch.put(space, NAME, name.to_vec())?;
+    batch.put(space, NAME, [&name[..], &base.to_be_bytes()].concat())?;
+    batch.put(space, SENT, base.to_be_bytes().to_vec())?;
     store.commit(batch)?;
     Ok(name)
+}
+
+fn read_name(bytes: &[u8]) -> Option<([u8; 16], u64)> {
+    let (name, base) = bytes.split_at_checked(16)?;
+    Some((name.try_into().ok()?, u64::from_be_bytes(base.try_into().ok()?)))
 }
 
 fn key_of(number: u64) -> Vec<u8> {

@@ -10,7 +10,7 @@ use crate::commands::{Format, Globals};
 use crate::failure::{Blame, Category, Failure};
 use crate::replay::ControllerCount;
 use crate::replay::inputs::{read_schema, read_text};
-use crate::runtime::planning::{Asking, plan_query};
+use crate::runtime::planning::{Asking, failure, plan_query};
 use alpheus_policy::catalog::Catalog;
 use alpheus_policy::explain::{Explanation, explain};
 use alpheus_policy::policy::{Policies, ResolvedPolicy};
@@ -21,6 +21,7 @@ use alpheus_policy::time::Timestamp;
 use invented::Invented;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+pub(crate) use remote::Answered;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -98,7 +99,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let statement = parse(&query.text)
         .map_err(|error| query.failure(Category::Input, error.render(&query.text)))?;
     let catalog = catalog(args, path, schema, &policies)?;
-    let answer = answer(&statement, &catalog, &query)?;
+    let answer = answer(&statement, &catalog, &query, args.policies.is_some())?;
     let mut out = io::stdout().lock();
     match print(&answer, globals.format.unwrap_or_default(), &mut out) {
         // Whoever reads us has read enough.
@@ -129,9 +130,20 @@ struct Query {
 }
 
 impl Query {
+    /// # Errors
+    /// If nothing stands there, or the file cannot be read.
+    fn of(argument: &str) -> Result<Query, Failure> {
+        if argument.trim().is_empty() {
+            return Err(Failure::new(Category::Usage, "nothing is asked")
+                .at("--query")
+                .with_help("give a file, or a statement such as 'SHOW SCHEMAS', in quotes"));
+        }
+        Query::found(argument)
+    }
+
     /// Reads the file of this name, or takes the argument itself where it has
     /// more than one word and so is no file that is merely missing.
-    fn of(argument: &str) -> Result<Query, Failure> {
+    fn found(argument: &str) -> Result<Query, Failure> {
         let path = Path::new(argument);
         if path.is_file() || !argument.trim().contains(char::is_whitespace) {
             return Ok(Query { place: argument.to_owned(), text: read_text(path)? });
@@ -152,10 +164,17 @@ enum Answer {
     Tables(Vec<Table>),
 }
 
-fn answer(statement: &Statement, catalog: &Catalog, query: &Query) -> Result<Answer, Failure> {
+fn answer(
+    statement: &Statement,
+    catalog: &Catalog,
+    query: &Query,
+    policies: bool,
+) -> Result<Answer, Failure> {
     match statement {
-        Statement::Create(create) => explained(create, false, catalog, query),
-        Statement::Explain { privacy, create } => explained(create, *privacy, catalog, query),
+        Statement::Create(create) => explained(create, false, catalog, query, policies),
+        Statement::Explain { privacy, create } => {
+            explained(create, *privacy, catalog, query, policies)
+        }
         Statement::Show(what) => Ok(Answer::Tables(vec![show(catalog, *what)])),
         Statement::Describe(name) => match describe(catalog, &name.to_string()) {
             Ok(tables) => Ok(Answer::Tables(tables)),
@@ -174,11 +193,12 @@ fn explained(
     privacy_only: bool,
     catalog: &Catalog,
     query: &Query,
+    policies: bool,
 ) -> Result<Answer, Failure> {
     // A plan's nonce is fresh where it runs. This one never does.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let planned = plan_query(create, catalog, Asking::from(Timestamp(0)), &mut rng)
-        .map_err(|refusal| query.failure(Category::Refused, refusal.render(&query.text)))?;
+        .map_err(|refusal| failure(&refusal, &query.text, &query.place, policies))?;
     let known = catalog.schema(&create.from.text).ok_or_else(|| {
         query.failure(Category::Input, format!("there is no schema `{}`", create.from))
     })?;
@@ -192,13 +212,21 @@ fn print(answer: &Answer, format: Format, out: &mut impl Write) -> io::Result<()
             writeln!(out)
         }
         (Format::Csv, Answer::Tables(tables)) => {
-            let mut csv = csv::Writer::from_writer(out);
-            for table in tables {
+            for (index, table) in tables.iter().enumerate() {
+                if index > 0 {
+                    writeln!(out)?;
+                }
+                let mut csv = csv::Writer::from_writer(&mut *out);
                 csv.write_record(&table.columns)?;
                 table.rows.iter().try_for_each(|row| csv.write_record(row))?;
+                csv.flush()?;
             }
-            csv.flush()
+            Ok(())
         }
+        (Format::Csv, Answer::Explanation(_)) => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "an explanation has no rows for CSV; use --format json or table",
+        )),
         (_, Answer::Tables(tables)) => tables.iter().try_for_each(|table| writeln!(out, "{table}")),
         (_, Answer::Explanation(explanation)) => write!(out, "{explanation}"),
     }

@@ -27,10 +27,14 @@ struct Statement<'a> {
 /// What comes of a statement, as the server says it.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Answered {
+pub(crate) enum Answered {
+    /// A query runs from now on.
     Running(Box<Explanation>),
+    /// It would run.
     Explanation(Box<Explanation>),
+    /// What was to be shown.
     Tables(Vec<Table>),
+    /// A query that ran does no more.
     Dropped(String),
 }
 

@@ -3,7 +3,7 @@
 use super::refused::RowFault;
 use super::source::Time;
 use alpheus_encrypted_stream::encode::Value;
-use alpheus_policy::decimal::parse_scaled;
+use alpheus_policy::decimal::{format_scaled, parse_scaled};
 use alpheus_policy::schema::{Attribute, AttributeKind};
 use alpheus_policy::time::Timestamp;
 
@@ -72,5 +72,16 @@ pub(crate) fn parse_cell(text: &str, attribute: &Attribute) -> Result<Cell, RowF
             Err(RowFault::OutOfBounds)
         }
         AttributeKind::Text { .. } => Ok(Cell::Text(text.into())),
+    }
+}
+
+/// What an attribute takes, in natural units.
+pub(super) fn allowed(attribute: &Attribute) -> String {
+    match attribute.kind {
+        AttributeKind::Number { scale, min, max } => {
+            format!("{} to {}", format_scaled(min, scale), format_scaled(max, scale))
+        }
+        AttributeKind::Boolean => "true or false".to_owned(),
+        AttributeKind::Text { max_bytes } => format!("texts of at most {max_bytes} bytes"),
     }
 }

@@ -22,6 +22,8 @@ pub struct Feed<'a> {
     /// Where this run took up an earlier one; sessions before it are dead.
     resumed: Option<Timestamp>,
     end: Timestamp,
+    /// The next tick is this run's last.
+    stopping: bool,
 }
 
 /// Events of a stream from going online to going offline.
@@ -72,7 +74,13 @@ impl<'a> Feed<'a> {
         let first = stretches.iter().map(|stretch| stretch.from).min();
         let end = stretches.iter().map(|stretch| stretch.to).max().unwrap_or(Timestamp(0));
         let next = resume.or(first).filter(|next| *next < end);
-        Feed { stretches, tick, next, resumed: resume, end }
+        Feed { stretches, tick, next, resumed: resume, end, stopping: false }
+    }
+
+    /// Makes the next tick the last of this run: all streams go offline in order
+    /// at its end, so that a later run can take them up there without a gap.
+    pub fn stop(&mut self) {
+        self.stopping = true;
     }
 
     /// The tick that [`Feed::step`] feeds next; none at the end.
@@ -114,7 +122,11 @@ impl<'a> Feed<'a> {
                 device.open(start, from, rng, batch)?;
             }
             stretch.send(to, device, encoder, rng, batch, refused)?;
-            if stretch.to == to { device.close(to, batch)? } else { device.advance(to, batch)? }
+            if stretch.to == to || self.stopping {
+                device.close(to, batch)?;
+            } else {
+                device.advance(to, batch)?;
+            }
         }
         self.next = self.stretches.iter().filter_map(|stretch| stretch.after(to)).min();
         Ok(())

@@ -11,6 +11,7 @@ use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::Span;
 use flate2::read::MultiGzDecoder;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -43,6 +44,8 @@ impl Inputs {
     /// # Errors
     /// A [`Failure`] that names file, place and remedy.
     pub fn read(args: &Args) -> Result<Inputs, Failure> {
+        let files = [&args.schema, &args.source, &args.input].into_iter();
+        files.chain(&args.policies).chain(&args.query).try_for_each(|path| is_file(path))?;
         let mut schema = read_schema(&args.schema)?;
         let queries =
             args.query.iter().map(|path| read_query(path)).collect::<Result<Vec<_>, _>>()?;
@@ -55,6 +58,7 @@ impl Inputs {
         let file = File::open(&args.input).blame_io(&args.input)?;
         let recording = read(unpacked(&args.input, file), &source, &schema, schema.tick)
             .blame_input(&args.input)?;
+        warn_of_strangers(&policies, &recording);
         Ok(Inputs { schema, policies, queries, recording })
     }
 
@@ -63,6 +67,29 @@ impl Inputs {
     pub fn members(&self) -> Vec<Member> {
         members(&self.recording)
     }
+}
+
+/// A name with a typing error would leave its owner with the default.
+fn warn_of_strangers(policies: &Policies, recording: &Recording) {
+    let owners: HashSet<&str> = recording.streams.iter().map(|s| s.owner.as_str()).collect();
+    let strangers = policies.named().filter(|name| !owners.contains(name)).count();
+    if strangers > 0 {
+        tracing::warn!(
+            strangers,
+            "owners with an entry of their own in the policies file have no stream in the input"
+        );
+    }
+}
+
+/// What is read more than once must not be a pipe.
+fn is_file(path: &Path) -> Result<(), Failure> {
+    if std::fs::metadata(path).blame_io(path)?.is_file() {
+        return Ok(());
+    }
+    let what = "a folder, pipe or device, and a replay reads its files more than once";
+    Err(Failure::new(Category::Input, what)
+        .at(path.display().to_string())
+        .with_help("write it to a file first"))
 }
 
 /// Whose streams a recording holds.
@@ -91,7 +118,12 @@ pub fn read_schema(path: &Path) -> Result<Schema, Failure> {
 /// # Errors
 /// A [`Failure`] that names the file.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).blame_io(path)
+    let bytes = std::fs::read(path).blame_io(path)?;
+    String::from_utf8(bytes).map_err(|_| {
+        Failure::new(Category::Input, "not a text in UTF-8")
+            .at(path.display().to_string())
+            .with_help("save it as UTF-8; a compressed file must be unpacked first")
+    })
 }
 
 fn read_query(path: &Path) -> Result<QueryFile, Failure> {

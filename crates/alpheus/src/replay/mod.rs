@@ -2,8 +2,10 @@
 
 pub(crate) mod cells;
 pub mod feed;
+mod fingerprint;
 pub mod inputs;
 mod lines;
+mod metadata;
 mod output;
 pub mod refused;
 pub mod rows;
@@ -27,7 +29,9 @@ Examples:
 
 Every role takes part: devices encrypt, controllers check their owners' policies
 and release tokens, the service sums ciphertexts. Only event time is simulated.
-A run with --state that was interrupted goes on where it stopped.";
+A run with --state that was interrupted goes on where it stopped. Where queries have
+windows of different lengths, streams are online for whole windows of the longest, and
+the shorter ones get rows for windows without data at both ends.";
 
 /// Arguments of `alpheus replay`.
 #[derive(Debug, clap::Args)]

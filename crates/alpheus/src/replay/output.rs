@@ -6,7 +6,7 @@ use super::rows::RecordedStream;
 use crate::commands::Format;
 use crate::failure::{Blame, Category, Failure};
 use crate::runtime::results::{self, Row};
-use crate::runtime::service::Counters;
+use crate::runtime::watch::Counters;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -38,6 +38,12 @@ pub(super) fn paths(
             ),
         };
     }
+    if matches!(output.extension().and_then(|ending| ending.to_str()), Some("csv" | "json")) {
+        return wrong(
+            format!("{} queries need a directory, and this is the name of a file", queries.len()),
+            "name a directory; --format csv or json says what is written there",
+        );
+    }
     if output.is_file() {
         return wrong(
             format!("{} queries need a directory, and this is a file", queries.len()),
@@ -55,6 +61,28 @@ pub(super) fn paths(
         ),
         None => Ok(paths),
     }
+}
+
+/// Makes sure that the results can be written, before there are any.
+///
+/// # Errors
+/// A [`Failure`] that names the file or folder.
+pub(super) fn check(paths: &[PathBuf], several: bool) -> Result<(), Failure> {
+    for path in paths {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        if several && !folder.exists() {
+            std::fs::create_dir(folder).blame_io(folder)?;
+        }
+        if path.exists() {
+            File::options().append(true).open(path).blame_io(path)?;
+        } else {
+            tempfile::NamedTempFile::new_in(folder).blame_io(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes each query's rows to its file.
@@ -75,9 +103,6 @@ pub(super) fn write(paths: &[PathBuf], inputs: &Inputs, rows: Vec<Row>) -> Resul
 }
 
 fn write_rows(path: &Path, rows: &[Row]) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
     let output = BufWriter::new(File::create(path)?);
     let csv = path.extension().is_some_and(|ending| ending == "csv");
     if csv { results::write_csv(rows, output) } else { results::write_json(rows, output) }
@@ -103,22 +128,43 @@ pub(super) fn report(
         counters.frames,
         counters.bytes
     )?;
-    for refusals in [&recording.refused, refused] {
-        for (fault, count, first) in refusals.kinds() {
-            writeln!(out, "refused {count}: {fault}")?;
-            for place in first {
-                let column = place.column.as_deref().map(|name| format!(", column {name}"));
-                writeln!(out, "    line {}{}", place.line, column.unwrap_or_default())?;
-            }
-        }
-    }
+    report_refused(out, &recording.refused)?;
+    report_refused(out, refused)?;
     for (reason, count) in counters.refused_frames.iter().chain(&counters.refused_messages) {
         writeln!(out, "dead letters {count}: {reason}")?;
     }
     for (reason, count) in &counters.exclusions {
         writeln!(out, "streams left out of windows {count}: {reason}")?;
     }
-    writeln!(out, "{} windows opened, {} did not", counters.opened, counters.failed)
+    for (reason, count) in &counters.failed {
+        writeln!(out, "windows that did not open {count}: {reason}")?;
+    }
+    writeln!(
+        out,
+        "{} windows opened, {} did not",
+        counters.opened,
+        counters.failed.values().sum::<u64>()
+    )
+}
+
+/// Says which rows were refused and where the first few stand.
+///
+/// # Errors
+/// What the writer says.
+pub(super) fn report_refused(out: &mut impl Write, refused: &Refusals) -> std::io::Result<()> {
+    for (fault, count, first) in refused.kinds() {
+        let rows = if count == 1 { "row" } else { "rows" };
+        writeln!(out, "refused {count} {rows}: {fault}")?;
+        for place in first {
+            let column = place.column.as_deref().map(|name| format!(", column {name}"));
+            writeln!(out, "    line {}{}", place.line, column.unwrap_or_default())?;
+        }
+        match count - first.len() as u64 {
+            0 => {}
+            more => writeln!(out, "    … and {more} more")?,
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -151,6 +197,7 @@ mod tests {
         assert!(named("out.txt", &["q.sql"], None).unwrap_err().contains(".csv or .json"));
         let same = named("out", &["a/q.sql", "b/q.sql"], None).unwrap_err();
         assert!(same.contains("out/q.json") && same.contains("different names"), "{same}");
+        assert!(named("out.csv", &["a.sql", "b.sql"], None).unwrap_err().contains("directory"));
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = named(&file.path().display().to_string(), &["a.sql", "b.sql"], None);
         assert!(error.unwrap_err().contains("need a directory"));

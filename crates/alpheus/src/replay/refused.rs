@@ -43,6 +43,15 @@ pub enum RowFault {
         "a mandatory attribute is empty; mark it `optional: true` in the schema if that is normal"
     )]
     Missing,
+    /// A value that the schema's metadata attribute never takes.
+    #[error("the metadata value is none of those that the schema declares")]
+    UnknownSymbol,
+    /// A stream without metadata that every stream has.
+    #[error("the metadata cell is empty; mark it `optional: true` in the schema if that is normal")]
+    NoMetadata,
+    /// Metadata are facts about a stream, not readings.
+    #[error("the stream's metadata differ from those of its first row")]
+    MetadataChanged,
     /// So many rows at one time that no microsecond before the next tick is free.
     #[error("too many rows at one time: no free microsecond before the next tick")]
     TickFull,
@@ -54,7 +63,7 @@ pub struct Refused {
     /// Line, from 1.
     pub line: u64,
     /// Column, where one is to blame: its name, or its number from 1 where names
-    /// are streams' keys.
+    /// are streams' keys; with what it may hold where that is the question.
     pub column: Option<String>,
     /// Why.
     pub fault: RowFault,

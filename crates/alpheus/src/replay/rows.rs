@@ -4,10 +4,11 @@
 //! around it. Nothing here ever puts a cell's content into an error.
 
 pub use super::cells::Cell;
-use super::cells::{parse_cell, parse_time};
+use super::cells::{allowed, parse_cell, parse_time};
 use super::lines::{BROKEN, Lines};
+use super::metadata::MetadataColumns;
 use super::refused::{Refusals, Refused, RowFault};
-use super::source::{Columns, Metadata, Source, Wide};
+use super::source::{Columns, Source, Wide};
 use alpheus_policy::schema::{Attribute, Schema};
 use alpheus_policy::time::{Span, Timestamp};
 use csv::StringRecord;
@@ -106,6 +107,24 @@ pub enum ReadError {
         /// How many there are. Without a header their names are a row of data.
         columns: usize,
     },
+    /// Two columns of the same name.
+    #[error(
+        "the input's first line has several columns {name:?}; give each a name of its own, since the source file maps columns by name"
+    )]
+    TwoColumns {
+        /// The name.
+        name: String,
+    },
+    /// Columns of the same name that would be one stream.
+    #[error(
+        "columns {first} and {second} of the input have the same name, and each is to be a stream; give each a name of its own"
+    )]
+    TwoStreams {
+        /// The one, from 1. Names of streams may be personal.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
     /// The first wide column stands after the last.
     #[error(
         "the source file's wide columns run from {from:?} to {to:?}, but these stand the other way round in the input"
@@ -171,19 +190,13 @@ struct RowReader<'a> {
     time: usize,
     stream: Option<usize>,
     owner: Option<usize>,
-    metadata: Vec<(String, MetadataCell)>,
+    metadata: MetadataColumns<'a>,
     shape: Shape,
     header: StringRecord,
     streams: Vec<Growing>,
     index: HashMap<String, usize>,
     refused: Refusals,
     rows: u64,
-}
-
-enum MetadataCell {
-    Column(usize),
-    Constant(String),
-    StreamKey,
 }
 
 enum Shape {
@@ -210,19 +223,11 @@ impl<'a> RowReader<'a> {
         header: &StringRecord,
     ) -> Result<Self, ReadError> {
         let column = |name: &str| position(header, name);
-        let metadata = |(name, from): (&String, &Metadata)| {
-            let cell = match from {
-                Metadata::Column(name) => MetadataCell::Column(column(name)?),
-                Metadata::Constant(value) => MetadataCell::Constant(value.clone()),
-                Metadata::StreamKey => MetadataCell::StreamKey,
-            };
-            Ok((name.clone(), cell))
-        };
         Ok(RowReader {
             time: column(&source.time.column)?,
             stream: source.stream.as_deref().map(column).transpose()?,
             owner: source.owner.as_deref().map(column).transpose()?,
-            metadata: source.metadata.iter().map(metadata).collect::<Result<_, _>>()?,
+            metadata: MetadataColumns::resolve(source, schema, column)?,
             shape: Shape::resolve(source, schema, header)?,
             header: header.clone(),
             streams: Vec::new(),
@@ -235,10 +240,18 @@ impl<'a> RowReader<'a> {
     }
 
     fn refuse(&mut self, line: u64, column: Option<usize>, fault: RowFault) {
-        let column = column.map(|at| match self.shape {
-            // There the header names streams.
-            Shape::Streams { .. } if at != self.time => (at + 1).to_string(),
-            _ => self.header.get(at).unwrap_or_default().to_owned(),
+        let column = column.map(|at| {
+            let name = match self.shape {
+                // There the header names streams.
+                Shape::Streams { .. } if at != self.time => (at + 1).to_string(),
+                _ => self.header.get(at).unwrap_or_default().to_owned(),
+            };
+            match self.shape.attribute(at).map(|index| &self.schema.attributes[index]) {
+                Some(attribute) if fault == RowFault::OutOfBounds => {
+                    format!("{name}, which takes {}", allowed(attribute))
+                }
+                _ => name,
+            }
         });
         self.refused.push(Refused { line, column, fault });
     }
@@ -329,31 +342,36 @@ impl<'a> RowReader<'a> {
         cells: Vec<Cell>,
     ) {
         let index = match self.index.get(key) {
-            Some(index) => *index,
+            Some(index) => {
+                let known = &self.streams[*index].metadata;
+                if let Err((column, fault)) = self.metadata.same(record, key, known) {
+                    return self.refuse(line, column, fault);
+                }
+                *index
+            }
             None if self.owner.is_some_and(|owner| record[owner].is_empty()) => {
                 return self.refuse(line, self.owner, RowFault::NoOwner);
             }
-            None => self.new_stream(record, key),
+            None => match self.metadata.of(record, key, self.schema) {
+                Ok(metadata) => self.new_stream(record, key, metadata),
+                Err((column, fault)) => return self.refuse(line, column, fault),
+            },
         };
         let stream = &mut self.streams[index];
         stream.events.push((time, line, stream.events.len()));
         stream.cells.extend(cells);
     }
 
-    fn new_stream(&mut self, record: &StringRecord, key: &str) -> usize {
-        let value = |cell: &MetadataCell| match cell {
-            MetadataCell::Column(column) => record[*column].to_owned(),
-            MetadataCell::Constant(value) => value.clone(),
-            MetadataCell::StreamKey => key.to_owned(),
-        };
+    fn new_stream(
+        &mut self,
+        record: &StringRecord,
+        key: &str,
+        metadata: BTreeMap<String, String>,
+    ) -> usize {
         self.streams.push(Growing {
             key: key.to_owned(),
             owner: self.owner.map_or(key, |column| &record[column]).to_owned(),
-            metadata: self
-                .metadata
-                .iter()
-                .map(|(name, cell)| (name.clone(), value(cell)))
-                .collect(),
+            metadata,
             events: Vec::new(),
             cells: Vec::new(),
         });
@@ -414,6 +432,17 @@ impl Growing {
 }
 
 impl Shape {
+    /// The attribute that a column holds.
+    fn attribute(&self, at: usize) -> Option<usize> {
+        match self {
+            Shape::Long(columns) => columns.iter().position(|column| *column == Some(at)),
+            Shape::Streams { attribute, columns } => columns.contains(&at).then_some(*attribute),
+            Shape::Moments { attribute, first, last, .. } => {
+                (*first..=*last).contains(&at).then_some(*attribute)
+            }
+        }
+    }
+
     fn resolve(
         source: &Source,
         schema: &Schema,
@@ -433,7 +462,14 @@ impl Shape {
         match columns {
             Columns::Streams => {
                 let time = position(header, &source.time.column)?;
-                let columns = (0..header.len()).filter(|column| *column != time).collect();
+                let columns: Vec<usize> =
+                    (0..header.len()).filter(|column| *column != time).collect();
+                let mut known = HashMap::new();
+                for column in &columns {
+                    if let Some(first) = known.insert(&header[*column], column + 1) {
+                        return Err(ReadError::TwoStreams { first, second: column + 1 });
+                    }
+                }
                 Ok(Shape::Streams { attribute, columns })
             }
             Columns::Moments { from, to, step } => {
@@ -448,8 +484,10 @@ impl Shape {
 }
 
 fn position(header: &StringRecord, name: &str) -> Result<usize, ReadError> {
-    header
-        .iter()
-        .position(|column| column == name)
-        .ok_or_else(|| ReadError::NoColumn { name: name.to_owned(), columns: header.len() })
+    let mut found = (0..header.len()).filter(|column| &header[*column] == name);
+    match (found.next(), found.next()) {
+        (Some(column), None) => Ok(column),
+        (Some(_), Some(_)) => Err(ReadError::TwoColumns { name: name.to_owned() }),
+        (None, _) => Err(ReadError::NoColumn { name: name.to_owned(), columns: header.len() }),
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::Args;
 use super::feed::Feed;
+use super::fingerprint::Fingerprint;
 use super::inputs::{Inputs, QueryFile};
 use super::output;
 use super::refused::Refusals;
@@ -13,13 +14,14 @@ use crate::runtime::planning;
 use crate::runtime::storage::{reach, reached};
 use crate::service::health::State;
 use crate::service::progress::Progress;
+use crate::service::shutdown::{self, Shutdown};
 use alpheus_policy::catalog::RunningQuery;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Span, Timestamp};
 use alpheus_transport::Batch;
 use rand_chacha::ChaCha20Rng;
-use sha2::{Digest, Sha256};
 use std::io::Write;
+use std::path::Path;
 
 const RUN: &[u8] = b"run";
 /// Ticks are committed together up to about this many bytes.
@@ -33,10 +35,14 @@ const CHUNK_TICKS: usize = 64;
 /// A [`Failure`] that says whose fault it is and how to mend it.
 pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let outputs = output::paths(&args.output, &args.query, globals.format)?;
+    output::check(&outputs, args.query.len() > 1)?;
+    let state = args.state.as_ref().map(|path| path.display().to_string());
+    let state = globals.settings(vec![("state", state)])?.state;
+    let stop = shutdown::on_signal().blame(Category::Io)?;
     let inputs = Inputs::read(args)?;
+    all_refused(&inputs, args)?;
     let temporary = tempfile::tempdir().blame(Category::Io)?;
-    let folder = args.state.clone().unwrap_or_else(|| temporary.path().to_owned());
-    std::fs::create_dir_all(&folder).blame_io(&folder)?;
+    let folder = state.clone().unwrap_or_else(|| temporary.path().to_owned());
     let mut rng = entropy::rng()?;
     let members = inputs.members();
     let mut embedded = Embedded::open(
@@ -52,13 +58,45 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     embedded.watch(&globals.metrics);
     let resume = begin(&mut embedded, &inputs, args, &mut rng)?;
     globals.health.part("replay").set(State::Ready);
-    let refused = feed(&mut embedded, &inputs, resume, &mut rng)?;
+    let Some(refused) = feed(&mut embedded, &inputs, resume, &stop, &mut rng)? else {
+        return Err(interrupted(state.as_deref()));
+    };
     let rows = embedded.manager.service.results().map_err(|error| store_failure(error.into()))?;
     output::write(&outputs, &inputs, rows)?;
     // Nobody is left to tell if standard error is gone.
     let counters = &embedded.manager.service.counters;
     let _ = output::report(&mut std::io::stderr().lock(), &inputs, counters, &refused);
     Ok(())
+}
+
+/// Says why nothing can be replayed, if nothing can.
+fn all_refused(inputs: &Inputs, args: &Args) -> Result<(), Failure> {
+    let recording = &inputs.recording;
+    if !recording.streams.is_empty() {
+        return Ok(());
+    }
+    // Nobody is left to tell if standard error is gone.
+    let _ = output::report_refused(&mut std::io::stderr().lock(), &recording.refused);
+    let (what, help) = match recording.rows {
+        0 => ("there is no row after the header", "give a recording with data"),
+        _ => (
+            "no row can be used: each was refused, for the reasons above",
+            "mend the rows, or the source file and schema that say how they are read",
+        ),
+    };
+    Err(Failure::new(Category::Input, what).at(args.input.display().to_string()).with_help(help))
+}
+
+fn interrupted(state: Option<&Path>) -> Failure {
+    let help = match state {
+        Some(_) => "run the same command again: it goes on where this one stopped",
+        None => "with --state a run that was interrupted can go on where it stopped",
+    };
+    Failure::new(
+        Category::Interrupted,
+        "interrupted before the end of the recording; no results were written",
+    )
+    .with_help(help)
 }
 
 /// Plans the queries, or finds that an earlier run did; says how far that came.
@@ -68,13 +106,14 @@ fn begin(
     args: &Args,
     rng: &mut ChaCha20Rng,
 ) -> Result<Option<Timestamp>, Failure> {
-    let fingerprint = fingerprint(args)?;
+    let run = Fingerprint::of(args)?;
     let stored = get(embedded, RUN)?;
     match stored.as_deref() {
-        Some(known) if known != fingerprint => {
+        Some(known) if known != run.bytes() => {
+            let other = run.differences(known).join(", ");
             return Err(Failure::new(
                 Category::Usage,
-                "the state belongs to a replay of other files or flags",
+                format!("the state belongs to a replay of other files or flags: {other}"),
             )
             .at("--state")
             .with_help("name another folder, or give the files and flags it was started with"));
@@ -86,7 +125,7 @@ fn begin(
                 plans.extend(plan(embedded, query, args, rng)?);
             }
             // Whoever was killed between these two has no plan yet.
-            put(embedded, RUN, &fingerprint)?;
+            put(embedded, RUN, run.bytes())?;
             embedded.start(inputs.recording.begins(), &plans).map_err(store_failure)?;
         }
     }
@@ -119,7 +158,10 @@ fn plan(
         planning::Asking::from(Timestamp(0)),
         rng,
     )
-    .map_err(|refusal| refused(refusal.render(&query.text)))?;
+    .map_err(|refusal| {
+        let place = query.path.display().to_string();
+        planning::failure(&refusal, &query.text, &place, args.policies.is_some())
+    })?;
     for left in &planned.excluded {
         let (name, fitting) = (&planned.name, planned.fitting);
         // Nobody is left to tell if standard error is gone.
@@ -137,13 +179,15 @@ fn plan(
 }
 
 /// Feeds the recording in chunks of ticks: a chunk's events are durable as a
-/// whole before any window over them closes.
+/// whole before any window over them closes. Nothing is given back if it was
+/// asked to stop before the end.
 fn feed(
     embedded: &mut Embedded,
     inputs: &Inputs,
     resume: Option<Timestamp>,
+    stop: &Shutdown,
     rng: &mut ChaCha20Rng,
-) -> Result<Refusals, Failure> {
+) -> Result<Option<Refusals>, Failure> {
     let windows: Vec<Span> = inputs.queries.iter().map(|query| query.create.window).collect();
     let mut feed = Feed::new(&inputs.recording, inputs.schema.tick, &windows, resume);
     let mut refused = Refusals::default();
@@ -153,11 +197,16 @@ fn feed(
     if let Some(clock) = resume {
         embedded.pump(clock).map_err(store_failure)?;
     }
-    while feed.next_tick().is_some() {
+    let mut stopped = false;
+    while feed.next_tick().is_some() && !stopped {
         let (mut batch, from) = (Batch::new(), feed.next_tick());
         for _ in 0..CHUNK_TICKS {
-            if batch.bytes() >= CHUNK_BYTES || feed.next_tick().is_none() {
+            if batch.bytes() >= CHUNK_BYTES || feed.next_tick().is_none() || stopped {
                 break;
+            }
+            if stop.is_stopping() {
+                feed.stop();
+                stopped = true;
             }
             feed.step(&mut embedded.devices, &embedded.encoder, rng, &mut batch, &mut refused)
                 .map_err(|error| Failure::new(Category::Check, error))?;
@@ -171,10 +220,13 @@ fn feed(
         let passed = reached.0.saturating_sub(from.unwrap_or(reached).0);
         progress.advance(passed / inputs.schema.tick.0.max(1));
     }
+    if feed.next_tick().is_some() {
+        return Ok(None);
+    }
     let end = feed.end().plus(longest_grace(inputs));
     embedded.manager.service.seal(end);
     embedded.pump(end).map_err(store_failure)?;
-    Ok(refused)
+    Ok(Some(refused))
 }
 
 /// The controllers' clock: the watermark, or the end of the recording.
@@ -185,19 +237,6 @@ fn clock(embedded: &mut Embedded, inputs: &Inputs, feed: &Feed<'_>) -> Timestamp
 
 fn longest_grace(inputs: &Inputs) -> Span {
     inputs.queries.iter().filter_map(|query| query.create.grace).max().unwrap_or(Span(0))
-}
-
-/// What a state folder must be taken up with again.
-fn fingerprint(args: &Args) -> Result<Vec<u8>, Failure> {
-    let mut hash = Sha256::new();
-    let files = [&args.schema, &args.source, &args.input].into_iter();
-    for path in files.chain(&args.policies).chain(&args.query) {
-        let bytes = std::fs::read(path).blame_io(path)?;
-        hash.update((bytes.len() as u64).to_be_bytes());
-        hash.update(bytes);
-    }
-    hash.update(format!("{:?} {:?} {:?}", args.controllers, args.masks, args.tick));
-    Ok(hash.finalize().to_vec())
 }
 
 fn get(embedded: &Embedded, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {

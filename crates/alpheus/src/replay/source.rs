@@ -1,6 +1,6 @@
 //! The source file: how the columns of a recorded file become streams of events.
 
-use alpheus_policy::schema::Schema;
+use alpheus_policy::schema::{MetadataAttribute, Schema};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -137,7 +137,7 @@ pub enum Align {
 #[derive(Debug, Error)]
 pub enum SourceError {
     /// Not YAML of the right shape.
-    #[error("source file: {0}")]
+    #[error("{0}")]
     Syntax(String),
     /// It feeds another schema.
     #[error(
@@ -171,6 +171,14 @@ pub enum SourceError {
         /// The attribute.
         name: String,
     },
+    /// Mandatory metadata come from nowhere.
+    #[error(
+        "source file says nothing of mandatory metadata {name:?}; add `metadata: {{ {name}: {{ column: <column> }} }}` (or `constant:`, or `streamKey`), or mark it `optional: true` in the schema"
+    )]
+    UnmappedMetadata {
+        /// The metadata attribute.
+        name: String,
+    },
     /// `align` and `base` come together.
     #[error(
         "`align: common-start` needs `base: <seconds since the Unix epoch>`, and `base` needs `align`"
@@ -186,6 +194,12 @@ pub enum SourceError {
     WideWithAttributes,
 }
 
+/// What the parser says, with line, column and the words there.
+pub(crate) fn said(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    text.strip_prefix("error: ").unwrap_or(&text).to_owned()
+}
+
 impl Source {
     /// Reads a source file and checks it against the schema that it feeds.
     ///
@@ -193,7 +207,7 @@ impl Source {
     /// A [`SourceError`] that says what to mend.
     pub fn parse(text: &str, schema: &Schema) -> Result<Source, SourceError> {
         let source: Source =
-            serde_saphyr::from_str(text).map_err(|error| SourceError::Syntax(error.to_string()))?;
+            serde_saphyr::from_str(text).map_err(|error| SourceError::Syntax(said(&error)))?;
         source.check(schema)?;
         Ok(source)
     }
@@ -238,8 +252,13 @@ impl Source {
         self.attributes.keys().try_for_each(|name| known("attribute", name, &attributes))?;
         self.wide.iter().try_for_each(|wide| known("attribute", &wide.attribute, &attributes))?;
         self.metadata.keys().try_for_each(|name| known("metadata attribute", name, &metadata))?;
-        match schema.attributes.iter().find(|a| !a.optional && !mapped(&a.name)) {
-            Some(attribute) => Err(SourceError::Unmapped { name: attribute.name.clone() }),
+        if let Some(attribute) = schema.attributes.iter().find(|a| !a.optional && !mapped(&a.name))
+        {
+            return Err(SourceError::Unmapped { name: attribute.name.clone() });
+        }
+        let unmapped = |m: &&MetadataAttribute| !m.optional && !self.metadata.contains_key(&m.name);
+        match schema.metadata.iter().find(unmapped) {
+            Some(metadata) => Err(SourceError::UnmappedMetadata { name: metadata.name.clone() }),
             None => Ok(()),
         }
     }

@@ -2,13 +2,14 @@
 //! store, one disk flush a round.
 
 use super::fence::{FenceError, FenceFile};
-use super::storage::StoreLedger;
+use super::storage::{Beside, StoreLedger};
 use alpheus_encrypted_stream::certificate::Deployment;
 use alpheus_encrypted_stream::controller::Controller;
-use alpheus_encrypted_stream::ledger::{LedgerError, Step};
+use alpheus_encrypted_stream::ledger::{Ledger, LedgerError, Step};
 use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::time::Timestamp;
+use alpheus_transport::Batch;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
@@ -95,13 +96,44 @@ impl ControllerHost {
         controller: &ControllerId,
         act: impl FnOnce(&mut Controller) -> Result<Step<ControllerMessage>, E>,
     ) -> Option<Result<Result<(), HostError>, E>> {
+        self.with_batch(controller, Batch::new(), act)
+    }
+
+    /// The same, and the batch stands in the same commit as its records.
+    ///
+    /// # Errors
+    /// [`HostError`] if neither could be written.
+    pub fn with_batch<E>(
+        &mut self,
+        controller: &ControllerId,
+        batch: Batch,
+        act: impl FnOnce(&mut Controller) -> Result<Step<ControllerMessage>, E>,
+    ) -> Option<Result<Result<(), HostError>, E>> {
         let shard = self.shards.get_mut(*self.place.get(controller)?)?;
         let step = match act(shard.controllers.get_mut(controller)?) {
             Ok(step) => step,
             Err(error) => return Some(Err(error)),
         };
-        let step = step.map(|message| (*controller, PlanId([0; 32]), message));
-        Some(Ok(self.commit([step]).map(|_| ())))
+        Some(Ok(self.commit_with(step, batch)))
+    }
+
+    fn commit_with(
+        &mut self,
+        step: Step<ControllerMessage>,
+        batch: Batch,
+    ) -> Result<(), HostError> {
+        let mut beside = Beside { ledger: &mut self.ledger, batch };
+        step.commit(&mut beside)?;
+        if !beside.batch.is_empty() {
+            // It changed no record.
+            beside.commit(&[])?;
+        }
+        self.advance_fence()
+    }
+
+    fn advance_fence(&mut self) -> Result<(), HostError> {
+        let fences = self.shards.iter().flat_map(|shard| shard.controllers.values());
+        Ok(self.fence.advance(fences.map(|controller| (controller.id(), controller.fence())))?)
     }
 
     /// One of its controllers.
@@ -164,8 +196,7 @@ impl ControllerHost {
             }
         }
         messages.append(&mut merged.commit(&mut self.ledger)?);
-        let fences = self.shards.iter().flat_map(|shard| shard.controllers.values());
-        self.fence.advance(fences.map(|controller| (controller.id(), controller.fence())))?;
+        self.advance_fence()?;
         Ok(messages)
     }
 }

@@ -98,7 +98,16 @@ impl Manager {
     /// # Errors
     /// [`RuntimeError`]; a controller's refusal is no error, see [`Service::refusals`].
     pub fn start(&mut self, now: Timestamp, plans: &[Plan]) -> Result<Round, RuntimeError> {
-        let mut batch = Batch::new();
+        self.start_with(now, plans, Batch::new())
+    }
+
+    /// The same, and the batch stands in the same commit.
+    fn start_with(
+        &mut self,
+        now: Timestamp,
+        plans: &[Plan],
+        mut batch: Batch,
+    ) -> Result<Round, RuntimeError> {
         let mut announced = Vec::with_capacity(plans.len());
         for plan in plans {
             let certificates =
@@ -142,9 +151,10 @@ impl Manager {
         batch.put(space, key, bytes).map_err(RuntimeError::from)?;
         let asker = [ASKERS, name.as_bytes()].concat();
         batch.put(space, asker, asked.consumer.as_bytes().to_vec()).map_err(RuntimeError::from)?;
-        self.service.store().commit(batch).map_err(RuntimeError::from)?;
+        // The query and its plans are there together or not at all.
+        let started = self.start_with(asked.now, &planned.plans, batch);
+        let round = started.inspect_err(|_| drop(self.catalog.stop(&name)))?;
         self.askers.insert(name, asked.consumer.to_owned());
-        let round = self.start(asked.now, &planned.plans)?;
         Ok((planned, round))
     }
 

@@ -1,5 +1,6 @@
 //! From a query to plans: the planner, with masks that suit the roster.
 
+use crate::failure::{Category, Failure};
 use alpheus_encrypted_stream::mask::params::{Wanted, choose};
 use alpheus_encrypted_stream::mask::quorum::Roster;
 use alpheus_policy::catalog::Catalog;
@@ -54,6 +55,20 @@ pub fn plan_query(
         masks: &masks,
     };
     plan(create, catalog, &options)
+}
+
+/// Says why a query is not planned, and what might be the matter where nobody
+/// wrote down what owners chose.
+pub(crate) fn failure(refusal: &Refusal, text: &str, place: &str, policies: bool) -> Failure {
+    let category = if refusal.is_mistaken() { Category::Input } else { Category::Refused };
+    let failure = Failure::new(category, refusal.render(text)).at(place);
+    if policies || category == Category::Input {
+        return failure;
+    }
+    failure.with_help(
+        "no --policies were given, so that every owner chose the first option that the schema \
+         offers for each attribute; `alpheus query` with a DESCRIBE of the schema lists them",
+    )
 }
 
 fn masks(request: &MaskRequest<'_>) -> Option<MaskStrategy> {

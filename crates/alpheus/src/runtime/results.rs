@@ -1,11 +1,12 @@
 //! Result rows: one for each window and group, opened or not.
 
-use alpheus_encrypted_stream::coordinator::Outcome;
-use alpheus_encrypted_stream::decode::decode;
+use alpheus_encrypted_stream::coordinator::{Opened, Outcome};
+use alpheus_encrypted_stream::decode::{decode, decode_noisy};
+use alpheus_policy::budget::{OutputError, Spread, expected_errors};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::Window;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::io::Write;
 
 /// One window of one group.
@@ -29,6 +30,11 @@ pub struct Row {
     pub excluded: u32,
     /// `ok`, or the rule that kept the window closed.
     pub status: String,
+    /// Of a query with noise: for each column the standard deviation of its noise
+    /// and what 95 of 100 results are within of the truth; null where that depends
+    /// on the data, or the window did not open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Value>,
 }
 
 /// Status of a window that opened.
@@ -53,6 +59,10 @@ impl Row {
             silent: 0,
             excluded: 0,
             status,
+            noise: plan.privacy.as_ref().map(|_| {
+                let items = plan.select.items.iter();
+                Value::Object(items.map(|item| (item.alias.clone(), Value::Null)).collect())
+            }),
         }
     }
 
@@ -71,7 +81,12 @@ impl Row {
         if opened.population == 0 {
             return row;
         }
-        match decode(&plan.select, &opened.outputs) {
+        row.noise = noise(plan, opened);
+        let decoded = match plan.privacy {
+            Some(_) => decode_noisy(&plan.select, &opened.outputs),
+            None => decode(&plan.select, &opened.outputs),
+        };
+        match decoded {
             Ok(outputs) => {
                 for ((_, cell), output) in row.outputs.iter_mut().zip(outputs) {
                     *cell = serde_json::to_value(output).unwrap_or_default();
@@ -88,13 +103,14 @@ impl Row {
         let group =
             self.group.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
         let outputs = self.outputs.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let noise = self.noise.iter().map(|noise| ("noise", noise.clone()));
         let counts: [(&str, Value); 4] = [
             ("population", self.population.into()),
             ("silent", self.silent.into()),
             ("excluded", self.excluded.into()),
             ("status", self.status.as_str().into()),
         ];
-        times.into_iter().chain(group).chain(outputs).chain(counts)
+        times.into_iter().chain(group).chain(outputs).chain(counts).chain(noise)
     }
 
     /// The row as one flat JSON object, in the order of its columns.
@@ -102,6 +118,25 @@ impl Row {
     pub fn to_json(&self) -> Map<String, Value> {
         self.columns().map(|(name, value)| (name.to_owned(), value)).collect()
     }
+}
+
+/// The error that noise makes in each column of a window that so many controllers
+/// opened, whose population is known and numbers of values are not: of a mean over
+/// an exact count it is told for one value an owner.
+fn noise(plan: &Plan, opened: &Opened) -> Option<Value> {
+    let privacy = plan.privacy.as_ref()?;
+    let tolerated = u32::try_from(plan.tolerated()).unwrap_or(u32::MAX);
+    let honest = opened.members.saturating_sub(tolerated);
+    let values = opened.population.into();
+    let errors = expected_errors(&plan.select, &privacy.noise, honest, opened.members, values);
+    let column = |OutputError { alias, spread }| {
+        let told = spread.map_or(
+            Value::Null,
+            |Spread { deviation, within }| json!({ "deviation": deviation, "within": within }),
+        );
+        (alias, told)
+    };
+    Some(Value::Object(errors.into_iter().map(column).collect()))
 }
 
 /// Sorts rows as results are read: by window, then group.

@@ -4,25 +4,29 @@ mod reading;
 
 use super::results::{OK, Row};
 use super::storage::{StoreLedger, Topics};
-use super::watch::Watch;
+use super::watch::{Counters, Watch};
 use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced::Announced;
 use alpheus_encrypted_stream::coordinator::{Coordinator, Output, Said, Timing};
-use alpheus_encrypted_stream::error::{Exclusion, NotTaken, PlanRefused};
+use alpheus_encrypted_stream::error::{NotTaken, PlanRefused};
 use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError, Scope, Step};
+use alpheus_encrypted_stream::messages::{Retirement, ServiceMessage};
 use alpheus_encrypted_stream::transformer::{PlanMismatch, Shape, Transformer};
 use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::time::{Timestamp, Window};
 use alpheus_transport::{Batch, Error, Limits, NewRecord, Offset, Store};
 use rayon::prelude::*;
 use reading::Reading;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use thiserror::Error;
 
 /// Bounds what is under way when many windows have passed at once, as after a
 /// restart or in a replay.
 const MOST_SUMMONS: usize = 4096;
+/// Of so many ended plans a controller is told again for one that it refuses.
+const MOST_ENDED: usize = 64;
 /// Messages whose signatures are checked together.
 const AT_A_TIME: usize = 64;
 
@@ -49,25 +53,9 @@ struct Query {
     coordinator: Coordinator,
     place: HashMap<ControllerId, u32>,
     refusals: BTreeMap<ControllerId, PlanRefused>,
-}
-
-/// What the service has done, for metrics and summaries.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    /// Frames read from the log.
-    pub frames: u64,
-    /// Bytes of them.
-    pub bytes: u64,
-    /// Frames refused, by reason.
-    pub refused_frames: BTreeMap<String, u64>,
-    /// Messages of controllers that were not taken, by reason.
-    pub refused_messages: BTreeMap<String, u64>,
-    /// Windows that opened.
-    pub opened: u64,
-    /// Windows that did not.
-    pub failed: u64,
-    /// Streams left out of windows, by reason.
-    pub exclusions: BTreeMap<Exclusion, u64>,
+    /// Plans that ended without these controllers' hearing of it, and that each
+    /// was told of again.
+    ended: BTreeMap<ControllerId, BTreeSet<PlanId>>,
 }
 
 /// Why the service stops.
@@ -168,7 +156,8 @@ impl Service {
             Coordinator::restore(announced, self.key.clone(), self.timing, values, now)
                 .map_err(|_| ServiceError::Damaged { what: "window records" })?;
         self.pending.extend([(id, coordinator.announce()), (id, asked)]);
-        self.queries.insert(id, Query { coordinator, place, refusals: BTreeMap::new() });
+        let (refusals, ended) = (BTreeMap::new(), BTreeMap::new());
+        self.queries.insert(id, Query { coordinator, place, refusals, ended });
         Ok(())
     }
 
@@ -339,10 +328,9 @@ impl Service {
             let Some(query) = self.queries.get(&id) else { continue };
             let plan = query.coordinator.plan();
             for outcome in step.outcomes() {
-                rows.push(Row::ended(plan, outcome));
-                for (reason, streams) in &outcome.excluded {
-                    *self.counters.exclusions.entry(*reason).or_default() += u64::from(*streams);
-                }
+                let row = Row::ended(plan, outcome);
+                self.counters.window(outcome, row.status == OK);
+                rows.push(row);
                 self.sums.finish(&id, outcome.window);
             }
             merged.merge(step.map(|output| (id, output)));
@@ -353,12 +341,6 @@ impl Service {
             let record =
                 NewRecord { value: &value, timestamp: row.window_end, ..Default::default() };
             batch.append(&self.topics.results.partition(0), &record)?;
-            let counter = if row.status == OK {
-                &mut self.counters.opened
-            } else {
-                &mut self.counters.failed
-            };
-            *counter += 1;
         }
         // Where nothing is under way, a window's end is the time to note how far
         // the log was read: it shares the row's flush.
@@ -366,6 +348,8 @@ impl Service {
         if noted {
             self.note(&mut batch)?;
         }
+        self.counters.under_way = self.under_way();
+        self.counters.watermark = Some(self.watermark());
         self.watch.show(&self.counters);
         let outputs =
             merged.commit(&mut WithRows { ledger: &self.ledger, store: &*self.store, batch })?;
@@ -379,6 +363,11 @@ impl Service {
     fn address(&mut self, outputs: Vec<(PlanId, Output)>) -> Vec<super::hosts::ToController> {
         let mut messages = Vec::new();
         for (id, output) in outputs {
+            if let Output::Answered { controller, answer: Err(PlanRefused::Locked { plan, .. }) } =
+                &output
+            {
+                messages.extend(self.unlock(id, *controller, *plan));
+            }
             let Some(query) = self.queries.get_mut(&id) else { continue };
             let roster = &query.coordinator.plan().roster;
             match output {
@@ -394,10 +383,41 @@ impl Service {
                 Output::Answered { controller, answer: Err(refused) } => {
                     query.refusals.extend(roster.get(controller as usize).map(|id| (*id, refused)));
                 }
-                Output::Answered { .. } | Output::Outcome(_) => {}
+                Output::Answered { controller, answer: Ok(()) } => {
+                    roster.get(controller as usize).map(|id| query.refusals.remove(id));
+                }
+                Output::Outcome(_) => {}
             }
         }
         messages
+    }
+
+    /// A controller gives a stream to a plan that does not run any more: it has
+    /// missed the end, or was restored from before it. It is told of that, and
+    /// asked again.
+    fn unlock(
+        &mut self,
+        asked: PlanId,
+        controller: u32,
+        locking: PlanId,
+    ) -> Vec<super::hosts::ToController> {
+        if self.queries.contains_key(&locking) {
+            return Vec::new();
+        }
+        let Some(query) = self.queries.get_mut(&asked) else { return Vec::new() };
+        let Some(id) = query.coordinator.plan().roster.get(controller as usize).copied() else {
+            return Vec::new();
+        };
+        let told = query.ended.entry(id).or_default();
+        if told.len() >= MOST_ENDED || !told.insert(locking) {
+            return Vec::new();
+        }
+        let retirement = Signed::new(&Retirement { plan: locking }, &self.key);
+        let announcement = query.coordinator.announcement();
+        vec![
+            (id, locking, ServiceMessage::Retirement(retirement)),
+            (id, asked, ServiceMessage::Announcement(announcement)),
+        ]
     }
 
     /// All result rows of the store, in the order in which windows ended.

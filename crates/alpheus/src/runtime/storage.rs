@@ -110,12 +110,31 @@ impl StoreLedger {
     }
 }
 
+/// A ledger, and what stands in the same commit as the next change.
+pub struct Beside<'a> {
+    /// The ledger.
+    pub ledger: &'a mut StoreLedger,
+    /// What else is written.
+    pub batch: Batch,
+}
+
+impl Ledger for Beside<'_> {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        self.ledger.commit_with(changes, std::mem::take(&mut self.batch))
+    }
+}
+
 impl Ledger for StoreLedger {
     fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        self.commit_with(changes, Batch::new())
+    }
+}
+
+impl StoreLedger {
+    fn commit_with(&mut self, changes: &[Change], mut batch: Batch) -> Result<(), LedgerError> {
         if self.failed {
             return Err(LedgerError);
         }
-        let mut batch = Batch::new();
         let staged = self.stage(changes, &mut batch);
         staged.and_then(|()| self.store.commit(batch).map(|_| ())).map_err(|error| {
             tracing::error!(%error, "the ledger could not be written");

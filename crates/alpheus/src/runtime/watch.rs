@@ -1,14 +1,62 @@
 //! What the service counts, as metrics.
 
-use super::service::Counters;
 use crate::service::metrics::Metrics;
+use alpheus_encrypted_stream::coordinator::Outcome;
+use alpheus_encrypted_stream::error::Exclusion;
+use alpheus_policy::time::Timestamp;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the service has done, for metrics and summaries.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// Frames read from the log.
+    pub frames: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Frames refused, by reason.
+    pub refused_frames: BTreeMap<String, u64>,
+    /// Messages of controllers that were not taken, by reason.
+    pub refused_messages: BTreeMap<String, u64>,
+    /// Windows that opened.
+    pub opened: u64,
+    /// Windows that did not, by reason.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Streams left out of windows, by reason.
+    pub exclusions: BTreeMap<Exclusion, u64>,
+    /// Windows under way.
+    pub under_way: usize,
+    /// Event time that all partitions have reached.
+    pub watermark: Option<Timestamp>,
+}
+
+impl Counters {
+    pub(super) fn window(&mut self, outcome: &Outcome, opened: bool) {
+        let (start, excluded) =
+            (outcome.window.start.0 / 1000, outcome.excluded.values().sum::<u32>());
+        for (reason, streams) in &outcome.excluded {
+            *self.exclusions.entry(*reason).or_default() += u64::from(*streams);
+        }
+        match &outcome.result {
+            Ok(released) if opened => {
+                let population = released.population;
+                tracing::info!(window = start, population, excluded, "window opened");
+                self.opened += 1;
+            }
+            Ok(_) => *self.failed.entry("the result cannot be decoded").or_default() += 1,
+            Err(failure) => {
+                tracing::info!(window = start, excluded, reason = %failure, "window did not open");
+                *self.failed.entry(failure.kind()).or_default() += 1;
+            }
+        }
+    }
+}
 
 /// The counters as they were after the last round; clones are one.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +80,16 @@ impl Collector for Watch {
         total(encoder, "stream_frames", "Frames read from the log", counters.frames)?;
         total(encoder, "stream_frame_bytes", "Bytes of them", counters.bytes)?;
         total(encoder, "stream_windows_opened", "Windows with a result", counters.opened)?;
-        total(encoder, "stream_windows_failed", "Windows without one", counters.failed)?;
+        by_reason(encoder, "stream_windows_failed", "Windows without one", &counters.failed)?;
+        gauge(
+            encoder,
+            "stream_windows_under_way",
+            "Windows being opened",
+            counters.under_way as f64,
+        )?;
+        let watermark = counters.watermark.map_or(0.0, |reached| reached.0 as f64 / 1e6);
+        let help = "Event time that every partition has reached, in seconds since the Unix epoch";
+        gauge(encoder, "stream_watermark_seconds", help, watermark)?;
         let help = "Frames that became dead letters";
         by_reason(encoder, "stream_frames_refused", help, &counters.refused_frames)?;
         let help = "Messages of controllers that were not taken";
@@ -52,6 +109,16 @@ fn total(
     counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)
 }
 
+fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: f64,
+) -> Result<(), fmt::Error> {
+    let gauge = ConstGauge::new(value);
+    gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
+}
+
 fn by_reason(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -68,7 +135,6 @@ fn by_reason(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alpheus_encrypted_stream::error::Exclusion;
 
     #[test]
     fn what_is_counted_is_shown_by_reason() {
@@ -76,11 +142,17 @@ mod tests {
         watch.register(&metrics);
         let mut counters = Counters { opened: 7, ..Counters::default() };
         counters.exclusions.insert(Exclusion::Policy, 2);
+        counters.failed.insert("population below the minimum", 3);
+        counters.watermark = Some(Timestamp(1_500_000));
         watch.show(&counters);
         let text = metrics.text();
         assert!(text.contains("alpheus_stream_windows_opened_total 7"), "{text}");
         let exclusion =
             format!("alpheus_stream_exclusions_total{{reason=\"{}\"}} 2", Exclusion::Policy);
         assert!(text.contains(&exclusion), "{text}");
+        let failed =
+            "alpheus_stream_windows_failed_total{reason=\"population below the minimum\"} 3";
+        assert!(text.contains(failed), "{text}");
+        assert!(text.contains("alpheus_stream_watermark_seconds 1.5"), "{text}");
     }
 }

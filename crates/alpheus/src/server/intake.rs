@@ -10,8 +10,10 @@ use crate::runtime::storage::{Topics, device_partition};
 use alpheus_encrypted_stream::frame::FrameView;
 use alpheus_policy::ids::StreamId;
 use alpheus_transport::{Batch, Error, NewRecord, Store};
-use std::collections::HashSet;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::task::JoinError;
 
 const TAKEN: &[u8] = b"taken/";
 /// An outbox and a number.
@@ -22,14 +24,7 @@ const LENGTH: usize = 24;
 pub struct Intake {
     store: Arc<dyn Store>,
     topics: Topics,
-    busy: Arc<Busy>,
-}
-
-/// Streams of which an upload is being taken.
-#[derive(Default)]
-struct Busy {
-    streams: Mutex<HashSet<StreamId>>,
-    left: Condvar,
+    busy: Arc<Mutex<HashMap<StreamId, Arc<AsyncMutex<()>>>>>,
 }
 
 impl Intake {
@@ -39,34 +34,68 @@ impl Intake {
         Intake { store, topics, busy: Arc::default() }
     }
 
-    /// Takes uploads of streams that the device may send, in one commit. Blocks
-    /// until it is durable.
+    /// Takes uploads of streams that the device may send, in one commit, once
+    /// nobody else's upload of these streams is being taken. Waiting for that
+    /// holds no thread.
     ///
     /// # Errors
-    /// What the store says; nothing was taken then.
-    pub fn take(&self, uploads: &[Upload]) -> Result<Vec<Received>, Error> {
-        let streams: HashSet<StreamId> = uploads.iter().map(|upload| upload.stream).collect();
-        self.busy.enter(&streams);
-        let taken = self.take_alone(uploads);
-        self.busy.leave(&streams);
-        taken
+    /// What the store says; nothing was taken then. The outer error: a panic.
+    pub async fn take(
+        &self,
+        uploads: Vec<Upload>,
+    ) -> Result<Result<Vec<Received>, Error>, JoinError> {
+        // In one order, so that no two wait for each other.
+        let streams: BTreeSet<StreamId> = uploads.iter().map(|upload| upload.stream).collect();
+        let mut alone = Vec::with_capacity(streams.len());
+        for stream in &streams {
+            alone.push(self.lock_of(stream).lock_owned().await);
+        }
+        let intake = self.clone();
+        // The locks go with the work, which goes on should whoever asked go away.
+        let taken = tokio::task::spawn_blocking(move || {
+            let taken = intake.take_alone(&uploads);
+            drop(alone);
+            intake.forget(&streams);
+            taken
+        });
+        taken.await
+    }
+
+    fn busy(&self) -> MutexGuard<'_, HashMap<StreamId, Arc<AsyncMutex<()>>>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_of(&self, stream: &StreamId) -> Arc<AsyncMutex<()>> {
+        Arc::clone(self.busy().entry(*stream).or_default())
+    }
+
+    /// Drops the locks that nobody holds or waits for.
+    fn forget(&self, streams: &BTreeSet<StreamId>) {
+        let mut busy = self.busy();
+        for stream in streams {
+            if busy.get(stream).is_some_and(|lock| Arc::strong_count(lock) == 1) {
+                busy.remove(stream);
+            }
+        }
     }
 
     fn take_alone(&self, uploads: &[Upload]) -> Result<Vec<Received>, Error> {
         let (mut batch, mut received) = (Batch::new(), Vec::with_capacity(uploads.len()));
-        let mut last = std::collections::HashMap::new();
+        let mut last = HashMap::new();
+        let mut repeats = BTreeSet::new();
         for upload in uploads {
             let before = match last.get(&upload.stream) {
                 Some(known) => *known,
                 None => self.taken(&upload.stream)?,
             };
-            let became = wanted(before, upload);
-            if became == Some(Received::Taken) {
-                received.push(Received::Taken);
-                continue;
-            }
-            if let Some(refused) = became {
-                received.push(refused);
+            // Whoever repeats itself may be an older copy, which then names anew all
+            // that it has: nothing of the same request is taken under the old name.
+            let repeated = repeats.contains(&upload.stream);
+            if let Some(not_wanted) = not_wanted(before, repeated, upload) {
+                if matches!(not_wanted, Received::Before { .. }) {
+                    repeats.insert(upload.stream);
+                }
+                received.push(not_wanted);
                 continue;
             }
             received.push(self.stage(upload, &mut batch)?);
@@ -105,35 +134,24 @@ impl Intake {
 }
 
 /// What becomes of an upload without looking at its frames; none if they are wanted.
-fn wanted(before: Option<([u8; 16], u64)>, upload: &Upload) -> Option<Received> {
-    let next = match before {
-        Some((outbox, number)) if outbox == upload.outbox => number.saturating_add(1),
+pub(crate) fn not_wanted(
+    before: Option<([u8; 16], u64)>,
+    repeated: bool,
+    upload: &Upload,
+) -> Option<Received> {
+    let last = match before {
+        Some((outbox, number)) if outbox == upload.outbox => number,
         // A new outbox begins anew: its device was set up again.
-        _ => 1,
+        _ => 0,
     };
+    let next = last.saturating_add(1);
     match upload.number.cmp(&next) {
-        std::cmp::Ordering::Less => Some(Received::Taken),
-        std::cmp::Ordering::Equal => None,
-        std::cmp::Ordering::Greater => Some(Received::Missing { next }),
+        std::cmp::Ordering::Less => Some(Received::Before { last }),
+        std::cmp::Ordering::Equal if !repeated => None,
+        _ => Some(Received::Missing { next }),
     }
 }
 
 fn key_of(stream: &StreamId) -> Vec<u8> {
     [TAKEN, &stream.0].concat()
-}
-
-impl Busy {
-    fn enter(&self, wanted: &HashSet<StreamId>) {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        while !streams.is_disjoint(wanted) {
-            streams = self.left.wait(streams).unwrap_or_else(PoisonError::into_inner);
-        }
-        streams.extend(wanted);
-    }
-
-    fn leave(&self, taken: &HashSet<StreamId>) {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        streams.retain(|stream| !taken.contains(stream));
-        self.left.notify_all();
-    }
 }

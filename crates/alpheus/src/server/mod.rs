@@ -39,6 +39,7 @@ use api::Api;
 use engine::{Engine, Inlet};
 use intake::Intake;
 use outboxes::Outboxes;
+use rand_core::Rng;
 use registry::{NotIntroduced, Registry};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -127,7 +128,8 @@ fn open(
     let layout = Layout::of(schema).blame(Category::Input)?;
     let topics = Topics::new(PARTITIONS).blame(Category::Io)?;
     let shape = Shape::of(schema, &layout, SKEW);
-    let rng = entropy::rng()?;
+    let (mut rng, mut life) = (entropy::rng()?, [0; 16]);
+    rng.fill_bytes(&mut life);
     let opened = || -> Result<Engine, NotIntroduced> {
         let runtime = RuntimeError::from;
         let service = Service::open(store, &topics, key.clone(), shape, Timing::default())
@@ -135,7 +137,7 @@ fn open(
         let mut manager = Manager::new(service, schema, deployment.clone(), key)?;
         let registry = Registry::load(&mut manager, &deployment)?;
         manager.resume(wall_clock())?;
-        let (outboxes, rows) = (Outboxes::default(), watch::Sender::new(0));
+        let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
         Ok(Engine { manager, registry, deployment, rng, idle, outboxes, rows })
     };
     let engine = opened().blame(Category::Io)?;

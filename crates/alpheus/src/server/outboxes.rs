@@ -1,8 +1,10 @@
-//! What waits for the hosts of controllers to fetch it.
+//! What waits for the hosts of controllers to fetch it, and stays until they
+//! have it.
 //!
 //! Nothing here is durable: the coordinator asks again who has not answered, and
-//! a controller that has missed a plan is told when it says so.
+//! a controller that has missed a plan, or its end, is told when it says so.
 
+use crate::network::wire::{Heard, Post};
 use crate::runtime::hosts::ToController;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,20 +13,43 @@ use tokio::sync::Notify;
 
 /// Messages that wait for one host; of more, the oldest are dropped.
 const MOST: usize = 1 << 16;
+/// Bytes of messages in one answer, unless a single one is larger.
+const AT_ONCE: usize = 8 << 20;
 
 /// All hosts' outboxes.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Outboxes {
+    /// This life of the service: numbers of another say nothing.
+    life: [u8; 16],
     hosts: Arc<Mutex<HashMap<String, Arc<Outbox>>>>,
 }
 
 #[derive(Default)]
 struct Outbox {
-    waiting: Mutex<VecDeque<ToController>>,
+    waiting: Mutex<Waiting>,
     news: Notify,
 }
 
+#[derive(Default)]
+struct Waiting {
+    messages: VecDeque<ToController>,
+    /// The number of the first message, counted from 0.
+    first: u64,
+}
+
 impl Outboxes {
+    /// Empty ones. `life` is random, drawn anew at each start.
+    #[must_use]
+    pub fn new(life: [u8; 16]) -> Outboxes {
+        Outboxes { life, hosts: Arc::default() }
+    }
+
+    /// This life of the service.
+    #[must_use]
+    pub fn life(&self) -> [u8; 16] {
+        self.life
+    }
+
     fn of(&self, host: &str) -> Arc<Outbox> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(hosts.entry(host.to_owned()).or_default())
@@ -34,27 +59,97 @@ impl Outboxes {
     pub fn leave(&self, host: &str, messages: Vec<ToController>) {
         let outbox = self.of(host);
         let mut waiting = outbox.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.extend(messages);
-        let excess = waiting.len().saturating_sub(MOST);
-        waiting.drain(..excess);
+        waiting.messages.extend(messages);
+        let excess = waiting.messages.len().saturating_sub(MOST);
+        waiting.forget(excess);
         drop(waiting);
         outbox.news.notify_one();
     }
 
-    /// Takes what waits for a host; if nothing does, waits for something.
-    pub async fn fetch(&self, host: &str, wait: Duration) -> Vec<ToController> {
+    /// What waits for a host that has had what it says; if nothing does, waits
+    /// for something. It waits on until the host says that it has it.
+    pub async fn fetch(&self, host: &str, had: Heard, wait: Duration) -> Post {
         let outbox = self.of(host);
         let deadline = tokio::time::Instant::now() + wait;
+        if had.life == self.life {
+            let mut waiting = outbox.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let had = had.number.saturating_sub(waiting.first);
+            waiting.forget(usize::try_from(had).unwrap_or(usize::MAX));
+        }
         loop {
             let news = outbox.news.notified();
-            let waiting: Vec<ToController> =
-                outbox.waiting.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
-            if !waiting.is_empty() {
-                return waiting;
-            }
-            if tokio::time::timeout_at(deadline, news).await.is_err() {
-                return Vec::new();
+            let (number, messages) =
+                outbox.waiting.lock().unwrap_or_else(PoisonError::into_inner).some();
+            let post = Post { heard: Heard { life: self.life, number }, messages };
+            if !post.messages.is_empty() || tokio::time::timeout_at(deadline, news).await.is_err() {
+                return post;
             }
         }
+    }
+}
+
+impl Waiting {
+    fn forget(&mut self, messages: usize) {
+        let messages = messages.min(self.messages.len());
+        self.messages.drain(..messages);
+        self.first += messages as u64;
+    }
+
+    /// The oldest messages, as many as fit an answer, and the number after them.
+    fn some(&self) -> (u64, Vec<ToController>) {
+        let mut bytes = 0;
+        let fits = |message: &&ToController| {
+            let before = bytes;
+            bytes += postcard::experimental::serialized_size(message).unwrap_or(AT_ONCE);
+            before == 0 || bytes <= AT_ONCE
+        };
+        let messages: Vec<ToController> = self.messages.iter().take_while(fits).cloned().collect();
+        (self.first + messages.len() as u64, messages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_crypto::sign::SigningKey;
+    use alpheus_crypto::signed::Signed;
+    use alpheus_encrypted_stream::messages::{Retirement, ServiceMessage};
+    use alpheus_policy::ids::{ControllerId, PlanId};
+
+    fn message(number: u8) -> ToController {
+        let key = SigningKey::from_seed(&alpheus_crypto::secret::Secret::from_bytes([1; 32]));
+        let plan = PlanId([number; 32]);
+        let retirement = Signed::new(&Retirement { plan }, &key);
+        (ControllerId([0; 32]), plan, ServiceMessage::Retirement(retirement))
+    }
+
+    #[tokio::test]
+    async fn a_message_waits_until_the_host_has_it() {
+        let outboxes = Outboxes::new([7; 16]);
+        outboxes.leave("first", vec![message(1), message(2)]);
+        let nothing = Heard::default();
+        let post = outboxes.fetch("first", nothing, Duration::ZERO).await;
+        assert_eq!(post.messages, [message(1), message(2)]);
+        // The answer was lost on the way: it is the same again, and what came since.
+        outboxes.leave("first", vec![message(3)]);
+        let again = outboxes.fetch("first", nothing, Duration::ZERO).await;
+        assert_eq!(again.messages, [message(1), message(2), message(3)]);
+        let rest = outboxes.fetch("first", post.heard, Duration::ZERO).await;
+        assert_eq!(rest.messages, [message(3)]);
+        assert!(outboxes.fetch("first", rest.heard, Duration::ZERO).await.messages.is_empty());
+    }
+
+    #[tokio::test]
+    async fn numbers_of_another_life_say_nothing() {
+        let outboxes = Outboxes::new([7; 16]);
+        outboxes.leave("first", vec![message(1)]);
+        let before = Heard { life: [6; 16], number: 100 };
+        assert_eq!(outboxes.fetch("first", before, Duration::ZERO).await.messages, [message(1)]);
+        // Nor does a number that was never given.
+        let ahead = Heard { life: [7; 16], number: 100 };
+        assert!(outboxes.fetch("first", ahead, Duration::ZERO).await.messages.is_empty());
+        outboxes.leave("first", vec![message(2)]);
+        let post = outboxes.fetch("first", Heard::default(), Duration::ZERO).await;
+        assert_eq!(post.messages, [message(2)]);
     }
 }

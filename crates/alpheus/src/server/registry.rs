@@ -1,23 +1,26 @@
 //! Controllers and streams, as they were introduced, durable in the service's
 //! store. All of it is public.
 
+use crate::network::role::{Name, Role, host_named};
 use crate::network::wire::Registration;
 use crate::runtime::embedded::RuntimeError;
 use crate::runtime::manager::Manager;
 use crate::runtime::storage::scan_all;
-use alpheus_crypto::signed::{Signed, Verified};
-use alpheus_encrypted_stream::annotation::{self, Annotation};
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::annotation::{self, Annotation, Placement};
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::error::{AnnotationRefused, BadCertificate};
 use alpheus_policy::catalog::CatalogStream;
 use alpheus_policy::ids::{ControllerId, StreamId};
 use alpheus_transport::Batch;
-use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 use thiserror::Error;
 
 const CONTROLLERS: &[u8] = b"controller/";
-const STREAMS: &[u8] = b"stream/";
+const STREAMS: &[u8] = b"registration/";
+const WITHDRAWN: &[u8] = b"withdrawn/";
 
 /// Why an introduction was refused.
 #[derive(Debug, Error)]
@@ -56,11 +59,11 @@ impl From<alpheus_transport::Error> for NotIntroduced {
     }
 }
 
-/// A stream, as stored.
-#[derive(Clone, Serialize, Deserialize)]
+/// A stream, as its owner has signed it.
 struct Known {
-    version: u32,
-    registration: Registration,
+    annotation: Annotation,
+    placement: Placement,
+    owner: VerifyingKey,
 }
 
 /// Who was introduced.
@@ -68,6 +71,8 @@ struct Known {
 pub struct Registry {
     hosts: HashMap<ControllerId, String>,
     streams: HashMap<StreamId, Known>,
+    /// Streams whose owners have withdrawn them, for good.
+    withdrawn: HashSet<StreamId>,
 }
 
 impl Registry {
@@ -84,10 +89,16 @@ impl Registry {
             registry.note_controller(manager, deployment, &certificate)?;
         }
         for (_, value) in scan_all(store.as_ref(), &topics.service, STREAMS)? {
-            let known: Known = postcard::from_bytes(&value).map_err(|_| damaged())?;
-            let opened =
-                annotation::open(&known.registration.annotation, &known.registration.owner)?;
-            registry.note_stream(manager, opened, known);
+            let registration = postcard::from_bytes(&value).map_err(|_| damaged())?;
+            match open(manager, &registration) {
+                Ok(known) => registry.note_stream(manager, known),
+                // Stored by a version that asked less: it takes no part any more.
+                Err(refused) => tracing::warn!(%refused, "a stored stream is left out"),
+            }
+        }
+        for (key, _) in scan_all(store.as_ref(), &topics.service, WITHDRAWN)? {
+            let id = key.get(WITHDRAWN.len()..).and_then(|id| id.try_into().ok());
+            registry.withdrawn.insert(StreamId(id.ok_or_else(damaged)?));
         }
         Ok(registry)
     }
@@ -101,7 +112,7 @@ impl Registry {
     /// Whether a device sends a stream.
     #[must_use]
     pub fn sends(&self, producer: &str, stream: &StreamId) -> bool {
-        self.streams.get(stream).is_some_and(|known| known.registration.producer == producer)
+        self.streams.get(stream).is_some_and(|known| known.placement.producer == producer)
     }
 
     /// Takes note of controllers that `host` introduces.
@@ -157,35 +168,34 @@ impl Registry {
         host: &str,
         registration: Registration,
     ) -> Result<(), NotIntroduced> {
-        if self.host_of(&registration.controller) != Some(host) {
+        let known = open(manager, &registration)?;
+        if self.host_of(&known.placement.controller) != Some(host) {
             return Err(NotIntroduced::UnknownController);
         }
-        crate::network::role::Name::new(
-            crate::network::role::Role::Producer,
-            registration.producer.clone(),
-        )?;
-        let opened = annotation::open(&registration.annotation, &registration.owner)?;
-        let attributes = opened.policy.attributes.len();
-        let schema = manager.catalog.schemas().find(|known| known.id == opened.schema);
-        if schema.is_none_or(|known| known.schema.attributes.len() != attributes) {
-            return Err(NotIntroduced::WrongSchema);
+        Name::new(Role::Producer, known.placement.producer.clone())?;
+        let stream = known.annotation.stream;
+        if self.withdrawn.contains(&stream) {
+            return Err(AnnotationRefused::Revoked.into());
         }
-        if let Some(known) = self.streams.get(&opened.stream) {
-            if known.registration.owner != registration.owner {
+        if let Some(before) = self.streams.get(&stream) {
+            if before.owner != known.owner {
                 return Err(AnnotationRefused::WrongOwner.into());
             }
-            if opened.version < known.version {
-                let (given, known) = (opened.version, known.version);
-                return Err(AnnotationRefused::NotLater { given, known }.into());
+            let (choice, place) = (&before.annotation, &before.placement);
+            let choice =
+                is_later((choice, choice.version), (&known.annotation, known.annotation.version))?;
+            let place =
+                is_later((place, place.version), (&known.placement, known.placement.version))?;
+            if !choice && !place {
+                return Ok(());
             }
         }
-        let known = Known { version: opened.version, registration };
-        let value = postcard::to_allocvec(&known).map_err(|_| RuntimeError::DamagedPlans)?;
+        let value = postcard::to_allocvec(&registration).map_err(|_| RuntimeError::DamagedPlans)?;
         let mut batch = Batch::new();
-        let key = [STREAMS, &opened.stream.0].concat();
+        let key = [STREAMS, &stream.0].concat();
         batch.put(&manager.service.topics().service, key, value)?;
         manager.service.store().commit(batch)?;
-        self.note_stream(manager, opened, known);
+        self.note_stream(manager, known);
         Ok(())
     }
 
@@ -201,20 +211,22 @@ impl Registry {
         stream: &StreamId,
     ) -> Result<(), NotIntroduced> {
         let Some(known) = self.streams.get(stream) else { return Ok(()) };
-        if self.host_of(&known.registration.controller) != Some(host) {
+        if self.host_of(&known.placement.controller) != Some(host) {
             return Err(NotIntroduced::UnknownController);
         }
-        let mut batch = Batch::new();
-        batch.delete(&manager.service.topics().service, [STREAMS, &stream.0].concat())?;
+        let (mut batch, space) = (Batch::new(), &manager.service.topics().service);
+        batch.delete(space, [STREAMS, &stream.0].concat())?;
+        batch.put(space, [WITHDRAWN, &stream.0].concat(), Vec::new())?;
         manager.service.store().commit(batch)?;
         self.streams.remove(stream);
+        self.withdrawn.insert(*stream);
         manager.forget(stream);
         Ok(())
     }
 
-    fn note_stream(&mut self, manager: &mut Manager, opened: Verified<Annotation>, known: Known) {
-        let controller = known.registration.controller;
-        let Annotation { stream, owner, schema, metadata, policy, .. } = opened.into_inner();
+    fn note_stream(&mut self, manager: &mut Manager, known: Known) {
+        let controller = known.placement.controller;
+        let Annotation { stream, owner, schema, metadata, policy, .. } = known.annotation.clone();
         manager.service.admit(stream);
         manager.catalog.put_stream(CatalogStream {
             stream,
@@ -228,7 +240,26 @@ impl Registry {
     }
 }
 
-/// `host` or `host/name`: the certificate's name says which host speaks for it.
-fn host_named(name: &str) -> &str {
-    name.split_once('/').map_or(name, |(host, _)| host)
+/// Whether what is given is later than what is known. The same again is not, and
+/// is no mistake; something else of the same version is.
+fn is_later<T: PartialEq>(
+    (before, known): (&T, u32),
+    (after, given): (&T, u32),
+) -> Result<bool, AnnotationRefused> {
+    match given.cmp(&known) {
+        Ordering::Less => Err(AnnotationRefused::NotLater { given, known }),
+        Ordering::Equal if before != after => Err(AnnotationRefused::Conflicting(given)),
+        order => Ok(order == Ordering::Greater),
+    }
+}
+
+/// What the owner has signed, if it is what a schema here offers.
+fn open(manager: &Manager, registration: &Registration) -> Result<Known, NotIntroduced> {
+    let Registration { annotation, owner, placement } = registration;
+    let schema = annotation::open(annotation, owner)?.schema;
+    let known = manager.catalog.schemas().find(|known| known.id == schema);
+    let known = known.ok_or(NotIntroduced::WrongSchema)?;
+    let annotation = annotation::open_choice(annotation, owner, &known.schema)?.into_inner();
+    let placement = annotation::open_placement(placement, owner, &annotation.stream)?.into_inner();
+    Ok(Known { annotation, placement, owner: *owner })
 }

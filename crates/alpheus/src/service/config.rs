@@ -38,8 +38,8 @@ const PREFIX: &str = "ALPHEUS_";
 
 /// Variables that mean something elsewhere: options of every command, which
 /// the command line reads itself, and what our tests are told.
-const ELSEWHERE: [&str; 5] =
-    ["ALPHEUS_CONFIG", "ALPHEUS_FORMAT", "ALPHEUS_KILLS", "ALPHEUS_REAL_DATA", "ALPHEUS_SEED"];
+const ELSEWHERE: [&str; 4] =
+    ["ALPHEUS_CONFIG", "ALPHEUS_KILLS", "ALPHEUS_REAL_DATA", "ALPHEUS_SEED"];
 
 /// Where a setting was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,10 +82,12 @@ pub enum ConfigError {
         expected: String,
     },
     /// A value of another type or outside its range.
-    #[error("{origin}: wrong value; {expected}")]
+    #[error("{origin}: {key} has a wrong value; {expected}")]
     Value {
         /// Where.
         origin: Origin,
+        /// The setting.
+        key: String,
         /// What would do.
         expected: String,
     },
@@ -97,6 +99,19 @@ pub enum ConfigError {
         /// What the grammar wants there.
         expected: String,
     },
+}
+
+impl ConfigError {
+    /// Whether the file says it, rather than a variable or a flag.
+    #[must_use]
+    pub fn is_in_file(&self) -> bool {
+        match self {
+            Self::Read { .. } => true,
+            Self::Unknown { origin, .. }
+            | Self::Value { origin, .. }
+            | Self::Syntax { origin, .. } => matches!(origin, Origin::File(..)),
+        }
+    }
 }
 
 /// The layers, lowest first.
@@ -166,7 +181,8 @@ impl Layers {
         }
         // Each layer was good by itself, so what is left to fail is what they make together.
         let origin = Origin::Flag("config".into());
-        T::deserialize(Value::Table(merged)).map_err(|error| refused(error.message(), origin))
+        let wrong = |error: toml::de::Error| refused(error.message(), origin, "a setting");
+        T::deserialize(Value::Table(merged)).map_err(wrong)
     }
 }
 
@@ -184,7 +200,10 @@ fn read_file<T: DeserializeOwned>(path: &Path, source: Source) -> Result<Table, 
         origin: line(&error),
         expected: without_value(error.message()),
     })?;
-    toml::from_str::<T>(&text).map_err(|error| refused(error.message(), line(&error)))?;
+    toml::from_str::<T>(&text).map_err(|error| {
+        let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or_default());
+        refused(error.message(), line(&error), key_of(&text, before.matches('\n').count()))
+    })?;
     Ok(table)
 }
 
@@ -204,7 +223,7 @@ fn checked<T: DeserializeOwned>(
     }
     match fits(&plain) {
         Ok(_) => Ok(plain),
-        Err(error) => Err(refused(error.message(), origin)),
+        Err(error) => Err(refused(error.message(), origin, &keys.join("."))),
     }
 }
 
@@ -225,12 +244,28 @@ fn overlay(below: &mut Table, above: Table) {
     }
 }
 
-fn refused(message: &str, origin: Origin) -> ConfigError {
-    let expected = without_value(message);
+/// The key that a line of the file sets.
+fn key_of(text: &str, line: usize) -> &str {
+    let said = text.lines().nth(line).and_then(|line| line.split_once('='));
+    said.map_or("a setting", |(key, _)| key.trim())
+}
+
+fn refused(message: &str, origin: Origin, key: &str) -> ConfigError {
+    let expected = in_words(without_value(message));
     if message.starts_with("unknown field") {
         ConfigError::Unknown { origin, expected }
     } else {
-        ConfigError::Value { origin, expected }
+        ConfigError::Value { origin, key: key.to_owned(), expected }
+    }
+}
+
+/// serde speaks of types.
+fn in_words(expected: String) -> String {
+    match expected.strip_prefix("expected ") {
+        Some("u64" | "u32" | "usize" | "u16") => "expected a whole number".to_owned(),
+        Some("a string" | "path string") => "expected a text in quotes".to_owned(),
+        Some("a boolean") => "expected true or false".to_owned(),
+        _ => expected,
     }
 }
 
@@ -281,7 +316,7 @@ mod tests {
                 .text("a.toml", FILE)
                 .environment(var("ALPHEUS_NAME", "variable"))
                 .environment(var("ALPHEUS_TLS__CLIENT_CA", "ca.pem"))
-                .environment(var("ALPHEUS_FORMAT", "json"))
+                .environment(var("ALPHEUS_SEED", "7"))
                 .environment(var("HOME", "/root"))
         };
         let settings: Settings = layers().load().unwrap();
@@ -318,15 +353,17 @@ mod tests {
         assert!(unknown.starts_with("a.toml:4: unknown setting; expected"), "{unknown}");
         assert!(unknown.contains("client-ca"), "{unknown}");
         let wrong = file("name = 'x'\ndrain-seconds = 'hunter2'\n");
-        assert_eq!(wrong, "a.toml:2: wrong value; expected u64");
+        assert_eq!(wrong, "a.toml:2: drain-seconds has a wrong value; expected a whole number");
         let address = file("listen = 'hunter2'\n");
-        assert!(address.starts_with("a.toml:1: wrong value; invalid socket address"), "{address}");
+        let said = "a.toml:1: listen has a wrong value; invalid socket address";
+        assert!(address.starts_with(said), "{address}");
         let syntax = file("name = 'x'\nname = = 'hunter2'\n");
         assert!(syntax.starts_with("a.toml:2: not TOML"), "{syntax}");
 
         let variable = |name, value| error(Layers::default().environment(var(name, value)));
         let wrong = variable("ALPHEUS_DRAIN_SECONDS", "hunter2");
-        assert_eq!(wrong, "variable ALPHEUS_DRAIN_SECONDS: wrong value; expected u64");
+        let said = "variable ALPHEUS_DRAIN_SECONDS: drain-seconds has a wrong value; expected a whole number";
+        assert_eq!(wrong, said);
         let unknown = variable("ALPHEUS_DRAIN_SECOND", "hunter2");
         assert!(unknown.starts_with("variable ALPHEUS_DRAIN_SECOND: unknown setting"), "{unknown}");
         let flag = error(Layers::default().flag("tls.kee", "hunter2"));

@@ -1,7 +1,8 @@
 //! HTTP/1.1 with or without TLS: accepts, serves a router, drains, stops.
 //!
-//! Slow and idle clients are bounded: so many connections at once, so long
-//! for a handshake and for a request's head. Handshakes run beside the accept
+//! Slow and idle clients are bounded: so many connections at once, and with one
+//! certificate; so long for a handshake, for a request's head, and between two
+//! bytes of anything. Handshakes run beside the accept
 //! loop, so that one slow client holds up nobody.
 
 use super::health::Health;
@@ -15,19 +16,23 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
+use x509_cert::der::Decode;
 
-/// The most connections at once, if nothing else is said; further ones wait to be accepted.
-const MAX_CONNECTIONS: usize = 1_024;
+/// How long the other end may leave an answer unread, or us without the rest of
+/// what it has begun. More than the longest that a request may wait for news.
+const STALLED: Duration = Duration::from_secs(75);
 /// How long a client may take for its TLS handshake, and for a request's head.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// After an error of the listener (too many open files), it rests so long.
@@ -61,13 +66,32 @@ pub enum Drained {
     Cut(usize),
 }
 
+/// How much one server takes at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The most connections at once; further ones wait to be accepted.
+    pub connections: usize,
+    /// The most connections with one certificate at once; further ones are closed.
+    pub of_one: usize,
+    /// How long the other end may say nothing; none if it may listen for hours, as
+    /// with a download or a WebSocket. Heads of requests are bounded all the same.
+    pub silence: Option<Duration>,
+}
+
+impl Default for Bounds {
+    /// For processes among themselves.
+    fn default() -> Bounds {
+        Bounds { connections: 1_024, of_one: 32, silence: Some(STALLED) }
+    }
+}
+
 /// A listener that does not serve yet: its address is known, so that others
 /// can be told before the first request comes.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,
-    connections: usize,
+    bounds: Bounds,
 }
 
 impl std::fmt::Debug for Connections {
@@ -81,6 +105,62 @@ struct Connections {
     tasks: JoinSet<()>,
     graceful: GracefulShutdown,
     slots: Arc<Semaphore>,
+    guests: Guests,
+    silence: Option<Duration>,
+}
+
+/// How many connections each certificate has. Clones are one.
+#[derive(Clone)]
+struct Guests {
+    most: usize,
+    counts: Arc<Mutex<Counts>>,
+}
+
+/// By certificate, in DER form.
+type Counts = HashMap<Option<Arc<[u8]>>, usize>;
+
+/// One of them, while it lasts.
+struct Guest {
+    guests: Guests,
+    certificate: Option<Arc<[u8]>>,
+}
+
+impl Guests {
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a connection in, unless its certificate has enough of them. Those who
+    /// show none are bounded together, by what all are bounded by.
+    fn admit(&self, certificate: Option<Arc<[u8]>>) -> Option<Guest> {
+        let mut counts = self.counts();
+        let count = counts.entry(certificate.clone()).or_default();
+        if certificate.is_some() && *count >= self.most {
+            return None;
+        }
+        *count += 1;
+        drop(counts);
+        Some(Guest { guests: self.clone(), certificate })
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut counts = self.guests.counts();
+        if let Some(count) = counts.get_mut(&self.certificate) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.certificate);
+            }
+        }
+    }
+}
+
+/// How long a certificate is still good.
+fn left_of(certificate: &[u8]) -> Duration {
+    let read = x509_cert::Certificate::from_der(certificate);
+    let end = read.map(|read| read.tbs_certificate().validity().not_after.to_system_time());
+    end.ok().and_then(|end| end.duration_since(SystemTime::now()).ok()).unwrap_or_default()
 }
 
 impl Server {
@@ -94,13 +174,13 @@ impl Server {
     ) -> Result<Self, ListenError> {
         let failed = |source| ListenError { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
-        Ok(Self { listener, tls, connections: MAX_CONNECTIONS })
+        Ok(Self { listener, tls, bounds: Bounds::default() })
     }
 
-    /// Lets so many connections be open at once.
+    /// Takes so much at once.
     #[must_use]
-    pub fn with_connections(mut self, connections: usize) -> Self {
-        self.connections = connections;
+    pub fn with_bounds(mut self, bounds: Bounds) -> Self {
+        self.bounds = bounds;
         self
     }
 
@@ -118,7 +198,9 @@ impl Server {
         let mut connections = Connections {
             tasks: JoinSet::new(),
             graceful: GracefulShutdown::new(),
-            slots: Arc::new(Semaphore::new(self.connections)),
+            slots: Arc::new(Semaphore::new(self.bounds.connections)),
+            guests: Guests { most: self.bounds.of_one, counts: Arc::default() },
+            silence: self.bounds.silence,
         };
         loop {
             tokio::select! {
@@ -159,19 +241,29 @@ impl Connections {
         router: Router,
         slot: tokio::sync::OwnedSemaphorePermit,
     ) {
-        let watcher = self.graceful.watcher();
+        let (watcher, guests) = (self.graceful.watcher(), self.guests.clone());
+        let silence = self.silence;
         self.tasks.spawn(async move {
             let _slot = slot;
             let Some(tls) = tls else {
                 let peer = Peer { address, certificate: None };
-                return serve_one(stream, peer, router, watcher).await;
+                return serve_one(stream, peer, router, watcher, silence).await;
             };
             match timeout(PATIENCE, tls.accept(stream)).await {
                 Ok(Ok(stream)) => {
                     let (_, session) = stream.get_ref();
                     let first = session.peer_certificates().and_then(<[_]>::first);
                     let certificate = first.map(|certificate| Arc::from(certificate.as_ref()));
-                    serve_one(stream, Peer { address, certificate }, router, watcher).await;
+                    let Some(_guest) = guests.admit(certificate.clone()) else {
+                        return tracing::debug!(%address, "too many connections of one certificate");
+                    };
+                    // It was checked at the handshake, and is good no longer than it says.
+                    let good = certificate.as_deref().map_or(Duration::MAX, left_of);
+                    let peer = Peer { address, certificate };
+                    let serving = serve_one(stream, peer, router, watcher, silence);
+                    if timeout(good, serving).await.is_err() {
+                        tracing::debug!(%address, "the certificate has expired");
+                    }
                 }
                 Ok(Err(error)) => tracing::debug!(%address, %error, "TLS handshake refused"),
                 Err(_) => tracing::debug!(%address, "TLS handshake timed out"),
@@ -197,12 +289,17 @@ async fn serve_one(
     peer: Peer,
     router: Router,
     watcher: hyper_util::server::graceful::Watcher,
+    silence: Option<Duration>,
 ) {
     let address = peer.address;
     let service = TowerToHyperService::new(router.layer(Extension(peer)));
+    let mut patient = TimeoutStream::new(stream);
+    patient.set_read_timeout(silence);
+    patient.set_write_timeout(Some(STALLED));
     let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
     builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    let stream = TokioIo::new(Box::pin(patient));
+    let connection = builder.serve_connection_with_upgrades(stream, service);
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%address, %error, "connection ended early");
     }

@@ -57,12 +57,28 @@ pub fn start(filter: &str, format: LogFormat) -> Result<(), LogError> {
 fn parse(filter: &str) -> Option<Targets> {
     let is_level = |part: &str| !part.is_empty() && LevelFilter::from_str(part).is_ok();
     let is_said = |part: &str| part.contains('=') || is_level(part);
-    filter.split(',').all(is_said).then(|| Targets::from_str(filter).ok())?
+    let targets = filter.split(',').all(is_said).then(|| Targets::from_str(filter).ok())??;
+    // A bare level is about what we do, not about the insides of the database.
+    let quieter = targets.default_level().map(|level| level.min(LevelFilter::WARN));
+    let named = |module: &str| filter.contains(&format!("{module}="));
+    let quiet = ["fjall", "lsm_tree"].into_iter().filter(|module| !named(module));
+    Some(match quieter {
+        Some(level) => targets.with_targets(quiet.map(|module| (module, level))),
+        None => targets,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_level_is_about_what_we_do() {
+        let enabled =
+            |filter, target| parse(filter).unwrap().would_enable(target, &tracing::Level::INFO);
+        assert!(enabled("info", "alpheus::replay") && !enabled("info", "fjall::db"));
+        assert!(enabled("info,fjall=info", "fjall::db") && !enabled("off", "alpheus"));
+    }
 
     #[test]
     fn a_level_with_a_typing_error_is_refused() {

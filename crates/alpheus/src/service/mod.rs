@@ -15,9 +15,11 @@ pub mod progress;
 pub mod shutdown;
 pub mod tls;
 
+use crate::commands::Format;
 use crate::failure::{Category, Failure};
 use alpheus_transport::{Error as StoreError, Store, local};
 use axum::Router;
+use clap::ValueEnum;
 use config::{ConfigError, Layers};
 use health::{Health, State};
 use http::{Drained, ListenError, Server};
@@ -39,6 +41,8 @@ use tls::{TlsError, TlsFiles};
 pub struct Settings {
     /// Where to serve health, metrics and, for servers, everything else.
     pub listen: Option<SocketAddr>,
+    /// How results are printed.
+    pub format: Option<Format>,
     /// What to log; see [`log::start`].
     pub log: Option<String>,
     /// How a line of the log looks.
@@ -82,7 +86,7 @@ pub enum ServiceError {
     #[error(transparent)]
     Log(#[from] LogError),
     /// A setting that this service needs is missing.
-    #[error("the setting {0} is missing")]
+    #[error("the setting {0} is missing: give it as a flag, a variable or in the --config file")]
     Missing(&'static str),
     /// The operating system refuses threads, signals or timers.
     #[error("cannot start the runtime")]
@@ -93,6 +97,8 @@ impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
         let category = match error {
             ServiceError::Missing(_) | ServiceError::Log(_) => Category::Usage,
+            ServiceError::Config(ConfigError::Read { .. }) => Category::Io,
+            ServiceError::Config(ref config) if !config.is_in_file() => Category::Usage,
             ServiceError::Tls(_) | ServiceError::Config(_) => Category::Input,
             _ => Category::Io,
         };
@@ -190,6 +196,8 @@ pub fn run(
 pub struct Said<'a> {
     /// The configuration file.
     pub config: Option<&'a Path>,
+    /// [`Settings::format`].
+    pub format: Option<Format>,
     /// [`Settings::log`].
     pub log: Option<&'a str>,
     /// [`Settings::listen`].
@@ -211,6 +219,9 @@ impl Said<'_> {
         };
         let variables = std::env::vars_os().filter_map(text);
         let mut layers = Layers::default().file(self.config).environment(variables);
+        if let Some(format) = self.format.and_then(|format| format.to_possible_value()) {
+            layers = layers.flag("format", format.get_name());
+        }
         if let Some(log) = self.log {
             layers = layers.flag("log", log);
         }

@@ -1,7 +1,9 @@
 //! One signal that everything in a process stops for.
 
+use crate::failure::Category;
 use std::io;
 use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 /// Hands out [`Shutdown`]s and triggers them. When it is dropped they are
@@ -56,23 +58,55 @@ impl Shutdown {
     }
 }
 
-/// Waits for SIGTERM or SIGINT (Ctrl-C), the two ways to ask a process to stop.
+/// The two ways to ask a process to stop: SIGTERM and SIGINT (Ctrl-C).
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// From here on they no longer end the process by themselves.
+    fn listen() -> io::Result<Self> {
+        let terminate = signal(SignalKind::terminate())?;
+        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Waits for SIGTERM or SIGINT.
 ///
 /// # Errors
 /// The operating system does not let us listen to signals.
 pub async fn signalled() -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        tokio::select! {
-            _ = terminate.recv() => Ok(()),
-            _ = interrupt.recv() => Ok(()),
-        }
-    }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
+    Signals::listen()?.next().await;
+    Ok(())
+}
+
+/// For a command that works for a while: the first signal asks it to stop in
+/// order, a second ends the process at once, which is as safe as a crash.
+///
+/// # Errors
+/// The operating system gives no thread, or does not let us listen to signals.
+pub fn on_signal() -> io::Result<Shutdown> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut signals = runtime.block_on(async { Signals::listen() })?;
+    let trigger = Trigger::new();
+    let shutdown = trigger.shutdown();
+    let wait = async move {
+        signals.next().await;
+        trigger.stop();
+        signals.next().await;
+        std::process::exit(Category::Interrupted.exit_code().into());
+    };
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(move || runtime.block_on(wait))?;
+    Ok(shutdown)
 }
 
 /// How long a process that was told to stop may finish what it has begun.

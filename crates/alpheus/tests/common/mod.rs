@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test binary uses its part of the harness")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+pub(crate) mod deployment;
 pub(crate) mod embedded;
 pub(crate) mod recording;
 pub(crate) mod witness;
@@ -123,6 +124,13 @@ impl Process {
     /// Asks it to end (SIGTERM).
     pub(crate) fn terminate(&self) {
         self.signal("TERM");
+    }
+
+    /// Ends it and all that it started, where it leads a process group.
+    pub(crate) fn hang_up(&self) {
+        let kill = format!("kill -TERM -- -{}", self.child.id());
+        // They may have ended already, which is as good.
+        let _ = Command::new("bash").args(["-c", &kill]).stderr(Stdio::null()).status();
     }
 
     /// Freezes it, as a machine that hangs (SIGSTOP).

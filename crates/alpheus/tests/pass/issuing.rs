@@ -1,6 +1,6 @@
 //! One pass for each account and period, whatever happens in between.
 
-use crate::town::{Town, key, pass};
+use crate::town::{Town, key, pass, write_secret};
 
 /// Exit code, and what it said.
 fn fetch(town: &Town, name: &str) -> (Option<i32>, String) {
@@ -27,7 +27,7 @@ fn an_account_gets_one_pass_and_an_issuer_does_not_forget() {
     let fetch = |name: &str| fetch(&town, name);
     town.join("ada", "ada");
     // A secret that is not the account's.
-    std::fs::write(town.path("eve.secret"), "guessed").unwrap();
+    write_secret(&town.path("eve.secret"), "guessed");
     town.join("eve", "eve");
     let (code, said) = fetch("eve");
     assert!(code == Some(3) && said.contains("no such account, or another secret"), "{said}");
@@ -66,6 +66,6 @@ fn a_command_may_know_the_accounts() {
     let mut process =
         crate::common::Process::start(&mut town.command(&[&args[..], &rest].concat()));
     process.wait_for_prefix("serving at ");
-    std::fs::write(town.path("ada.secret"), "open sesame\n").unwrap();
+    write_secret(&town.path("ada.secret"), "open sesame\n");
     town.subscriber("ada");
 }

@@ -5,7 +5,8 @@ use crate::service;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -124,9 +125,9 @@ impl Town {
         let secret = format!("{account}.secret");
         if !self.path(&secret).exists() {
             let said = self.done(&["pass", "account", account, "--accounts", "accounts"]);
-            fs::write(self.path(&secret), said).unwrap();
+            write_secret(&self.path(&secret), &said);
         }
-        fs::write(self.path(&key(name)), "a key file of some length").unwrap();
+        write_secret(&self.path(&key(name)), "a key file of some length");
         let join = ["pass", "client", "join", "--card", "deployment/card.json"];
         let account = ["--account", account, "--secret-file", &secret];
         let file = ["--pass", &pass(name), "--key-file", &key(name)];
@@ -158,6 +159,12 @@ impl Town {
         client.process.wait_for_prefix("connected");
         client
     }
+}
+
+/// A file for its owner alone: others are refused.
+pub(crate) fn write_secret(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 pub(crate) fn pass(name: &str) -> String {

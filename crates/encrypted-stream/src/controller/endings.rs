@@ -23,6 +23,7 @@ impl Controller {
     ) -> Result<Step<ControllerMessage>, Refused> {
         let by_service = closing.signer() == self.deployment.service();
         self.window_of(now, &closing.plan, closing.window, by_service)?;
+        let mut changes = self.settle_budget(now, &closing.plan, closing.window);
         let joined = self.plans.get_mut(&closing.plan).ok_or(Refused::UnknownPlan)?;
         let spent = joined.rounds.entry(closing.window.start).or_default().close();
         let streams: Vec<_> = spent
@@ -30,7 +31,7 @@ impl Controller {
             .flat_map(|spent| spent.accepted)
             .filter_map(|position| Some(joined.own(position)?.stream))
             .collect();
-        let mut changes = self.forget(now, &closing.plan);
+        changes.extend(self.forget(now, &closing.plan));
         if !streams.is_empty() {
             let (plan, window, outcome) = (closing.plan, closing.window, closing.outcome.clone());
             let event = LogEvent::Ended { plan, window, outcome };
@@ -47,7 +48,11 @@ impl Controller {
         if forgettable.is_empty() {
             return Vec::new();
         }
-        let mut changes = Vec::new();
+        let windows: Vec<_> =
+            forgettable.iter().map(|start| joined.plan().window_at(*start)).collect();
+        let mut changes: Vec<Change> =
+            windows.into_iter().flat_map(|window| self.settle_budget(now, plan, window)).collect();
+        let Some(joined) = self.plans.get_mut(plan) else { return changes };
         for start in forgettable {
             let Some(round) = joined.rounds.remove(&start) else { continue };
             let end = start.plus(joined.plan().window);
@@ -57,6 +62,7 @@ impl Controller {
         let (settled, ended) = (joined.settled, joined.ended);
         // The mark comes first in the same commit: what it says replaces what goes.
         changes.insert(0, self.put(now, Record::Mark { plan: *plan, settled, ended }));
+        changes.extend(self.sum_up_budgets(now, plan));
         changes
     }
 
@@ -74,6 +80,12 @@ impl Controller {
             return Err(Refused::NotTheService);
         }
         let plan = retirement.plan;
+        let windows = self.plans.get(&plan).into_iter().flat_map(|joined| {
+            joined.rounds.keys().map(|start| joined.plan().window_at(*start)).collect::<Vec<_>>()
+        });
+        let windows: Vec<_> = windows.collect();
+        let settled: Vec<Change> =
+            windows.into_iter().flat_map(|window| self.settle_budget(now, &plan, window)).collect();
         let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
         let first = joined.ended.is_none();
         let end = joined.ended.unwrap_or_else(|| joined.released_until());
@@ -87,8 +99,10 @@ impl Controller {
         if first {
             self.release_locks(&plan);
         }
-        let settled = self.plans.get(&plan).map_or(end, |joined| joined.settled);
-        let mut changes = vec![self.put(now, Record::Mark { plan, settled, ended: Some(end) })];
+        let until = self.plans.get(&plan).map_or(end, |joined| joined.settled);
+        let mut changes =
+            vec![self.put(now, Record::Mark { plan, settled: until, ended: Some(end) })];
+        changes.extend(settled);
         changes.extend(gone);
         Ok(Step::new(changes, Vec::new()))
     }

@@ -7,7 +7,7 @@ use alpheus_crypto::signed::Verified;
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Release;
-use alpheus_policy::policy::ResolvedOption;
+use alpheus_policy::policy::{ResolvedOption, ResolvedPolicy};
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::{Timestamp, Window};
 use zeroize::Zeroizing;
@@ -82,6 +82,16 @@ impl Remembered {
     pub(super) fn suspend(&mut self) {
         if let Remembered::Annotation(_, _, confirmed) = self {
             *confirmed = None;
+        }
+    }
+}
+
+impl Remembered {
+    /// What the owner chose, if it is a choice.
+    pub(super) fn choice(&self) -> Option<&Annotation> {
+        match self {
+            Remembered::Annotation(annotation, ..) => Some(annotation),
+            Remembered::Revoked | Remembered::Session(_) => None,
         }
     }
 }
@@ -170,6 +180,11 @@ impl Held {
         };
         self.annotations.push(Taken { annotation: annotation.into_inner(), since });
         self.annotations.sort_by_key(|taken| taken.annotation.version);
+    }
+
+    /// All that the owner is known to have chosen.
+    pub(super) fn policies(&self) -> impl Iterator<Item = &ResolvedPolicy> {
+        self.annotations.iter().map(|taken| &taken.annotation.policy)
     }
 
     /// The annotation in force now.

@@ -18,6 +18,7 @@ pub struct IdentitySecrets {
     agreement: AgreementKey,
     sealing: SealingKey,
     own: Secret<32>,
+    noise: Secret<32>,
 }
 
 /// A controller's keys with its certificate.
@@ -36,6 +37,7 @@ impl IdentitySecrets {
             agreement: AgreementKey::from_seed(&part(labels::IDENTITY_AGREEMENT)),
             sealing: SealingKey::from_seed(&part(labels::IDENTITY_SEALING)),
             own: part(labels::IDENTITY_OWN),
+            noise: part(labels::IDENTITY_NOISE),
         }
     }
 
@@ -94,5 +96,10 @@ impl Identity {
     /// Secret of the self-masks.
     pub(super) fn own(&self) -> &Secret<32> {
         &self.secrets.own
+    }
+
+    /// Secret that shares of noise are drawn from.
+    pub(super) fn noise(&self) -> &Secret<32> {
+        &self.secrets.noise
     }
 }

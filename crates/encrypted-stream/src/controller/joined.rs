@@ -7,8 +7,10 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::{Plan, PlannedStream};
+use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::time::{Timestamp, Window};
 
+use super::budgets::Charges;
 use super::held::Stretch;
 use crate::announced::Announced;
 use crate::error::Refused;
@@ -37,8 +39,12 @@ pub(super) struct Joined {
     pub(super) ended: Option<Timestamp>,
     pub(super) rounds: BTreeMap<Timestamp, Round>,
     /// Whether an own stream (by position) allows the plan under a version of
-    /// its annotation.
-    pub(super) verdicts: HashMap<(u32, u32), bool>,
+    /// its annotation, and what a window is charged then.
+    pub(super) verdicts: HashMap<(u32, u32), Option<Charges>>,
+    /// The same by policy: many owners choose alike, and noise takes time to size.
+    pub(super) judged: Vec<(ResolvedPolicy, Option<Charges>)>,
+    /// −log2 of what the samplers of all honest shares leave out.
+    pub(super) slack_bits: u32,
     /// Spans that own streams (by position) have released to earlier plans.
     pub(super) released: HashMap<u32, Vec<Window>>,
 }
@@ -80,6 +86,8 @@ pub(super) struct Summoned {
     pub(super) signed: Signed<Presence>,
     /// What the token will cover, by position in the plan.
     pub(super) stretches: Vec<(u32, Vec<Stretch>)>,
+    /// Of a plan with noise: what each stream with events was promised.
+    pub(super) charges: Vec<(u32, Charges)>,
 }
 
 impl Joined {
@@ -93,7 +101,17 @@ impl Joined {
             ended: None,
             rounds: BTreeMap::new(),
             verdicts: HashMap::new(),
+            judged: Vec::new(),
+            slack_bits: 0,
             released: HashMap::new(),
+        }
+    }
+
+    /// A plan with noise releases nothing of windows that ended before it was
+    /// accepted: so a ledger that is restored knows how many windows it may lack.
+    pub(super) fn begin_noise(&mut self) {
+        if let (Some(accepted), true) = (self.accepted, self.plan().privacy.is_some()) {
+            self.settled = self.settled.max(accepted);
         }
     }
 
@@ -151,6 +169,18 @@ impl Joined {
             return Err(Refused::CountsAsReleased);
         }
         Ok(())
+    }
+
+    /// The start of the first window that is not closed: nothing that ends by then
+    /// is charged or given back any more.
+    pub(super) fn first_unsettled(&self) -> Timestamp {
+        let window = self.plan().window;
+        let open = self.rounds.iter().find(|(_, round)| !round.closed).map(|(start, _)| *start);
+        let mut start = self.plan().from.max(self.settled).floor(window);
+        while self.rounds.get(&start).is_some_and(|round| round.closed) {
+            start = start.plus(window);
+        }
+        open.map_or(start, |open| open.min(start))
     }
 
     /// Whether this own stream has released an attribute of the plan for an

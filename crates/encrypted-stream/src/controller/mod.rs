@@ -9,6 +9,7 @@
 //! | [`presences`] | a summons is answered |
 //! | [`tokens`] | M is checked, a token is spent |
 //! | [`openings`] | S is checked, the token opened |
+//! | [`budgets`] | what noise costs owners |
 //! | [`endings`] | windows and plans end |
 //! | [`restore`] | back from a ledger |
 //!
@@ -19,6 +20,7 @@
 
 pub mod identity;
 
+mod budgets;
 mod endings;
 mod held;
 mod joined;
@@ -46,6 +48,7 @@ use crate::error::{PlanRefused, Refused};
 use crate::ledger::{Change, Fence, Record, Stamped, Step};
 use crate::mask::Storage;
 use crate::messages::{ControllerMessage, Declined, Heard, Refusal};
+use budgets::Books;
 use held::{Held, Remembered};
 use joined::Joined;
 
@@ -62,9 +65,13 @@ pub struct Controller {
     locks: HashMap<(StreamId, u16), PlanId>,
     /// What ended plans have released: attributes and spans.
     released: HashMap<StreamId, Vec<(u16, Window)>>,
+    /// What differential privacy has cost owners.
+    books: Books,
     /// What had begun by then and is not in the ledger counts as released; owners
     /// confirm their annotations anew.
     restored: Option<Timestamp>,
+    /// Spends from then on may be lost with what was restored.
+    lost_from: Timestamp,
     /// Sequence number of the last record.
     sequence: u64,
     clock: Timestamp,
@@ -96,7 +103,9 @@ impl Controller {
             plans: BTreeMap::new(),
             locks: HashMap::new(),
             released: HashMap::new(),
+            books: Books::default(),
             restored: None,
+            lost_from: Timestamp(0),
             sequence: 0,
             clock: Timestamp(0),
         }

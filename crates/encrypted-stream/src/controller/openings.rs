@@ -1,6 +1,7 @@
 //! Step 3: the opening set S is checked against the membership of the own
 //! token, made durable, and
-//! `o_p = b_p + Σ_{M∖S} ±pad(mask, M) + Σ_S ±pad(open, M, S)` leaves.
+//! `o_p = b_p + Σ_{M∖S} ±pad(mask, M) + Σ_S ±pad(open, M, S) + η_p` leaves, η_p the
+//! share of noise.
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::{Signed, Verified};
@@ -8,7 +9,7 @@ use alpheus_policy::time::Timestamp;
 
 use super::Controller;
 use super::joined::Joined;
-use super::tokens::{mask_refused, mask_round};
+use super::tokens::{add_noise, mask_refused, mask_round};
 use crate::announced::narrow;
 use crate::error::Refused;
 use crate::ledger::{Record, Spent, Step};
@@ -87,9 +88,11 @@ impl Controller {
         let joined = self.plans.get_mut(&heard.plan).ok_or(Refused::UnknownPlan)?;
         let outputs = joined.plan().release.outputs();
         let masks = joined.masks.as_mut().ok_or(Refused::NothingToOpen)?;
-        let words = masks
+        let mut words = masks
             .opening(&mask_round(fixed), &heard.set, &digest, outputs)
             .map_err(mask_refused)?;
+        let set = Some((&heard.set, &digest));
+        add_noise(&mut words, joined, self.identity.noise(), fixed, set)?;
         let opening = Opening {
             plan: heard.plan,
             window: heard.window,

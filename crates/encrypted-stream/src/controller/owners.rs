@@ -3,8 +3,9 @@
 use alpheus_crypto::seal::{NotSealed, Sealed};
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::ids::StreamId;
-use alpheus_policy::time::Timestamp;
+use alpheus_policy::ids::{OwnerId, StreamId};
+use alpheus_policy::policy::ResolvedPolicy;
+use alpheus_policy::time::{Timestamp, Window};
 
 use super::Controller;
 use super::held::{Held, HeldStream};
@@ -12,7 +13,7 @@ use crate::annotation::{self, Annotation};
 use crate::error::AnnotationRefused;
 use crate::handover::Purpose;
 use crate::keys::MasterSecret;
-use crate::ledger::{LogEvent, LogLine, Record, Step};
+use crate::ledger::{Change, LogEvent, LogLine, Record, Step};
 use crate::messages::ControllerMessage;
 
 impl Controller {
@@ -37,6 +38,28 @@ impl Controller {
             remembered.into_iter().for_each(|remembered| held.remember(remembered));
             self.settle_sessions();
         }
+    }
+
+    /// Takes a new stream in with its owner's first choice, or leaves everything
+    /// as it was.
+    ///
+    /// # Errors
+    /// [`AnnotationRefused`] names the rule.
+    pub fn take_in(
+        &mut self,
+        now: Timestamp,
+        stream: HeldStream,
+        owner: &VerifyingKey,
+        signed: &Signed<Annotation>,
+    ) -> Result<Step<ControllerMessage>, AnnotationRefused> {
+        let id = stream.stream;
+        let is_new = !self.streams.contains_key(&id) && !self.unheld.contains_key(&id);
+        self.hold(stream);
+        let taken = self.annotate(now, owner, signed);
+        if taken.is_err() && is_new {
+            self.streams.remove(&id);
+        }
+        taken
     }
 
     /// Whether a stream is held.
@@ -64,11 +87,34 @@ impl Controller {
         let opened = annotation::open(signed, owner)?;
         let stream = opened.stream;
         let held = self.streams.get_mut(&stream).ok_or(AnnotationRefused::NotHeld)?;
+        let waited = held.is_suspended();
+        let known = held.current().map(|taken| taken.annotation.version);
+        let (id, policy) = (held.owner, opened.policy.clone());
         let (version, since) = held.annotate(opened, now.max(self.clock))?;
+        let charged = match waited && known != Some(version) {
+            true => self.charge_lost(now, (stream, id), policy, known.is_some()),
+            false => Vec::new(),
+        };
         let (owner, signed) = (*owner, signed.clone());
         let record = Record::Annotation { stream, version, since, owner, signed };
         let line = log(now, stream, LogEvent::PolicyChanged { version });
-        Ok(Step::new(vec![self.put(now, record), self.put(now, line)], Vec::new()))
+        let mut changes = vec![self.put(now, record), self.put(now, line)];
+        changes.extend(charged);
+        Ok(Step::new(changes, Vec::new()))
+    }
+
+    /// After an untrusted restore: what a choice that the ledger had lost may have
+    /// paid. Of a stream that it knew nothing of, all time before counts.
+    fn charge_lost(
+        &mut self,
+        now: Timestamp,
+        stream: (StreamId, OwnerId),
+        policy: ResolvedPolicy,
+        was_known: bool,
+    ) -> Vec<Change> {
+        let Some(end) = self.restored else { return Vec::new() };
+        let start = if was_known { self.lost_from } else { Timestamp(0) };
+        self.forfeit(now, stream, &[policy], Window { start, end }, 1)
     }
 
     /// Revokes consent for a stream, for good. Nothing leaves of it from now

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::comply::Demand;
-use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::{Plan, PlannedStream};
+use alpheus_policy::privacy::slack_bits;
 use alpheus_policy::time::{Timestamp, Window};
 
 use super::Controller;
@@ -37,7 +38,9 @@ impl Controller {
         let joined = self.plans.get_mut(&plan).filter(|joined| joined.ended.is_none());
         let joined = joined.ok_or(PlanRefused::Ended)?;
         // Announced again, the same line again: the service cannot fill the log.
-        let (controller, accepted) = (joined.position, *joined.accepted.get_or_insert(now));
+        let (controller, accepted) =
+            (joined.position, *joined.accepted.get_or_insert(now.max(self.clock)));
+        joined.begin_noise();
         let acceptance = Signed::new(&Acceptance { plan, controller }, self.identity.signing());
         let signed = announced.signed().clone();
         let changes = [
@@ -69,6 +72,7 @@ impl Controller {
             own().try_for_each(|planned| self.check_consent(now, &demand, planned.stream))?;
         }
         self.check_locks(plan, position)?;
+        check_owners(plan, position)?;
         self.enter(announced, position)
     }
 
@@ -121,6 +125,7 @@ impl Controller {
         let masks =
             if announced.is_single() { None } else { Some(self.masks(announced, position)?) };
         let mut joined = Joined::new(Arc::clone(announced), position, masks);
+        joined.slack_bits = check_shares(announced)?;
         let attributes = &announced.plan().attributes;
         let spans_of = |stream| {
             let spans = self.released.get(&stream).into_iter().flatten();
@@ -190,4 +195,29 @@ impl Controller {
         let running = self.plans.values().filter(|joined| joined.ended.is_none());
         running.map(Joined::id).collect()
     }
+}
+
+/// The noise is sized for as many streams as any own owner has in the plan.
+fn check_owners(plan: &Plan, position: u32) -> Result<(), PlanRefused> {
+    let Some(privacy) = &plan.privacy else { return Ok(()) };
+    let mut counts: HashMap<OwnerId, u32> = HashMap::new();
+    for planned in plan.streams.iter().filter(|planned| planned.controller == position) {
+        let count = counts.entry(planned.owner).or_default();
+        *count += 1;
+        if *count > privacy.streams_per_owner {
+            return Err(PlanRefused::NoiseForFewer { stream: planned.stream });
+        }
+    }
+    Ok(())
+}
+
+/// Shares of the plan's noise can be drawn for the smallest and for the largest
+/// opening set. Says what their samplers leave out.
+fn check_shares(announced: &Announced) -> Result<u32, PlanRefused> {
+    let plan = announced.plan();
+    let most = announced.controllers().saturating_sub(announced.tolerated());
+    for floor in [plan.least_honest(), most] {
+        announced.shares(floor).map_err(|_| PlanRefused::NoiseUnfit)?;
+    }
+    Ok(slack_bits(plan.release.outputs(), plan.roster.len()))
 }

@@ -7,6 +7,7 @@ use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::ids::OwnerId;
 use alpheus_policy::time::Timestamp;
 
+use super::budgets::Charges;
 use super::held::Stretch;
 use super::joined::{Joined, Summoned};
 use super::sessions::Session;
@@ -20,6 +21,7 @@ use crate::messages::{ControllerMessage, Presence, SummonedStream, Summons};
 #[derive(Default)]
 struct Examined {
     stretches: Vec<(u32, Vec<Stretch>)>,
+    charges: Vec<(u32, Charges)>,
     excluded: Vec<(u32, Exclusion)>,
     owners: BTreeSet<OwnerId>,
     fresh: Vec<Record>,
@@ -61,13 +63,15 @@ impl Controller {
         summons: &Verified<Summons>,
     ) -> Result<Step<ControllerMessage>, Refused> {
         let mut examined = Examined::default();
+        // What an earlier summons of the window promised is promised anew.
+        self.settle_budget(now, &summons.plan, summons.window);
         for stream in &summons.streams {
             match self.examine(now, summons, stream, &mut examined) {
                 Ok(stretches) => examined.stretches.push((stream.position, stretches)),
                 Err(reason) => examined.excluded.push((stream.position, reason)),
             }
         }
-        let Examined { stretches, excluded, owners, fresh } = examined;
+        let Examined { stretches, charges, excluded, owners, fresh } = examined;
         let joined = self.plans.get_mut(&summons.plan).ok_or(Refused::UnknownPlan)?;
         let presence = Presence {
             plan: summons.plan,
@@ -81,8 +85,14 @@ impl Controller {
         let signed = Signed::new(&presence, self.identity.signing());
         let (digest, copy) = (signed.digest(), signed.clone());
         let summons_digest = summons.digest();
-        let summoned =
-            Summoned { summons: summons_digest, presence, digest, signed: copy, stretches };
+        let summoned = Summoned {
+            summons: summons_digest,
+            presence,
+            digest,
+            signed: copy,
+            stretches,
+            charges,
+        };
         joined.rounds.entry(summons.window.start).or_default().summoned = Some(summoned);
         let mut changes: Vec<Change> =
             fresh.into_iter().map(|record| self.put(now, record)).collect();
@@ -102,7 +112,7 @@ impl Controller {
         let joined = self.plans.get_mut(&summons.plan).ok_or(Exclusion::Policy)?;
         let planned = *joined.own(stream.position).ok_or(Exclusion::Policy)?;
         let held = self.streams.get_mut(&planned.stream).ok_or(Exclusion::Policy)?;
-        policies::allow(joined, stream.position, held, summons.window, now)?;
+        let charges = policies::allow(joined, stream.position, held, summons.window, now)?;
         if !held.is_confirmed_for(summons.window) {
             return Err(Exclusion::Unconfirmed);
         }
@@ -111,14 +121,26 @@ impl Controller {
         }
         let attributes = &joined.plan().attributes;
         let (stretches, events, fresh) = held.examine(stream, summons.window, attributes, now)?;
-        if events > 0 {
-            examined.owners.insert(planned.owner);
-        }
         let record = |known: Session| {
             let Session { session, from, to, closed } = known;
             Record::Session { stream: planned.stream, session, from, to, closed }
         };
         examined.fresh.extend(fresh.into_iter().map(record));
+        if joined.plan().privacy.as_ref().is_some_and(|privacy| events > privacy.events) {
+            return Err(Exclusion::BeyondNoise);
+        }
+        // Without events nothing of the owner's values is in it: that costs nothing.
+        if events > 0 {
+            let (release, slack) = ((summons.plan, summons.window), joined.slack_bits);
+            let noisy = joined.plan().privacy.is_some();
+            if !self.books.promise(planned.owner, release, &charges, slack) {
+                return Err(Exclusion::BudgetSpent);
+            }
+            if noisy {
+                examined.charges.push((stream.position, charges));
+            }
+            examined.owners.insert(planned.owner);
+        }
         Ok(stretches)
     }
 }

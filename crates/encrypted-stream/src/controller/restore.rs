@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
-use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
+use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::time::{Timestamp, Window};
 
 use super::Controller;
@@ -89,13 +90,14 @@ impl Controller {
         let mut controller = Self::empty(identity, deployment);
         let records = controller.read(values)?;
         let distrusted = records.iter().filter_map(restored_before).max();
-        controller.restored = distrusted.map(|(_, at)| at);
+        controller.restored = distrusted.map(|(_, at, _)| at);
+        controller.lost_from = distrusted.map_or(Timestamp(0), |(.., since)| since);
         streams.into_iter().for_each(|stream| controller.hold(stream));
         // An old copy's own clock is old; the fence may know better.
         let fenced = fence.map_or(Timestamp(0), |fence| fence.clock);
         let now = now.max(controller.clock).max(fenced);
         controller.take_plans(&records, host)?;
-        let distrusted = distrusted.map_or(0, |(sequence, _)| sequence);
+        let distrusted = distrusted.map_or(0, |(sequence, ..)| sequence);
         let ended: Vec<_> = records.iter().filter_map(ended).collect();
         for (position, record) in records.into_iter().enumerate() {
             let handed_in = (record.sequence > distrusted).then_some(record.clock);
@@ -106,7 +108,7 @@ impl Controller {
         let current = fence.is_some_and(|fence| {
             fence.restored == controller.restored && fence.sequence <= controller.sequence
         });
-        let changes = if current { Vec::new() } else { vec![controller.distrust(now, fence)] };
+        let changes = if current { Vec::new() } else { controller.distrust(now, fence) };
         Ok((controller, Step::new(changes, Vec::new())))
     }
 
@@ -118,13 +120,20 @@ impl Controller {
         now: Timestamp,
     ) -> (Self, Step<ControllerMessage>) {
         let (mut controller, mut step) = Self::create(identity, deployment, now);
-        step.merge(Step::new(vec![controller.distrust(now, None)], Vec::new()));
+        controller.clock = Timestamp(0);
+        step.merge(Step::new(controller.distrust(now, None), Vec::new()));
         (controller, step)
     }
 
     /// Begins a history of its own: no copy of another, older or newer, passes for
     /// the latest of this one later on.
-    fn distrust(&mut self, now: Timestamp, fence: Option<Fence>) -> Change {
+    ///
+    /// What it may lack of what budgets have paid counts as paid at their highest rate.
+    fn distrust(&mut self, now: Timestamp, fence: Option<Fence>) -> Vec<Change> {
+        // Of streams still unconfirmed since the last time, what was lost then counts on.
+        let waiting = self.streams.values().any(Held::is_suspended);
+        let since = self.lost_since();
+        self.lost_from = if waiting { since.min(self.lost_from) } else { since };
         let seen = fence.map_or(0, |fence| fence.sequence);
         self.sequence = self.sequence.max(seen);
         let before = self.restored.max(fence.and_then(|fence| fence.restored));
@@ -132,7 +141,25 @@ impl Controller {
         self.restored = Some(at);
         self.streams.values_mut().for_each(Held::suspend);
         self.unheld.values_mut().flatten().for_each(Remembered::suspend);
-        self.put(at, Record::Restored { at })
+        let mut changes = vec![self.put(at, Record::Restored { at, since: self.lost_from })];
+        let lost = Window { start: self.lost_from, end: at };
+        for (stream, owner, policies) in self.known_choices() {
+            changes.extend(self.forfeit(at, (stream, owner), &policies, lost, 0));
+        }
+        changes
+    }
+
+    /// Every stream that the ledger has a choice of, with all that was chosen.
+    fn known_choices(&self) -> Vec<(StreamId, OwnerId, Vec<ResolvedPolicy>)> {
+        let held = self.streams.iter().map(|(stream, held)| {
+            (*stream, held.owner, held.policies().cloned().collect::<Vec<_>>())
+        });
+        let unheld = self.unheld.iter().filter_map(|(stream, remembered)| {
+            let choices: Vec<_> = remembered.iter().filter_map(Remembered::choice).collect();
+            let owner = choices.first()?.owner;
+            Some((*stream, owner, choices.iter().map(|choice| choice.policy.clone()).collect()))
+        });
+        held.chain(unheld).collect()
     }
 
     /// Reads all records: whose they are, how far sequence and clock had come.
@@ -221,9 +248,11 @@ impl Controller {
             Record::Log(LogLine { at, event: LogEvent::PlanAccepted { plan, .. }, .. }) => {
                 if let Some(joined) = self.plans.get_mut(&plan) {
                     joined.accepted = Some(at);
+                    joined.begin_noise();
                 }
             }
             Record::Log(_) => {}
+            Record::Budget(record) => self.books.take(&record),
             Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),
         }
         Ok(())
@@ -281,10 +310,11 @@ fn ended(record: &Stamped) -> Option<(PlanId, Window)> {
     }
 }
 
-/// When and under which number a ledger was restored without being the latest.
-fn restored_before(record: &Stamped) -> Option<(u64, Timestamp)> {
+/// When and under which number a ledger was restored without being the latest, and
+/// since when it may have lacked what was spent.
+fn restored_before(record: &Stamped) -> Option<(u64, Timestamp, Timestamp)> {
     match record.record {
-        Record::Restored { at } => Some((record.sequence, at)),
+        Record::Restored { at, since } => Some((record.sequence, at, since)),
         _ => None,
     }
 }

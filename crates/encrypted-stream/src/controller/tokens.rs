@@ -3,14 +3,18 @@
 
 use std::sync::Arc;
 
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::{Proof, leaf};
+use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
+use alpheus_policy::budget::BudgetRecord;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::{Timestamp, Window};
 use zeroize::Zeroizing;
 
 use super::joined::{Joined, Summoned};
 use super::{Controller, policies};
+use crate::announced::narrow;
 use crate::error::Refused;
 use crate::ledger::{LogEvent, LogLine, Record, Spent, Step};
 use crate::mask::quorum::least_opening;
@@ -18,13 +22,17 @@ use crate::mask::set::RosterSet;
 use crate::mask::{MaskRefusal, Round as MaskRound};
 use crate::membership::Fixed;
 use crate::messages::{ControllerMessage, HeardMembership, Token};
+use crate::noise::generator;
 
 /// Proof that a membership holds what this controller said, that policies still
-/// allow its streams, and that the population suffices: what a spend asks for.
+/// allow its streams, that the population suffices, and that budgets hold it: what a
+/// spend asks for.
 struct Checked<'a> {
     fixed: &'a Arc<Fixed>,
     population: u64,
     counted: u64,
+    /// What the token is charged.
+    due: Vec<BudgetRecord>,
 }
 
 impl Controller {
@@ -60,7 +68,10 @@ impl Controller {
         check_membership(joined, summoned, fixed, proof)?;
         let accepted = summoned.presence.accepted.clone();
         self.check_policies(now, heard.plan, heard.window, &accepted)?;
-        let checked = self.check_population(now, heard, fixed)?;
+        let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
+        let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
+        let due = self.due(now, heard.plan, heard.window)?;
+        let checked = Checked { fixed, population, counted, due };
         self.spend(now, heard.window, &checked)
     }
 
@@ -84,17 +95,6 @@ impl Controller {
             }
         }
         Ok(())
-    }
-
-    fn check_population<'a>(
-        &self,
-        now: Timestamp,
-        heard: &HeardMembership,
-        fixed: &'a Arc<Fixed>,
-    ) -> Result<Checked<'a>, Refused> {
-        let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
-        let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
-        Ok(Checked { fixed, population, counted })
     }
 
     /// Owners with data in a set: as M states, and as this controller counts
@@ -145,7 +145,11 @@ impl Controller {
         let position = joined.position;
         let words = match &mut joined.masks {
             // One controller named in the plan: its token opens by itself.
-            None => tau.to_vec(),
+            None => {
+                let mut tau = tau.to_vec();
+                add_noise(&mut tau, joined, self.identity.noise(), fixed, None)?;
+                tau
+            }
             Some(masks) => masks.token(&mask_round(fixed), tau.to_vec()).map_err(mask_refused)?,
         };
         let digest = fixed.digest();
@@ -156,6 +160,7 @@ impl Controller {
         let (accepted, owners) = (summoned.presence.accepted.clone(), summoned.presence.owners);
         let spent = Spent { plan, window, membership: digest, accepted, owners, answer };
         round.spent = Some((spent.clone(), Some(Arc::clone(fixed))));
+        self.books.spend(&checked.due);
         let mut step = self.spend_step(now, spent.clone(), Some(fixed));
         if self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single()) {
             let line = self.release_line(now, &spent, checked.population, checked.counted);
@@ -197,8 +202,9 @@ impl Controller {
             digest: fixed.digest(),
             membership: fixed.membership().clone(),
         });
+        let mut changes = self.budget_records(now, &spent.plan, spent.window, &spent.accepted);
         let records = membership.into_iter().chain([Record::Spent(spent)]);
-        let changes = records.collect::<Vec<_>>().into_iter().map(|r| self.put(now, r)).collect();
+        changes.extend(records.collect::<Vec<_>>().into_iter().map(|r| self.put(now, r)));
         Step::new(changes, vec![answer])
     }
 
@@ -222,6 +228,7 @@ impl Controller {
             attributes: plan.attributes.clone(),
             population,
             counted,
+            costs: self.costs(&spent.plan, spent.window, &spent.accepted),
         };
         Some(Record::Log(LogLine { at, streams, event }))
     }
@@ -278,4 +285,24 @@ pub(super) fn mask_refused(refusal: MaskRefusal) -> Refused {
         MaskRefusal::NotASubset => Refused::NotASubset,
         MaskRefusal::Isolated { .. } => Refused::NoNeighbours,
     }
+}
+
+/// Adds this controller's share of the plan's noise, if it adds any: sized for the
+/// honest floor of the set that opens, |S| − t, whose shares alone keep the promise.
+pub(super) fn add_noise(
+    words: &mut [u64],
+    joined: &Joined,
+    secret: &Secret<32>,
+    fixed: &Fixed,
+    set: Option<(&RosterSet, &Digest)>,
+) -> Result<(), Refused> {
+    let opening = set.map_or(1, |(set, _)| narrow(set.count()));
+    let honest = opening.saturating_sub(joined.announced.tolerated());
+    let shares = joined.announced.shares(honest).map_err(|_| Refused::NoiseUnfit)?;
+    let Some(shares) = shares else { return Ok(()) };
+    let (plan, window) = (joined.id(), fixed.membership().window);
+    let set = set.map(|(_, digest)| digest);
+    let mut generator = generator(secret, &plan, window, &fixed.digest(), set);
+    shares.draw(&mut generator).add_to(words);
+    Ok(())
 }

@@ -9,6 +9,7 @@ use super::output::{Opened, Output, Sums};
 use super::recovery::ServiceRecord;
 use super::round::{Fixing, Opening as Opens, Phase, Round};
 use super::summoning::{send_membership, send_summons};
+use crate::announced::narrow;
 use crate::error::{Failure, NotTaken};
 use crate::ledger::Step;
 use crate::mask::set::RosterSet;
@@ -150,7 +151,8 @@ impl Coordinator {
         let members = round.present.iter().filter(|(position, _)| set.contains(**position));
         let population = members.fold(0_u32, |n, (_, p)| n.saturating_add(p.owners));
         let silent = round.owners(self.plan(), set).saturating_sub(population);
-        Ok(Opened { outputs: result, population, silent })
+        let members = narrow(set.count());
+        Ok(Opened { outputs: result, population, silent, members })
     }
 
     /// Asks those again who have not answered, once their time has come.

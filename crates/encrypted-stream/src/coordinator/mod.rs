@@ -42,7 +42,9 @@ use alpheus_policy::time::{Timestamp, Window};
 use crate::announced::Announced;
 use crate::error::{Failure, NotTaken, PlanRefused, Refused};
 use crate::ledger::{Change, Step};
-use crate::messages::{Closed, Closing, ControllerMessage, Declined, Retirement, ServiceMessage};
+use crate::messages::{
+    Announcement, Closed, Closing, ControllerMessage, Declined, Retirement, ServiceMessage,
+};
 use hearing::What;
 use round::Round;
 
@@ -86,8 +88,14 @@ impl Coordinator {
 
     /// Announces the plan to the roster; repeat it to those who do not answer.
     pub fn announce(&self) -> Step<Output> {
-        let message = ServiceMessage::Announcement(self.announced.signed().clone());
+        let message = ServiceMessage::Announcement(self.announcement());
         Step::new(Vec::new(), vec![Output::Broadcast(message)])
+    }
+
+    /// The announcement, for one controller that is to answer it again.
+    #[must_use]
+    pub fn announcement(&self) -> Signed<Announcement> {
+        self.announced.signed().clone()
     }
 
     /// The plan.

@@ -131,4 +131,25 @@ pub struct Opened {
     pub population: u32,
     /// Owners whose streams were complete, without data.
     pub silent: u32,
+    /// Controllers whose tokens opened it: each has added a share of noise, if
+    /// the plan adds any.
+    pub members: u32,
+}
+
+impl Failure {
+    /// The rule without its numbers: for counting.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::PopulationTooSmall { .. } => "population below the minimum",
+            Self::PopulationTooLarge { .. } => "population above the bound",
+            Self::QuorumLost { .. } => "too few controllers answered",
+            Self::ControllerRefused(_) => "a controller refused",
+            Self::OpeningLost => "a controller that had given its token did not come back",
+            Self::CheckWord => "the check word is not zero",
+            Self::WrongLength => "a token has another length than the plan's outputs",
+            Self::SumsLost => "the sums of the window are gone",
+            Self::Retired => "the plan was retired",
+        }
+    }
 }

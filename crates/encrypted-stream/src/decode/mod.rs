@@ -73,13 +73,37 @@ pub enum DecodeError {
 ///
 /// If the check word is not zero, or the plan does not fit its own rows.
 pub fn decode(plan: &ReleasePlan, rows: &[u64]) -> Result<Vec<Output>, DecodeError> {
+    columns(plan, rows, false)
+}
+
+/// The same of rows with noise in them. Numbers come out as they are, also below
+/// zero, so that their mean over many windows is right; no number and no bucket is
+/// taken for nothing because it is zero. What is read off them that no data could
+/// give (a mean over less than one value, a negative variance's root) is null;
+/// quantiles and the like take bins below zero for empty.
+///
+/// # Privacy
+///
+/// Computed from the released rows alone, so it tells no more than they do.
+///
+/// # Errors
+///
+/// If the check word, which has no noise, is not zero, or the plan does not fit its
+/// own rows.
+pub fn decode_noisy(plan: &ReleasePlan, rows: &[u64]) -> Result<Vec<Output>, DecodeError> {
+    columns(plan, rows, true)
+}
+
+fn columns(plan: &ReleasePlan, rows: &[u64], noisy: bool) -> Result<Vec<Output>, DecodeError> {
     let cells = cells(plan, rows)?;
     let column = |(item, select): (usize, &alpheus_policy::select::SelectItem)| {
-        let column = Column { cells: &cells };
-        column.output(&select.statistic).map_err(|fault| match fault {
-            Fault::Reference => DecodeError::BadReference { item },
-            Fault::Impossible => DecodeError::Impossible { item },
-        })
+        let column = Column { cells: &cells, noisy };
+        match column.output(&select.statistic) {
+            Err(Fault::Impossible) if noisy => Ok(Output::Null),
+            Err(Fault::Reference) => Err(DecodeError::BadReference { item }),
+            Err(Fault::Impossible) => Err(DecodeError::Impossible { item }),
+            Ok(output) => Ok(output),
+        }
     };
     plan.items.iter().enumerate().map(column).collect()
 }
@@ -94,6 +118,7 @@ enum Fault {
 /// Computes one column from the exact sums.
 struct Column<'a> {
     cells: &'a [i128],
+    noisy: bool,
 }
 
 impl Column<'_> {
@@ -102,12 +127,12 @@ impl Column<'_> {
             Statistic::Sum { sum, count, scale } => self.sum(*sum, *count, *scale),
             Statistic::SideSum { sum, count, scale } => self.sum(*sum, Some(*count), *scale),
             Statistic::Count { count, of } => {
-                let nothing = self.count(of.unwrap_or(*count))? == 0;
+                let nothing = self.is_nothing(self.count(of.unwrap_or(*count))?);
                 let count = self.count(*count)?;
                 Ok(if nothing { Output::Null } else { Output::Integer(count) })
             }
             Statistic::Moments { output, count, sum, squares, scale } => {
-                let count = self.count(*count)?;
+                let count = self.divisor(*count)?;
                 let squares = squares.map(|cell| self.cell(cell)).transpose()?;
                 Moments { count, sum: self.cell(*sum)?, squares, scale: *scale }.output(*output)
             }
@@ -116,13 +141,16 @@ impl Column<'_> {
             Statistic::By { .. } => self.by(statistic),
             Statistic::Any { cell } => Ok(Output::Boolean(self.cell(*cell)? != 0)),
             Statistic::All { cell } => Ok(Output::Boolean(self.cell(*cell)? == 0)),
+            // An empty cell is not told from a full one then.
+            Statistic::Distinct { .. } if self.noisy => Ok(Output::Null),
             Statistic::Distinct { cells } => Ok(sketch::distinct(&self.counts(cells)?)),
             Statistic::Frequency { cells } => sketch::frequency(&self.counts(cells)?),
         }
     }
 
     fn sum(&self, sum: CellRef, count: Option<CellRef>, scale: u8) -> Result<Output, Fault> {
-        let nothing = count.map(|count| self.count(count)).transpose()? == Some(0);
+        let count = count.map(|count| self.count(count)).transpose()?;
+        let nothing = count.is_some_and(|count| self.is_nothing(count));
         let sum = self.cell(sum)?;
         Ok(if nothing { Output::Null } else { Output::decimal(sum, scale) })
     }
@@ -134,7 +162,7 @@ impl Column<'_> {
         };
         let optional = |cell: &Option<CellRef>| cell.map(|cell| self.cell(cell)).transpose();
         let pair = Pair {
-            count: self.count(*count)?,
+            count: self.divisor(*count)?,
             x: self.cell(*x)?,
             y: self.cell(*y)?,
             xx: optional(xx)?,
@@ -151,7 +179,14 @@ impl Column<'_> {
         output: HistogramOutput,
         bins: &alpheus_policy::select::Bins,
     ) -> Result<Output, Fault> {
-        Histogram { bins, counts: self.bins(&bins.cells)? }.output(output)
+        let mut counts = self.bins(&bins.cells)?;
+        if self.noisy {
+            if output == HistogramOutput::Counts {
+                return Ok(Output::Integers(counts));
+            }
+            counts.iter_mut().for_each(|count| *count = (*count).max(0));
+        }
+        Histogram { bins, counts }.output(output)
     }
 
     /// Statistics per bucket: an object from lower edge to value, in the order
@@ -164,8 +199,9 @@ impl Column<'_> {
         let sums = self.optional_bins(sums.as_ref(), counts.len())?;
         let squares = self.optional_bins(squares.as_ref(), counts.len())?;
         let mut buckets = Vec::new();
-        for (i, count) in counts.into_iter().enumerate().filter(|(_, count)| *count != 0) {
-            if count < 0 {
+        let nothing = |(_, count): &(usize, i128)| self.is_nothing(*count);
+        for (i, count) in counts.into_iter().enumerate().filter(|bucket| !nothing(bucket)) {
+            if count < 0 && !self.noisy {
                 return Err(Fault::Impossible);
             }
             let value = |of: &Option<Vec<i128>>| of.as_ref().and_then(|of| of.get(i)).copied();
@@ -175,8 +211,12 @@ impl Column<'_> {
             let value = match output {
                 ByOutput::Count => Output::Integer(count),
                 ByOutput::Sum => Output::decimal(sum.ok_or(Fault::Reference)?, *scale),
+                ByOutput::Mean | ByOutput::Variance if count <= 0 => Output::Null,
                 ByOutput::Mean => moments(sum.ok_or(Fault::Reference)?).mean(),
-                ByOutput::Variance => moments(sum.ok_or(Fault::Reference)?).variance()?,
+                ByOutput::Variance => match moments(sum.ok_or(Fault::Reference)?).variance() {
+                    Err(Fault::Impossible) if self.noisy => Output::Null,
+                    variance => variance?,
+                },
             };
             buckets.push((Decimal { scaled: edge.into(), scale: bins.scale }, value));
         }
@@ -187,9 +227,21 @@ impl Column<'_> {
         self.cells.get(usize::from(cell)).copied().ok_or(Fault::Reference)
     }
 
-    /// A cell that cannot be negative.
+    /// A cell that cannot be negative, but for noise.
     fn count(&self, cell: CellRef) -> Result<i128, Fault> {
-        Some(self.cell(cell)?).filter(|count| *count >= 0).ok_or(Fault::Impossible)
+        let may = |count: &i128| *count >= 0 || self.noisy;
+        Some(self.cell(cell)?).filter(may).ok_or(Fault::Impossible)
+    }
+
+    /// A count to divide by: of less than one value nothing can be said.
+    fn divisor(&self, cell: CellRef) -> Result<i128, Fault> {
+        let may = |count: &i128| *count > 0 || !self.noisy;
+        Some(self.count(cell)?).filter(may).ok_or(Fault::Impossible)
+    }
+
+    /// Whether a count says that there was nothing: with noise none does.
+    fn is_nothing(&self, count: i128) -> bool {
+        count == 0 && !self.noisy
     }
 
     fn counts(&self, cells: &[CellRef]) -> Result<Vec<i128>, Fault> {

@@ -8,6 +8,7 @@ use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
+use alpheus_policy::budget::{BudgetRecord, Cost};
 use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use crate::annotation::Annotation;
 use crate::messages::{Announcement, Closed, Membership, Opening, Token};
 
 /// Version of the form below; another one is refused.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Whose ledger a key belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub enum Record {
     Restored {
         /// The controller's clock then.
         at: Timestamp,
+        /// What was released from then on may be lost, budgets that it cost included.
+        since: Timestamp,
     },
     /// An owner's annotation for a stream.
     Annotation {
@@ -135,6 +138,8 @@ pub enum Record {
     },
     /// A line of the owners' log.
     Log(LogLine),
+    /// An owner's account of what differential privacy has cost.
+    Budget(BudgetRecord),
 }
 
 /// A token spent on a window.
@@ -195,6 +200,8 @@ pub enum LogEvent {
         population: u64,
         /// Of these, how many this controller counts, were some invented.
         counted: u64,
+        /// What it costs, by attribute, whoever allows it with noise only.
+        costs: Vec<(u16, Cost)>,
     },
     /// How a window in which they took part ended.
     Ended {
@@ -258,6 +265,7 @@ mod kind {
     pub(super) const MEMBERSHIP: u8 = 9;
     pub(super) const SESSION: u8 = 10;
     pub(super) const LOG: u8 = 11;
+    pub(super) const BUDGET: u8 = 12;
 }
 
 /// A scope's prefix, a kind, and what the record is about.
@@ -266,6 +274,12 @@ fn key(scope: Scope, kind: u8, subject: &[&[u8]]) -> Vec<u8> {
     key.push(kind);
     subject.iter().for_each(|part| key.extend(*part));
     key
+}
+
+/// What the key of every line of a controller's owners' log starts with.
+#[must_use]
+pub fn log_prefix(controller: ControllerId) -> Vec<u8> {
+    key(Scope::Controller(controller), kind::LOG, &[])
 }
 
 /// What a controller's ledger and its host's hold of a window.
@@ -284,6 +298,11 @@ pub(crate) fn window_keys(
 }
 
 impl Record {
+    /// Where a budget's record of this key stands in the store of a controller.
+    pub(crate) fn budget_key(controller: ControllerId, record: &[u8]) -> Vec<u8> {
+        key(Scope::Controller(controller), kind::BUDGET, &[record])
+    }
+
     /// Where it stands in the store of a controller.
     #[must_use]
     pub fn key(&self, controller: ControllerId) -> Vec<u8> {
@@ -312,6 +331,7 @@ impl Record {
             Record::Session { stream, session, .. } => {
                 key(own, kind::SESSION, &[&stream.0, &session.to_be_bytes()])
             }
+            Record::Budget(record) => Record::budget_key(controller, &record.key()),
             Record::Log(line) => key(own, kind::LOG, &[&line.at.0.to_be_bytes(), &line.digest().0]),
         }
     }

@@ -33,6 +33,7 @@
 mod coins;
 mod exponent;
 mod gaussian;
+mod keyed;
 mod polya;
 mod running;
 mod share;
@@ -40,6 +41,7 @@ mod skellam;
 mod table;
 mod words;
 
+pub use keyed::generator;
 pub use running::{Coefficients, Seeds};
 pub use share::Shares;
 pub use words::NoiseWords;

@@ -22,7 +22,7 @@ use std::fmt;
 
 /// Ticks without an event after which a later event looks like a clock that
 /// jumped, unless [`Producer::with_longest_silence`] says otherwise.
-const LONGEST_SILENCE: u64 = 100_000;
+pub const LONGEST_SILENCE: u64 = 100_000;
 
 /// One stream's producer, offline.
 pub struct Producer {

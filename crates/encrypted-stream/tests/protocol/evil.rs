@@ -147,6 +147,44 @@ impl Evil {
         Draft { window: window(0), members: (0..count).map(one).collect() }
     }
 
+    /// Closes a window at the transformer, if that was not done.
+    pub fn close(&mut self, number: u64) {
+        if self.report.window != window(number) {
+            self.report = self.world.report(number);
+        }
+    }
+
+    /// The same of any window, once it is over.
+    pub fn gather_at(&mut self, number: u64) -> Draft {
+        self.close(number);
+        let count = self.world.setup.controllers;
+        let one = |p: u32| {
+            let streams = self.streams(p);
+            let (digest, presence) = self.presence_at(p, streams, after(number));
+            (p, digest, presence.owners)
+        };
+        Draft { window: window(number), members: (0..count).map(one).collect() }
+    }
+
+    /// The token of a window, once it is over.
+    pub fn token_at(&mut self, to: u32, draft: &Draft) -> Token {
+        let (key, message) =
+            (self.world.announced.verifying()[to as usize], self.membership(draft, to));
+        match self.ask(to, draft.window.end.plus(crate::world::GRACE), &message).unwrap() {
+            ControllerMessage::Token(signed) => signed.open(&key).unwrap().into_inner(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The opening of a window, once it is over.
+    pub fn opening_at(&mut self, to: u32, draft: &Draft, set: &ServiceMessage) -> Opening {
+        let key = self.world.announced.verifying()[to as usize];
+        match self.ask(to, draft.window.end.plus(crate::world::GRACE), set).unwrap() {
+            ControllerMessage::Opening(signed) => signed.open(&key).unwrap().into_inner(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// M, signed, for one of its members.
     pub fn membership(&self, draft: &Draft, to: u32) -> ServiceMessage {
         let tree = Tree::new(draft.members.iter().map(|(_, d, _)| leaf(d.as_bytes())).collect());

@@ -11,14 +11,19 @@
 
 mod attacks;
 mod bounds;
+mod budgets;
 mod coordinator;
 mod disk;
 mod evil;
 mod honest;
 mod liar;
 mod net;
+mod noise;
 mod old_ledgers;
 mod plans;
+#[expect(dead_code, reason = "other noise is tried by itself")]
+#[path = "../noise/pmf.rs"]
+mod pmf;
 mod simulation;
 mod streams;
 mod world;

@@ -34,6 +34,8 @@ use alpheus_policy::time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::noise::{Noise, noisy_schema};
+
 /// Windows and ticks: ten seconds.
 pub const WINDOW: Span = Span::seconds(10);
 pub const GRACE: Span = Span::seconds(5);
@@ -64,6 +66,12 @@ pub struct Setup {
     pub delta: u8,
     pub windows: u64,
     pub seed: u8,
+    /// Whether the plan adds noise, and what policies allow.
+    pub noise: Option<Noise>,
+    /// A stream that sends so many events in each window, not one.
+    pub busy: Option<(usize, u64)>,
+    /// Whether all streams of a controller are one owner's.
+    pub one_owner: bool,
 }
 
 impl Setup {
@@ -78,7 +86,28 @@ impl Setup {
             delta: 9,
             windows: 3,
             seed: 1,
+            noise: None,
+            busy: None,
+            one_owner: false,
         }
+    }
+}
+
+impl Setup {
+    /// What stream `number` of a plan sends in an event of a window.
+    fn value(&self, number: usize, window: u64) -> u64 {
+        if self.noise.is_some() { 1 + number as u64 } else { value_of(number, window) }
+    }
+
+    /// The key of a stream's owner.
+    pub fn owner_key(&self, stream: StreamId) -> SigningKey {
+        let number = stream.0.iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte));
+        let first = number - number % self.streams_each;
+        owner_key(if self.one_owner { stream_id(first) } else { stream })
+    }
+
+    fn events(&self, number: usize) -> u64 {
+        self.busy.filter(|(busy, _)| *busy == number).map_or(1, |(_, events)| events)
     }
 }
 
@@ -156,11 +185,11 @@ pub fn schema() -> Schema {
 pub fn policy(setup: &Setup) -> ResolvedPolicy {
     let option = ResolvedOption {
         name: "aggr".into(),
-        kind: OptionKind::Aggregate,
+        kind: setup.noise.map_or(OptionKind::Aggregate, |_| OptionKind::DpAggregate),
         window: WINDOW,
         min_population: setup.minimum,
         generalise: vec![],
-        budget: None,
+        budget: setup.noise.map(|noise| noise.budget),
         to: vec![],
         alpha: setup.alpha,
         dropout: setup.dropout,
@@ -222,7 +251,7 @@ impl World {
         };
         let deployment =
             Deployment::new(authority.verifying_key(), &certificate.issue(&authority)).unwrap();
-        let schema = Arc::new(schema());
+        let schema = Arc::new(if setup.noise.is_some() { noisy_schema() } else { schema() });
         let layout = Arc::new(Layout::of(&schema).unwrap());
         let seats = certify(setup.controllers, &authority, &deployment);
         let roster = seats.iter().map(|(id, ..)| *id).collect();
@@ -254,14 +283,15 @@ impl World {
         world
     }
 
-    /// Another plan over the same streams, which the transformer sums anew.
+    /// Another plan over some of the same streams, which the transformer sums anew.
     pub fn take_over(&mut self, plan: Plan) {
         self.announced = announce(&plan, &self.seats, &self.service, &self.deployment);
         let shape = Shape::of(&self.schema, &self.layout, Span::seconds(3600));
         self.transformer = Transformer::new(shape, 1);
         self.transformer.register(&plan).unwrap();
         self.plan = plan;
-        for (stream, frame) in &self.frames {
+        let own = |id: &StreamId| self.plan.streams.iter().any(|planned| planned.stream == *id);
+        for (stream, frame) in self.frames.iter().filter(|(stream, _)| own(stream)) {
             self.transformer.ingest(Timestamp(1 << 51), 0, *stream, frame).unwrap();
         }
     }
@@ -280,13 +310,15 @@ impl World {
             .open(Start::First, window(0).start, &mut self.rng, &mut sink)
             .unwrap_or_else(|refused| panic!("{:?}", refused.error));
         for w in (0..self.setup.windows).filter(|w| with_data(*w)) {
-            let (value, words) = (value_of(number, w), self.layout.check_word());
-            let at = Timestamp(window(w).start.0 + 1000);
+            let (value, words) = (self.setup.value(number, w), self.layout.check_word());
             let encode = |vector: &mut EventVector<'_>| {
                 (0..words).for_each(|word| vector.add(word, value * u64::from(word + 1)));
                 Ok::<(), std::convert::Infallible>(())
             };
-            session.event(at, encode, &mut sink).unwrap();
+            for event in 0..self.setup.events(number) {
+                let at = Timestamp(window(w).start.0 + 1000 + event);
+                session.event(at, encode, &mut sink).unwrap();
+            }
         }
         session.advance(window(self.setup.windows).start, &mut sink).unwrap();
         for frame in frames {
@@ -333,7 +365,7 @@ impl World {
             let stream = held.stream;
             controller.hold(held);
             let signed = self.annotate(stream, 1, policy(&self.setup));
-            let key = owner_key(stream).verifying_key();
+            let key = self.setup.owner_key(stream).verifying_key();
             step.merge(controller.annotate(now, &key, &signed).unwrap());
         }
         step.commit(ledger).unwrap();
@@ -346,7 +378,7 @@ impl World {
         version: u32,
         policy: ResolvedPolicy,
     ) -> Signed<Annotation> {
-        let key = owner_key(stream);
+        let key = self.setup.owner_key(stream);
         let annotation = Annotation {
             stream,
             owner: owner_id(&key.verifying_key()),
@@ -362,7 +394,8 @@ impl World {
 
     /// The plan's rows over these streams in a window, in the clear.
     pub fn truth(&self, streams: impl IntoIterator<Item = usize>, number: u64) -> Vec<u64> {
-        let sum: u64 = streams.into_iter().map(|stream| value_of(stream, number)).sum();
+        let of = |stream| self.setup.value(stream, number) * self.setup.events(stream);
+        let sum: u64 = streams.into_iter().map(of).sum();
         let words = u64::from(self.layout.check_word());
         (1..=words).map(|word| sum * word).chain([0]).collect()
     }
@@ -409,10 +442,10 @@ pub fn announce(
 fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<ControllerId>) -> Plan {
     let streams = (0..setup.controllers * setup.streams_each).map(|number| {
         let stream = stream_id(number);
-        let owner = owner_id(&owner_key(stream).verifying_key());
+        let owner = owner_id(&setup.owner_key(stream).verifying_key());
         PlannedStream { stream, owner, controller: number / setup.streams_each }
     });
-    Plan {
+    let mut plan = Plan {
         nonce: [setup.seed; 16],
         name: "sums".into(),
         consumer: "tests".into(),
@@ -423,6 +456,7 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         from: Timestamp(EPOCH),
         release: Release { rows: (0..layout.words).map(|word| vec![word]).collect() },
         select: ReleasePlan::default(),
+        privacy: None,
         attributes: vec![0],
         population: PopulationBounds { min: setup.minimum, max: 1000 },
         alpha: setup.alpha,
@@ -431,5 +465,14 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         masks: setup.masks,
         roster,
         streams: streams.collect(),
+    };
+    plan.privacy = setup.noise.map(Noise::privacy);
+    if let (Some(privacy), true) = (&mut plan.privacy, setup.one_owner) {
+        privacy.streams_per_owner = setup.streams_each;
     }
+    let sized = plan.calibrated(schema, layout).unwrap();
+    if let (Some(privacy), Some(sized)) = (&mut plan.privacy, sized) {
+        privacy.noise = sized.rows;
+    }
+    plan
 }

@@ -46,6 +46,7 @@ pub(crate) fn plan(streams: u32, window: u64, release: Release) -> Plan {
         from: Timestamp(0),
         release,
         select: ReleasePlan::default(),
+        privacy: None,
         attributes: vec![],
         population: PopulationBounds { min: 1, max: u32::MAX },
         alpha: Fraction::ZERO,

@@ -43,7 +43,8 @@ impl Accounts {
     }
 
     /// Whether a release may be charged, and the record that does it; none if
-    /// it has been already.
+    /// it has been already. This budget must hold it either way: what was charged
+    /// before may have been for another choice of the owner's.
     ///
     /// # Errors
     /// [`Overspent`] names the rule, the numbers, and the most that is left.
@@ -59,10 +60,13 @@ impl Accounts {
         let slack = Slack::of(charge.slack_bits, budget.window_micro_epsilon);
         let key = (charge.window, charge.plan);
         if let Some(known) = account.live.get(&key) {
-            return match known.0 == charge.cost {
-                true => Ok(None),
-                false => Err(Box::new(Overspent::charged(attribute, charge.cost, known.0))),
-            };
+            if known.0 != charge.cost {
+                return Err(Box::new(Overspent::charged(attribute, charge.cost, known.0)));
+            }
+            let mut others = account.clone();
+            others.live.remove(&key);
+            others.allows(attribute, budget, charge.window, charge.cost, slack)?;
+            return Ok(None);
         }
         account.allows(attribute, budget, charge.window, charge.cost, slack)?;
         let entry =
@@ -82,10 +86,24 @@ impl Accounts {
         plan: PlanId,
         window: Window,
     ) -> BudgetRecord {
+        Accounts::forfeit_all(owner, attribute, budget, plan, window, 1)
+    }
+
+    /// The same of at most so many windows within a stretch of time.
+    #[must_use]
+    pub fn forfeit_all(
+        owner: OwnerId,
+        attribute: u16,
+        budget: &Budget,
+        plan: PlanId,
+        window: Window,
+        windows: u64,
+    ) -> BudgetRecord {
         let epsilon = Epsilon::from_micro(budget.window_micro_epsilon);
+        let times = |units: u128| units.saturating_mul(windows.into());
         let cost = match budget.atto_delta {
-            0 => Cost::Pure(epsilon),
-            delta => Cost::Concentrated(epsilon.rho().max(most_rho(epsilon, delta))),
+            0 => Cost::Pure(Epsilon(times(epsilon.0))),
+            delta => Cost::Concentrated(Rho(times(epsilon.rho().max(most_rho(epsilon, delta)).0))),
         };
         let entry = Entry::Charged { plan, window, cost, slack: Slack(0) };
         BudgetRecord { owner, attribute, entry }
@@ -104,6 +122,32 @@ impl Accounts {
         let known = self.account(owner, attribute)?.live.contains_key(&(window, plan));
         let entry = Entry::Refunded { plan, window };
         known.then_some(BudgetRecord { owner, attribute, entry })
+    }
+
+    /// The record of a charge that stands, as it was written.
+    #[must_use]
+    pub fn charged(
+        &self,
+        owner: OwnerId,
+        attribute: u16,
+        plan: PlanId,
+        window: Window,
+    ) -> Option<BudgetRecord> {
+        let (cost, slack) = *self.account(owner, attribute)?.live.get(&(window, plan))?;
+        let entry = Entry::Charged { plan, window, cost, slack };
+        Some(BudgetRecord { owner, attribute, entry })
+    }
+
+    /// The keys under which charges stand that a mark at `before` sums up.
+    #[must_use]
+    pub fn summed_up(&self, owner: OwnerId, attribute: u16, before: Timestamp) -> Vec<Vec<u8>> {
+        let live = self.account(owner, attribute).into_iter().flat_map(|own| own.live.keys());
+        let ended = live.filter(|(window, _)| window.end <= before);
+        let key = |(window, plan): &(Window, PlanId)| {
+            let entry = Entry::Refunded { plan: *plan, window: *window };
+            BudgetRecord { owner, attribute, entry }.key()
+        };
+        ended.map(key).collect()
     }
 
     /// Makes a durable record true; the same again changes nothing.

@@ -250,6 +250,17 @@ impl Cost {
     }
 }
 
+impl std::fmt::Display for Mechanism {
+    /// As queries write it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Mechanism::Laplace => "laplace",
+            Mechanism::Skellam => "skellam",
+            Mechanism::Gaussian => "gaussian",
+        })
+    }
+}
+
 impl std::fmt::Display for Cost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -1,6 +1,8 @@
 //! What error noise makes, before a query runs. Told, never decided on: floats.
 
-use super::{Calibrated, RowNoise, RunningCalibrated, RunningNoise, column_norm_squared};
+use super::{RowNoise, RunningCalibrated, RunningNoise, column_norm_squared};
+use serde::{Deserialize, Serialize};
+
 use crate::select::{Bins, ByOutput, HistogramOutput, MomentOutput, Place, ReleasePlan, Statistic};
 
 /// Quantile of a normal variable's size, in standard deviations.
@@ -8,9 +10,11 @@ const NORMAL_95: f64 = 1.96;
 /// Of a Laplace variable's: ln 20 / √2, rounded up. Sums of more shares than
 /// the honest floor needs lie between the two.
 const LAPLACE_95: f64 = 2.12;
+/// Up to this standard deviation whole numbers matter: quantiles are the exact ones.
+const NARROW: f64 = 8.0;
 
 /// The noise of one row: standard deviation, and what 95 of 100 draws stay within.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// σ.
     pub deviation: f64,
@@ -19,7 +23,7 @@ pub struct Spread {
 }
 
 /// The error of one output column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputError {
     /// The column.
     pub alias: String,
@@ -60,7 +64,10 @@ pub fn row_spread(noise: &RowNoise, honest: u32, members: u32) -> Spread {
             // 2q/(1 − q)² = 1/(cosh x − 1) = 1/(2·sinh²(x/2)).
             let x = above as f64 / below as f64;
             let deviation = (members / honest / 2.0).sqrt() / (x / 2.0).sinh();
-            Spread::of(deviation, LAPLACE_95)
+            match deviation <= NARROW {
+                true => Spread { deviation, within: narrow(x, members / honest) },
+                false => Spread::of(deviation, LAPLACE_95),
+            }
         }
         RowNoise::Skellam { above, below, granule } => {
             let (granule, variance) = (granule as f64, above as f64 / below.max(1) as f64);
@@ -72,6 +79,28 @@ pub fn row_spread(noise: &RowNoise, honest: u32, members: u32) -> Spread {
             Spread::of((variance as f64 * members / honest).sqrt(), NORMAL_95)
         }
     }
+}
+
+/// The least number that 95 of 100 draws stay within, of the difference of two Pólya
+/// variables of this shape and q = e^−x: with shape 1 the discrete Laplace distribution,
+/// of which 2·q^(w + 1)/(1 + q) is beyond w.
+fn narrow(x: f64, shape: f64) -> f64 {
+    let q = (-x).exp();
+    let mut one = vec![(1.0 - q).powf(shape)];
+    let (mut next, mut sum, mut k) = (one[0], one[0], 0.0);
+    while sum < 1.0 - 1e-12 && k < 4096.0 {
+        k += 1.0;
+        next *= q * (shape + k - 1.0) / k;
+        sum += next;
+        one.push(next);
+    }
+    let apart = |by: usize| one.iter().skip(by).zip(&one).map(|(a, b)| a * b).sum::<f64>();
+    let (mut within, mut covered) = (0, apart(0));
+    while covered < 0.95 && within < one.len() {
+        within += 1;
+        covered += 2.0 * apart(within);
+    }
+    within as f64
 }
 
 /// The noise of a row's running total after the last of `windows`.
@@ -89,13 +118,13 @@ pub fn running_spread(noise: &RunningNoise, windows: u32, members: u32) -> Sprea
 #[must_use]
 pub fn expected_errors(
     select: &ReleasePlan,
-    noise: &Calibrated,
+    noise: &[RowNoise],
     honest: u32,
     members: u32,
     values: u64,
 ) -> Vec<OutputError> {
     errors(select, values, |row| {
-        noise.rows.get(row).map_or(Spread::default(), |own| row_spread(own, honest, members))
+        noise.get(row).map_or(Spread::default(), |own| row_spread(own, honest, members))
     })
 }
 

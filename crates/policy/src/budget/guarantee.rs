@@ -7,10 +7,11 @@ use super::{Calibrated, Cost, Epsilon};
 use crate::plan::Plan;
 use crate::schema::PrivacyUnit;
 use crate::time::Span;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What a query with noise promises one owner, and what error that makes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guarantee {
     /// What is protected.
     pub unit: PrivacyUnit,
@@ -56,7 +57,7 @@ impl Guarantee {
             controllers: narrow(plan.roster.len()),
             tolerated,
             members,
-            errors: expected_errors(&plan.select, noise, honest, members, values),
+            errors: expected_errors(&plan.select, &noise.rows, honest, members, values),
         }
     }
 
@@ -78,14 +79,12 @@ impl Guarantee {
         let factor = (epsilon.0 as f64 * 1e-18).exp();
         let factor = match factor {
             factor if factor < 100.0 => format!("{:.2}", (factor * 100.0).ceil() / 100.0),
-            factor => format!("{factor:.0e}"),
+            factor => power(factor),
         };
         let (what, of) = (self.protected(), if self.running { "all results" } else { "a result" });
-        let but = match self.cost {
-            Cost::Pure(_) => "but for a chance of 1e-18 that exact sampling leaves".to_owned(),
-            Cost::Concentrated(_) => {
-                format!("but for a chance of δ = {:.0e}", self.atto_delta as f64 * 1e-18)
-            }
+        let plus = match self.cost {
+            Cost::Pure(_) => "plus 1e-18 that exact sampling leaves".to_owned(),
+            Cost::Concentrated(_) => format!("plus δ = {}", power(self.atto_delta as f64 * 1e-18)),
         };
         let colluders = match (self.controllers, self.tolerated) {
             (_, 0) => "as long as no controller colludes with the service".to_owned(),
@@ -94,7 +93,7 @@ impl Guarantee {
             }
         };
         format!(
-            "Seeing {of} makes no guess about the values of {what} more than {factor} times likelier, whatever else is known (ε = {epsilon}), {but}, {colluders}; who takes part, when and with how many events is not hidden."
+            "Whatever anybody concludes from {of} is at most {factor} times as likely, {plus}, as with any other values of {what}, whatever else is known (ε = {epsilon}), {colluders}; who takes part, when and with how many events is not hidden, nor what follows from that alone: populations, who is left out, which windows open."
         )
     }
 
@@ -133,6 +132,15 @@ impl fmt::Display for Guarantee {
             }
         }
         Ok(())
+    }
+}
+
+/// A number to one significant digit, rounded up.
+fn power(number: f64) -> String {
+    let exponent = number.log10().floor();
+    match (number / 10f64.powf(exponent) - 1e-9).ceil() {
+        10.0 => format!("1e{}", exponent + 1.0),
+        digit => format!("{digit}e{exponent}"),
     }
 }
 

@@ -1,10 +1,12 @@
 //! What a plan asks for, in the words of policies.
 
 use super::{Denial, Refusal};
+use crate::budget::{Calibrated, Cost, Epsilon};
 use crate::layout::{Field, FieldStatistic, Layout, MOST_WORDS, Packing, PairMoment};
 use crate::plan::{Fraction, Plan};
 use crate::policy::{ResolvedOption, ResolvedPolicy};
-use crate::schema::{Edges, Generalise, OptionKind, Schema};
+use crate::privacy::{allows_window, slack_bits};
+use crate::schema::{Budget, Edges, Generalise, OptionKind, Schema};
 use std::collections::BTreeSet;
 
 /// A plan whose form has been checked: what remains is whether a policy allows
@@ -14,6 +16,7 @@ pub struct Demand<'a> {
     plan: &'a Plan,
     schema: &'a Schema,
     rows: Vec<Row<'a>>,
+    noise: Option<Calibrated>,
 }
 
 /// A row of the release in terms of its field.
@@ -47,7 +50,21 @@ impl<'a> Demand<'a> {
         }
         let rows = rows(plan, schema, layout)?;
         check_attributes(plan, schema, &rows)?;
-        Ok(Demand { plan, schema, rows })
+        let noise = plan.checked_noise(schema, layout)?;
+        Ok(Demand { plan, schema, rows, noise })
+    }
+
+    /// −log2 of what the samplers of a window's noise leave out.
+    #[must_use]
+    pub fn slack_bits(&self) -> u32 {
+        slack_bits(self.plan.release.outputs(), self.plan.roster.len())
+    }
+
+    /// What a window costs an attribute; none where it costs nothing.
+    #[must_use]
+    pub fn cost(&self, attribute: u16) -> Option<Cost> {
+        let charges = self.noise.as_ref().map_or(&[][..], |noise| &noise.charges);
+        charges.iter().find(|(charged, _)| *charged == attribute).map(|(_, cost)| *cost)
     }
 
     /// Whether a stream's policy allows it.
@@ -60,10 +77,37 @@ impl<'a> Demand<'a> {
         if policy.attributes.len() != self.schema.attributes.len() {
             return Err(Refusal::OtherSchema);
         }
-        self.plan.attributes.iter().try_for_each(|attribute| self.attribute(*attribute, policy))
+        self.plan
+            .attributes
+            .iter()
+            .try_for_each(|attribute| self.attribute(*attribute, policy).map(|_| ()))
     }
 
-    fn attribute(&self, attribute: u16, policy: &ResolvedPolicy) -> Result<(), Refusal> {
+    /// The budgets that a window is charged to where a policy allows it, by
+    /// attribute, with what it costs. An attribute that is also allowed without noise
+    /// is charged nothing.
+    ///
+    /// # Errors
+    /// As [`Demand::allowed_by`].
+    pub fn charges(&self, policy: &ResolvedPolicy) -> Result<Vec<(u16, Budget, Cost)>, Refusal> {
+        self.allowed_by(policy)?;
+        let mut charges = Vec::new();
+        for attribute in &self.plan.attributes {
+            let budget = self.attribute(*attribute, policy)?.budget;
+            charges
+                .extend(budget.zip(self.cost(*attribute)).map(|(b, cost)| (*attribute, b, cost)));
+        }
+        Ok(charges)
+    }
+
+    /// The option that allows what is asked of one attribute; one without noise
+    /// before others, since it costs nothing.
+    fn attribute<'p>(
+        &self,
+        attribute: u16,
+        policy: &'p ResolvedPolicy,
+    ) -> Result<&'p ResolvedOption, Refusal> {
+        let mut with_noise = None;
         let mut nearest: Option<(&ResolvedOption, Vec<Denial>)> = None;
         for option in policy.attribute(attribute).into_iter().flat_map(|own| &own.alternatives) {
             if option.kind == OptionKind::Private {
@@ -71,11 +115,19 @@ impl<'a> Demand<'a> {
             }
             let denials = self.denials(attribute, option);
             if denials.is_empty() {
-                return Ok(());
+                match option.budget {
+                    None => return Ok(option),
+                    Some(_) => with_noise = with_noise.or(Some(option)),
+                }
             }
-            if nearest.as_ref().is_none_or(|(_, fewest)| denials.len() < fewest.len()) {
+            if !denials.is_empty()
+                && nearest.as_ref().is_none_or(|(_, fewest)| denials.len() < fewest.len())
+            {
                 nearest = Some((option, denials));
             }
+        }
+        if let Some(option) = with_noise {
+            return Ok(option);
         }
         Err(match nearest {
             None => Refusal::Private { attribute },
@@ -91,7 +143,7 @@ impl<'a> Demand<'a> {
         let plan = self.plan;
         let mut denials = Vec::new();
         if option.kind == OptionKind::DpAggregate {
-            denials.push(Denial::NeedsNoise);
+            denials.extend(self.too_open(attribute, option));
         }
         let (asked, allowed) = (plan.window, option.window);
         if allowed.0 == 0 || asked.0 % allowed.0 != 0 {
@@ -112,6 +164,21 @@ impl<'a> Demand<'a> {
         }
         denials.extend(self.too_fine(attribute, option));
         denials
+    }
+
+    /// What an option with noise asks for and the plan's noise does not give.
+    fn too_open(&self, attribute: u16, option: &ResolvedOption) -> Option<Denial> {
+        let (Some(privacy), Some(budget)) = (&self.plan.privacy, &option.budget) else {
+            return Some(Denial::NeedsNoise);
+        };
+        if !privacy.protects(budget.unit) {
+            return Some(Denial::Unit);
+        }
+        let slack = self.slack_bits();
+        let asked = self.cost(attribute).filter(|cost| !allows_window(*cost, slack, budget))?;
+        let most = budget.window_micro_epsilon.min(budget.total_micro_epsilon);
+        let pure = budget.atto_delta == 0;
+        Some(Denial::Epsilon { asked, most: Epsilon::from_micro(most), pure })
     }
 
     /// The first row, for each generalised attribute, that shows more of it.

@@ -1,6 +1,8 @@
 //! Why a plan is not taken part in.
 
+use crate::budget::{Cost, Epsilon};
 use crate::plan::Fraction;
+use crate::privacy::NoiseFault;
 use crate::schema::OptionKind;
 use crate::time::Span;
 
@@ -66,6 +68,9 @@ pub enum Refusal {
         /// The row.
         row: usize,
     },
+    /// The plan's noise does not protect its release.
+    #[error(transparent)]
+    Noise(#[from] NoiseFault),
     /// The owner keeps the attribute to themselves.
     #[error("attribute {attribute} is private")]
     Private {
@@ -99,6 +104,7 @@ impl Refusal {
             Refusal::BadFraction => "fraction",
             Refusal::NoAttribute | Refusal::AttributesMisstated => "attributes",
             Refusal::CheckWord | Refusal::TooManyRows | Refusal::MalformedRow { .. } => "release",
+            Refusal::Noise(_) => "noise",
             Refusal::Private { .. } => "private",
             Refusal::Policy { denials, .. } => denials.first().map_or("policy", Denial::rule),
         }
@@ -110,8 +116,21 @@ impl Refusal {
 #[non_exhaustive]
 pub enum Denial {
     /// Only released with noise, which this plan does not add.
-    #[error("it is released under differential privacy only, which is not available yet")]
+    #[error("it is released under differential privacy only, and the plan adds no noise")]
     NeedsNoise,
+    /// Noise that hides less than the option's unit of protection.
+    #[error("the noise must hide all of a person's window, and the plan's hides one event")]
+    Unit,
+    /// One window costs more than the option allows.
+    #[error("a window may cost it {most}{}, and the plan costs it {asked}", if *.pure { " (pure)" } else { "" })]
+    Epsilon {
+        /// What the plan costs the attribute.
+        asked: Cost,
+        /// What the option allows of one window.
+        most: Epsilon,
+        /// Whether the option has no δ, so that only pure noise complies.
+        pure: bool,
+    },
     /// Too fine in time.
     #[error("windows must be multiples of {allowed}, {asked} is asked")]
     Window {
@@ -174,6 +193,8 @@ impl Denial {
     pub fn rule(&self) -> &'static str {
         match self {
             Denial::NeedsNoise => "needs-noise",
+            Denial::Unit => "privacy-unit",
+            Denial::Epsilon { .. } => "epsilon",
             Denial::Window { .. } => "window",
             Denial::Population { .. } => "population",
             Denial::Alpha { .. } => "alpha",

@@ -66,6 +66,7 @@ fn case(statistics: &[FieldStatistic], attributes: &[u16]) -> Case {
         from: Timestamp(0),
         release: Release { rows },
         select: ReleasePlan::default(),
+        privacy: None,
         attributes: attributes.to_vec(),
         population: PopulationBounds { min: 10, max: 1000 },
         alpha: Fraction::THIRD,

@@ -3,6 +3,7 @@
 use super::eligible::{Judge, Objection, most_obliging};
 use super::fill::{Group, Query};
 use super::filter::{fits, unknown_names};
+use super::noise::{self, Offered};
 use super::population::{Asked, Candidate, settle};
 use super::refusal::{Exclusion, Finding, Mend, Rule};
 use super::resolve::{Resolved, resolve};
@@ -11,7 +12,8 @@ use crate::catalog::{Catalog, CatalogSchema, CatalogStream};
 use crate::comply::Demand;
 use crate::ids::{ControllerId, OwnerId};
 use crate::plan::{Fraction, MaskStrategy, Plan, PopulationBounds};
-use crate::query::{At, Create, nearest};
+use crate::privacy::Privacy;
+use crate::query::{At, Create, Decimal, nearest};
 use crate::time::Span;
 use std::collections::BTreeMap;
 
@@ -25,12 +27,16 @@ pub(super) fn attempt(
     let (resolved, mut findings) = resolve(&create.items, &schema.schema, &schema.layout);
     findings.extend(unknown_names(create.filter.as_ref(), &create.group_by, &schema.schema));
     findings.extend(against_the_query(create, catalog, schema));
+    if create.settings.epsilon.is_some() {
+        findings.extend(noise::meaningless(create, &resolved));
+    }
     if findings.is_empty() && resolved.attributes.is_empty() {
         findings.push(Finding::plain(item_at(create), Rule::NoAttribute));
     }
     match findings.is_empty() {
         true => {
-            Attempt { create, catalog, options, schema, out: Vec::new(), fitting: 0 }.run(resolved)
+            Attempt { create, catalog, options, schema, most: None, out: Vec::new(), fitting: 0 }
+                .run(resolved)
         }
         false => Err(findings),
     }
@@ -74,13 +80,6 @@ fn against_the_query(create: &Create, catalog: &Catalog, schema: &CatalogSchema)
             mend,
         });
     }
-    if create.settings.epsilon.is_some() || create.settings.delta.is_some() {
-        findings.push(Finding {
-            at: At::default(),
-            rule: Rule::NoiseNotYet,
-            mend: Some(Mend::NoNoise),
-        });
-    }
     let name = &create.name.text;
     if catalog.query(name).is_some() {
         let free =
@@ -96,6 +95,8 @@ struct Attempt<'a> {
     catalog: &'a Catalog,
     options: &'a PlanOptions<'a>,
     schema: &'a CatalogSchema,
+    /// The greatest ε that everybody allows.
+    most: Option<Decimal>,
     /// All that is against each stream that takes no part.
     out: Vec<Vec<Objection>>,
     fitting: u32,
@@ -103,12 +104,23 @@ struct Attempt<'a> {
 
 impl<'a> Attempt<'a> {
     fn run(mut self, resolved: Resolved) -> Result<PlannedQuery, Vec<Finding>> {
-        let template = self.template(resolved);
+        let offered = Offered::new(
+            self.schema,
+            &resolved,
+            self.catalog.streams().filter(|own| self.fits(own)),
+        );
+        let privacy = offered.wanted(self.create);
+        self.most = offered.most(self.create);
+        self.check_settings()?;
+        let mut template = self.template(resolved, privacy);
+        noise::fill(&mut template, self.schema)
+            .map_err(|fault| vec![noise::finding(self.create, fault)])?;
         let groups = self.candidates(&template)?;
-        let mut plans = Vec::new();
+        let (mut plans, mut lasts) = (Vec::new(), Vec::new());
         for (index, (group, candidates)) in groups.into_iter().enumerate() {
-            if let Some(plan) = self.group(&template, index as u64, group, candidates)? {
+            if let Some((plan, last)) = self.group(&template, index as u64, group, candidates)? {
                 plans.push(plan);
+                lasts.push(last);
             }
         }
         if plans.is_empty() {
@@ -120,11 +132,24 @@ impl<'a> Attempt<'a> {
             plans,
             fitting: self.fitting,
             excluded: self.excluded(),
+            lasts,
         })
     }
 
+    /// Who speaks of noise says how much, or is told how much there could be.
+    fn check_settings(&self) -> Result<(), Vec<Finding>> {
+        let settings = &self.create.settings;
+        let spoken =
+            settings.delta.is_some() || settings.mechanism.is_some() || settings.events.is_some();
+        if settings.epsilon.is_some() || !spoken {
+            return Ok(());
+        }
+        let mend = Some(self.most.map_or(Mend::NoNoise, Mend::Epsilon));
+        Err(vec![Finding { at: At::default(), rule: Rule::NoEpsilon, mend }])
+    }
+
     /// The plan before it is known who takes part.
-    fn template(&self, resolved: Resolved) -> Plan {
+    fn template(&self, resolved: Resolved, privacy: Option<Privacy>) -> Plan {
         let window = self.create.window;
         let next = self.options.now.floor(window);
         let next = if next == self.options.now { next } else { next.plus(window) };
@@ -144,6 +169,7 @@ impl<'a> Attempt<'a> {
             from: self.options.from.unwrap_or(next),
             release: resolved.release,
             select: resolved.select,
+            privacy,
             attributes: resolved.attributes,
             population: PopulationBounds { min: 1, max: 1 },
             alpha: Fraction::ZERO,
@@ -167,7 +193,7 @@ impl<'a> Attempt<'a> {
         let obliging = most_obliging(template, &self.schema.schema);
         let demand = Demand::of(&obliging, &self.schema.schema, &self.schema.layout)
             .map_err(|refusal| vec![self.refused(refusal.rule())])?;
-        let mut judge = Judge::new(&self.schema.schema, demand, &template.attributes);
+        let mut judge = Judge::new(&self.schema.schema, demand, &template.attributes, self.most);
         let mut groups: BTreeMap<Group, Vec<Candidate<'a>>> = BTreeMap::new();
         let mut homes: BTreeMap<OwnerId, ControllerId> = BTreeMap::new();
         for stream in self.catalog.streams() {
@@ -268,7 +294,7 @@ impl<'a> Attempt<'a> {
         index: u64,
         group: Group,
         candidates: Vec<Candidate<'a>>,
-    ) -> Result<Option<Plan>, Vec<Finding>> {
+    ) -> Result<Option<(Plan, Option<u64>)>, Vec<Finding>> {
         let settled = settle(candidates, self.asked());
         for (candidate, exclusion) in settled.gone {
             let mend = self.population_mend(&exclusion, &candidate);
@@ -276,14 +302,18 @@ impl<'a> Attempt<'a> {
         }
         let Some((members, numbers)) = settled.members else { return Ok(None) };
         let query = Query { create: self.create, options: self.options, template };
-        let plan = query.plan(index, group, &members, numbers).map_err(|finding| vec![*finding])?;
+        let mut plan =
+            query.plan(index, group, &members, numbers).map_err(|finding| vec![*finding])?;
+        noise::size(&mut plan, &members, self.schema)
+            .map_err(|fault| vec![noise::finding(self.create, fault)])?;
         let demand = Demand::of(&plan, &self.schema.schema, &self.schema.layout);
         let allowed = demand.and_then(|demand| {
-            members.iter().try_for_each(|member| demand.allowed_by(&member.stream.policy))
+            members.iter().try_for_each(|member| demand.allowed_by(&member.stream.policy))?;
+            Ok(noise::lasting(&demand, &members))
         });
         // What controllers would refuse is not planned, even if it should not come to this.
         match allowed {
-            Ok(()) => Ok(Some(plan)),
+            Ok(lasts) => Ok(Some((plan, lasts))),
             Err(refusal) => Err(vec![self.refused(refusal.rule())]),
         }
     }
@@ -361,6 +391,8 @@ impl<'a> Attempt<'a> {
             }
             Exclusion::Private { attribute }
             | Exclusion::NeedsNoise { attribute, .. }
+            | Exclusion::Epsilon { attribute, .. }
+            | Exclusion::NoDelta { attribute, .. }
             | Exclusion::Locked { attribute, .. }
             | Exclusion::Finer { bucketed: attribute, .. } => self.item_naming(attribute),
             _ => At::default(),

@@ -5,10 +5,13 @@
 
 use super::population::Terms;
 use super::refusal::{Exclusion, Mend};
+use crate::budget::Cost;
 use crate::comply::{Demand, Denial, Refusal};
 use crate::decimal::format_scaled;
 use crate::plan::{Fraction, Plan, PopulationBounds};
 use crate::policy::{AttributePolicy, ResolvedOption, ResolvedPolicy};
+use crate::privacy::stronger;
+use crate::query::Decimal;
 use crate::schema::{AttributeKind, Coarse, Generalise, Schema};
 use std::collections::HashMap;
 
@@ -21,6 +24,8 @@ pub(super) struct Judge<'a> {
     schema: &'a Schema,
     demand: Demand<'a>,
     attributes: &'a [u16],
+    /// The greatest ε that everybody allows.
+    most: Option<Decimal>,
     known: HashMap<Vec<u8>, Result<Terms, Vec<Objection>>>,
 }
 
@@ -37,8 +42,13 @@ pub(super) fn most_obliging(plan: &Plan, schema: &Schema) -> Plan {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(schema: &'a Schema, demand: Demand<'a>, attributes: &'a [u16]) -> Judge<'a> {
-        Judge { schema, demand, attributes, known: HashMap::new() }
+    pub(super) fn new(
+        schema: &'a Schema,
+        demand: Demand<'a>,
+        attributes: &'a [u16],
+        most: Option<Decimal>,
+    ) -> Judge<'a> {
+        Judge { schema, demand, attributes, most, known: HashMap::new() }
     }
 
     /// The terms on which a policy allows the release, or all that is against it.
@@ -141,7 +151,16 @@ impl<'a> Judge<'a> {
         let (attribute, option) = (self.name(a), option.to_owned());
         match denial {
             Denial::NeedsNoise => {
-                (Exclusion::NeedsNoise { attribute, option }, Some(Mend::Without(a)))
+                let mend = self.most.map_or(Mend::Without(a), |most| Mend::Noise(most, a));
+                (Exclusion::NeedsNoise { attribute, option }, Some(mend))
+            }
+            Denial::Epsilon { asked: Cost::Concentrated(_), pure: true, .. } => {
+                (Exclusion::NoDelta { attribute, option }, Some(Mend::Laplace))
+            }
+            Denial::Epsilon { asked, most, .. } => {
+                let asked = asked.to_string();
+                let mend = self.most.map(Mend::Epsilon);
+                (Exclusion::Epsilon { attribute, option, asked, most: *most }, mend)
             }
             Denial::Window { asked, allowed } => {
                 let next = asked.0.div_ceil(allowed.0.max(1)).saturating_mul(allowed.0);
@@ -191,8 +210,9 @@ impl<'a> Judge<'a> {
 }
 
 /// How much an option asks of a plan, least first.
-fn burden(option: &ResolvedOption) -> (u32, Fraction, std::cmp::Reverse<Fraction>) {
-    (option.min_population, option.alpha, std::cmp::Reverse(option.dropout))
+fn burden(option: &ResolvedOption) -> (u32, Fraction, std::cmp::Reverse<Fraction>, bool) {
+    let noise = option.budget.is_some();
+    (option.min_population, option.alpha, std::cmp::Reverse(option.dropout), noise)
 }
 
 fn joined(sofar: Option<Terms>, option: &ResolvedOption) -> Terms {
@@ -201,6 +221,7 @@ fn joined(sofar: Option<Terms>, option: &ResolvedOption) -> Terms {
         alpha: option.alpha,
         dropout: option.dropout,
         trusted: option.trusted.clone(),
+        unit: option.budget.map(|budget| budget.unit),
     };
     let Some(sofar) = sofar else { return own };
     Terms {
@@ -208,6 +229,10 @@ fn joined(sofar: Option<Terms>, option: &ResolvedOption) -> Terms {
         alpha: sofar.alpha.max(own.alpha),
         dropout: sofar.dropout.min(own.dropout),
         trusted: sofar.trusted.into_iter().filter(|host| own.trusted.contains(host)).collect(),
+        unit: match (sofar.unit, own.unit) {
+            (Some(one), Some(other)) => Some(stronger(one, other)),
+            (one, other) => one.or(other),
+        },
     }
 }
 

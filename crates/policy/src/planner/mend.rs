@@ -2,7 +2,8 @@
 
 use super::bins::Values;
 use super::refusal::Mend;
-use crate::query::{BinRequest, Call, Create, Decimal, Item, Word, default_alias};
+use crate::budget::Mechanism;
+use crate::query::{BinRequest, Call, Create, Decimal, Item, Settings, Word, default_alias};
 use crate::schema::{Aggregation, Coarse, Edges, Generalise, Schema};
 
 /// The query with the changes made; none where nothing would be left to ask.
@@ -35,7 +36,12 @@ pub(super) fn mended(create: &Create, mends: &[Mend], schema: Option<&Schema>) -
             (Mend::Consumer(name), _) => query.release_to = Some(Word::new(name)),
             (Mend::Schema(name), _) => query.from = Word::new(name),
             (Mend::Name(name), _) => query.name = Word::new(name),
-            (Mend::NoNoise, _) => (query.settings.epsilon, query.settings.delta) = (None, None),
+            (Mend::NoNoise, _) => no_noise(&mut query.settings),
+            (Mend::Epsilon(epsilon) | Mend::Noise(epsilon, _), _) => {
+                query.settings.epsilon = Some(*epsilon)
+            }
+            (Mend::Laplace, _) => query.settings.mechanism = Some(Mechanism::Laplace),
+            (Mend::Events(most), _) => query.settings.events = Some(*most),
             (Mend::NoGroups, _) => query.group_by.clear(),
             (Mend::NoFilter, _) => query.filter = None,
         }
@@ -46,6 +52,11 @@ pub(super) fn mended(create: &Create, mends: &[Mend], schema: Option<&Schema>) -
         }
     }
     (!query.items.is_empty() && query != *create).then_some(query)
+}
+
+fn no_noise(settings: &mut Settings) {
+    (settings.epsilon, settings.delta) = (None, None);
+    (settings.mechanism, settings.events) = (None, None);
 }
 
 fn drop_if(items: &mut [Option<Item>], wrong: impl Fn(&Item) -> bool) {

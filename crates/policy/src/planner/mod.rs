@@ -15,6 +15,7 @@ mod eligible;
 mod fill;
 mod filter;
 mod mend;
+mod noise;
 mod offers;
 mod population;
 mod refusal;
@@ -30,7 +31,7 @@ use crate::catalog::Catalog;
 use crate::plan::{Fraction, MaskStrategy, Plan};
 use crate::query::{Create, MaskChoice};
 use crate::time::{Span, Timestamp};
-use refusal::Finding;
+use refusal::{Finding, Mend};
 use serde::{Deserialize, Serialize};
 
 /// What a query does not say.
@@ -81,6 +82,10 @@ pub struct PlannedQuery {
     pub fitting: u32,
     /// Those of them that take no part, counted by reason.
     pub excluded: Vec<Excluded>,
+    /// For each plan, how many windows the budgets of its members allow, until the
+    /// first is spent (in each period, where they are by period); none where nothing is
+    /// charged. What was spent before, only controllers know.
+    pub lasts: Vec<Option<u64>>,
 }
 
 /// Streams that take no part for one reason.
@@ -112,23 +117,51 @@ pub fn plan(
         Ok(planned) => return Ok(planned),
         Err(findings) => findings,
     };
+    // Where nobody gives it without noise and the query does not say how much.
+    let noisy = first.iter().find_map(|finding| match (create.settings.epsilon, &finding.mend) {
+        (None, Some(mend @ (Mend::Noise(..) | Mend::Epsilon(_)))) => Some(mend.clone()),
+        _ => None,
+    });
+    let noisy = noisy.and_then(|mend| mend::mended(create, &[mend], None));
+    if let Some(Ok(planned)) = noisy.map(|noisy| attempt::attempt(&noisy, catalog, options)) {
+        return Ok(planned);
+    }
     let mut violations = first.iter().map(Finding::violation).collect::<Vec<_>>();
-    let (mut query, mut findings) = (create.clone(), first);
-    for _ in 0..MOST_CHANGES {
-        let schema = catalog.schema(&query.from.text).map(|known| &known.schema);
-        let mends: Vec<_> = findings.iter().filter_map(|finding| finding.mend.clone()).collect();
-        let Some(next) = mend::mended(&query, &mends, schema) else { break };
-        match attempt::attempt(&next, catalog, options) {
-            Ok(_) => return Err(Refusal { violations, nearest: Some(Box::new(next)) }),
-            Err(more) => {
-                for violation in more.iter().map(Finding::violation) {
-                    if violations.iter().all(|known| known.rule != violation.rule) {
-                        violations.push(violation);
-                    }
-                }
-                (query, findings) = (next, more);
-            }
+    // Ask for noise where it is needed; if that leads nowhere, ask for less.
+    for noise in [true, false] {
+        let mut next = |query: &Create, findings: &[Finding]| {
+            let schema = catalog.schema(&query.from.text).map(|known| &known.schema);
+            let mends = findings.iter().filter_map(|finding| finding.mend.clone());
+            let mends: Vec<_> =
+                mends.map(|mend| if noise { mend } else { mend.without_noise() }).collect();
+            mend::mended(query, &mends, schema)
+        };
+        let try_one = |query: &Create| attempt::attempt(query, catalog, options).err();
+        if let Some(nearest) = search(create, &first, &mut next, try_one, &mut violations) {
+            return Err(Refusal { violations, nearest: Some(Box::new(nearest)) });
         }
     }
     Err(Refusal { violations, nearest: None })
+}
+
+/// Changes a query until it is accepted; notes what is wrong on the way.
+fn search(
+    create: &Create,
+    first: &[Finding],
+    next: &mut impl FnMut(&Create, &[Finding]) -> Option<Create>,
+    try_one: impl Fn(&Create) -> Option<Vec<Finding>>,
+    violations: &mut Vec<Violation>,
+) -> Option<Create> {
+    let (mut query, mut findings) = (create.clone(), first.to_vec());
+    for _ in 0..MOST_CHANGES {
+        let changed = next(&query, &findings)?;
+        let Some(more) = try_one(&changed) else { return Some(changed) };
+        for violation in more.iter().map(Finding::violation) {
+            if violations.iter().all(|known| known.rule != violation.rule) {
+                violations.push(violation);
+            }
+        }
+        (query, findings) = (changed, more);
+    }
+    None
 }

@@ -3,6 +3,7 @@
 use super::refusal::Exclusion;
 use crate::ids::{ControllerId, OwnerId};
 use crate::plan::{Fraction, PopulationBounds};
+use crate::schema::PrivacyUnit;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a stream's policy asks of the plan that it is in.
@@ -16,6 +17,8 @@ pub(super) struct Terms {
     pub(super) dropout: Fraction,
     /// Controllers that its owner trusts, ascending.
     pub(super) trusted: Vec<ControllerId>,
+    /// What noise must hide, if it is released under such a policy.
+    pub(super) unit: Option<PrivacyUnit>,
 }
 
 /// A stream that may take part if the population suffices.
@@ -52,15 +55,50 @@ pub(super) struct Settled<'a> {
 }
 
 /// The largest set of candidates whose policies and the query agree, and the
-/// plan's numbers; who had to go and why. The strictest go first, until what
-/// the rest ask for is met by the rest: removing a stream can only lower the
-/// population and what is asked of it, so this ends.
+/// plan's numbers; who had to go and why.
+///
+/// A plan takes over the largest α that anybody asks for, and with it everybody
+/// counts for less. So where the population does not suffice, it is tried without
+/// those who ask for the most, down to those who ask for the least: nobody's
+/// caution costs more streams than their own.
 pub(super) fn settle<'a>(mut candidates: Vec<Candidate<'a>>, asked: Asked) -> Settled<'a> {
     let mut gone = Vec::new();
     exclude(&mut candidates, &mut gone, |candidate| {
         let (least, most) = (candidate.terms.min, asked.bounds.max);
         (least > most).then_some(Exclusion::MaximumTooLow { least, most })
     });
+    let mut best = settle_all(candidates.clone(), asked);
+    if best.gone.iter().any(|(_, exclusion)| matches!(exclusion, Exclusion::TooFew { .. })) {
+        let too_few = Counted::of(&candidates, numbers(&candidates, asked).alpha)
+            .too_few(numbers(&candidates, asked));
+        let alphas: BTreeSet<Fraction> = candidates.iter().map(|one| one.terms.alpha).collect();
+        for ceiling in alphas.into_iter().rev().skip(1) {
+            let (mut rest, mut left_out) = (candidates.clone(), Vec::new());
+            exclude(&mut rest, &mut left_out, |candidate| {
+                (candidate.terms.alpha > ceiling).then(|| too_few.clone())
+            });
+            let mut settled = settle_all(rest, asked);
+            if settled.size() > best.size() {
+                settled.gone.append(&mut left_out);
+                best = settled;
+            }
+        }
+    }
+    best.gone.append(&mut gone);
+    best
+}
+
+impl Settled<'_> {
+    fn size(&self) -> usize {
+        self.members.as_ref().map_or(0, |(members, _)| members.len())
+    }
+}
+
+/// The same where nobody goes for their α. The strictest go first, until what
+/// the rest ask for is met by the rest: removing a stream can only lower the
+/// population and what is asked of it, so this ends.
+fn settle_all<'a>(mut candidates: Vec<Candidate<'a>>, asked: Asked) -> Settled<'a> {
+    let mut gone = Vec::new();
     loop {
         if candidates.is_empty() {
             return Settled { members: None, gone };
@@ -217,6 +255,73 @@ pub(crate) fn enough(min: u32, alpha: Fraction) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::CatalogStream;
+    use crate::ids::{SchemaId, StreamId};
+    use crate::policy::ResolvedPolicy;
+
+    /// One stream of one owner at a controller of its own for each of the terms.
+    fn streams(terms: &[(u32, Fraction)]) -> Vec<CatalogStream> {
+        let one = |number: usize| {
+            let id = (number as u64).to_be_bytes();
+            let (mut short, mut long) = ([0; 16], [0; 32]);
+            short[..8].copy_from_slice(&id);
+            long[..8].copy_from_slice(&id);
+            CatalogStream {
+                stream: StreamId(short),
+                owner: OwnerId(long),
+                controller: ControllerId(long),
+                schema: SchemaId([0; 32]),
+                metadata: Vec::new(),
+                policy: ResolvedPolicy { attributes: Vec::new() },
+            }
+        };
+        (0..terms.len()).map(one).collect()
+    }
+
+    /// How many take part, and the plan's α.
+    fn settled(terms: &[(u32, Fraction)]) -> Option<(usize, Fraction)> {
+        let streams = streams(terms);
+        let candidate = |(stream, (min, alpha)): (_, &(u32, Fraction))| {
+            let (min, alpha, trusted) = (*min, *alpha, Vec::new());
+            let (dropout, unit) = (Fraction::FIFTH, None);
+            Candidate { stream, terms: Terms { min, alpha, dropout, trusted, unit } }
+        };
+        let candidates: Vec<_> = streams.iter().zip(terms).map(candidate).collect();
+        let bounds = PopulationBounds { min: 1, max: 1000 };
+        let all = candidates.len();
+        let settled =
+            settle(candidates, Asked { bounds, alpha: None, dropout: None, streams: 1000 });
+        let members = settled.members.as_ref().map_or(0, |(members, _)| members.len());
+        assert_eq!(members + settled.gone.len(), all, "somebody is lost");
+        settled.members.map(|(members, numbers)| (members.len(), numbers.alpha))
+    }
+
+    #[test]
+    fn whoever_asks_for_too_much_goes_alone() {
+        let (third, all) = (Fraction::THIRD, Fraction { numerator: 1, denominator: 1 });
+        let honest = vec![(10, third); 30];
+        assert_eq!(settled(&honest), Some((30, third)));
+        let with = |terms: (u32, Fraction)| [honest.clone(), vec![terms]].concat();
+        // With α = 1 nobody counts for anything, and the hostile stream asks for one.
+        assert_eq!(settled(&with((1, all))), Some((30, third)));
+        assert_eq!(
+            settled(&with((1, Fraction { numerator: 9, denominator: 10 }))),
+            Some((30, third))
+        );
+        assert_eq!(settled(&with((500, all))), Some((30, third)));
+        // Caution that costs nobody anything is heeded.
+        let half = Fraction { numerator: 1, denominator: 2 };
+        assert_eq!(settled(&with((1, half))), Some((31, half)));
+    }
+
+    #[test]
+    fn the_larger_group_takes_part() {
+        let (third, high) = (Fraction::THIRD, Fraction { numerator: 3, denominator: 4 });
+        let few = [vec![(10, third); 20], vec![(2, high); 3]].concat();
+        assert_eq!(settled(&few), Some((20, third)));
+        let many = [vec![(10, third); 3], vec![(2, high); 20]].concat();
+        assert_eq!(settled(&many), Some((20, high)));
+    }
 
     #[test]
     fn thirty_controllers_count_as_twenty_and_ten_need_fourteen() {

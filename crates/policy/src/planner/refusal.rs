@@ -1,7 +1,8 @@
 //! Why a query is refused, and the nearest one that would not be.
 
+use crate::budget::Epsilon;
 use crate::plan::Fraction;
-use crate::query::{At, Call, Create, DidYouMean, Words, point_at};
+use crate::query::{At, Call, Create, Decimal, DidYouMean, Words, point_at};
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -42,10 +43,27 @@ impl Refusal {
         format!("{}{}", all.join("\n"), Nearest(self))
     }
 
+    /// Whether the query names or asks what the schema does not have, so that no
+    /// policy was asked.
+    #[must_use]
+    pub fn is_mistaken(&self) -> bool {
+        self.violations.iter().all(|violation| {
+            !matches!(
+                violation.rule,
+                Rule::Excluded { .. }
+                    | Rule::NoMasks { .. }
+                    | Rule::NoEpsilon
+                    | Rule::NotWithNoise { .. }
+                    | Rule::Noise { .. }
+            )
+        })
+    }
+
     fn write_nearest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.nearest {
             Some(nearest) => write!(f, "\nThe nearest query that would be allowed:\n{nearest};"),
-            None => Ok(()),
+            None if self.is_mistaken() => Ok(()),
+            None => f.write_str("\nNo query near it was found that would be allowed."),
         }
     }
 }
@@ -185,9 +203,23 @@ pub enum Rule {
         /// The schema's.
         tick: Span,
     },
-    /// Noise is asked for.
-    #[error("differential privacy is not available yet: leave epsilon and delta out")]
-    NoiseNotYet,
+    /// Noise is spoken of, but not how much.
+    #[error(
+        "how much noise is asked for? Say epsilon = … as well, or leave delta, mechanism and events out"
+    )]
+    NoEpsilon,
+    /// What is read off exact sums only.
+    #[error("noise leaves no meaning in {function}: ask for counts or a histogram")]
+    NotWithNoise {
+        /// The function.
+        function: &'static str,
+    },
+    /// Noise that does not protect the release.
+    #[error("the release cannot be protected by noise: {fault}")]
+    Noise {
+        /// Why.
+        fault: String,
+    },
     /// A population beyond what the schema's digits were sized for.
     #[error("a population of at least {asked} is beyond the schema's capacity of {most} streams")]
     BeyondCapacity {
@@ -249,9 +281,31 @@ pub enum Exclusion {
     },
     /// Only with noise.
     #[error(
-        "`{attribute}` is offered as `{option}` (dp-aggregate) only, and differential privacy is not available yet"
+        "`{attribute}` is offered as `{option}` (dp-aggregate) only: ask with noise, WITH (epsilon = …)"
     )]
     NeedsNoise {
+        /// The attribute.
+        attribute: String,
+        /// The option chosen.
+        option: String,
+    },
+    /// More ε than a window may cost.
+    #[error(
+        "the policy `{option}` lets a window cost `{attribute}` ε = {most} at most, and the query asks for {asked}"
+    )]
+    Epsilon {
+        /// The attribute.
+        attribute: String,
+        /// The option chosen.
+        option: String,
+        /// What the query would cost the attribute.
+        asked: String,
+        /// What the option allows.
+        most: Epsilon,
+    },
+    /// A δ is asked for and none is given.
+    #[error("the policy `{option}` allows `{attribute}` no δ: ask for mechanism = 'laplace'")]
+    NoDelta {
         /// The attribute.
         attribute: String,
         /// The option chosen.
@@ -407,8 +461,26 @@ pub(super) enum Mend {
     Name(String),
     /// No noise.
     NoNoise,
+    /// So much noise.
+    Epsilon(Decimal),
+    /// So much noise, or nothing of the attribute that asks for it.
+    Noise(Decimal, u16),
+    /// Laplace noise.
+    Laplace,
+    /// No more events of one stream than this.
+    Events(u64),
     /// Everybody in one group.
     NoGroups,
     /// Every stream of the schema.
     NoFilter,
+}
+
+impl Mend {
+    /// Where noise leads to no query that is accepted: nothing of the attribute.
+    pub(super) fn without_noise(self) -> Mend {
+        match self {
+            Mend::Noise(_, attribute) => Mend::Without(attribute),
+            other => other,
+        }
+    }
 }

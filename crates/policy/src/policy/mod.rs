@@ -1,8 +1,10 @@
 //! An owner's choice for one stream, with every name turned into a number.
 
 mod choice;
+mod offered;
 mod policies;
 
+pub use offered::NotOffered;
 pub use policies::Policies;
 
 use crate::ids::ControllerId;

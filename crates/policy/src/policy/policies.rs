@@ -47,6 +47,11 @@ impl Policies {
         }
     }
 
+    /// Names that have an entry of their own.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        self.owners.keys().map(String::as_str)
+    }
+
     /// What the owner of this name allows: their own entry, else the part of
     /// the mix that their name's hash falls into, else the default.
     #[must_use]
@@ -127,8 +132,19 @@ fn owners(
 ) -> Result<BTreeMap<String, ResolvedPolicy>, DocumentError> {
     let entries = node.map()?.iter();
     entries
-        .map(|(owner, chosen)| Ok((owner.clone(), default.with_choices(chosen, schema)?)))
+        .map(|(owner, chosen)| {
+            let chosen = default.with_choices(chosen, schema);
+            Ok((owner.clone(), chosen.map_err(|error| unnamed(error, owner))?))
+        })
         .collect()
+}
+
+/// Names of owners are personal: the line says which entry it is.
+fn unnamed(mut error: DocumentError, owner: &str) -> DocumentError {
+    if let Some(rest) = error.at.path.strip_prefix("owners.").and_then(|p| p.strip_prefix(owner)) {
+        error.at.path = format!("owners.…{rest}");
+    }
+    error
 }
 
 /// The start of a day, `2026-04-20`, in UTC.

@@ -3,6 +3,7 @@
 use super::decimal::Decimal;
 use super::error::At;
 use super::function::Function;
+use crate::budget::Mechanism;
 use crate::plan::Fraction;
 use crate::time::Span;
 
@@ -105,6 +106,10 @@ pub struct Settings {
     pub epsilon: Option<Decimal>,
     /// Differential privacy's δ.
     pub delta: Option<Decimal>,
+    /// How noise is drawn.
+    pub mechanism: Option<Mechanism>,
+    /// Most events of one stream that may be in a window.
+    pub events: Option<u64>,
     /// Share of controllers that may collude with the service.
     pub alpha: Option<Fraction>,
     /// Share of controllers that may drop out of a window.

@@ -168,6 +168,8 @@ impl Display for Settings {
         let settings: Vec<String> = [
             self.epsilon.map(|epsilon| format!("epsilon = {epsilon}")),
             self.delta.map(|delta| format!("delta = {delta}")),
+            self.mechanism.map(|mechanism| format!("mechanism = '{mechanism}'")),
+            self.events.map(|events| format!("events = {events}")),
             self.alpha.map(|alpha| format!("alpha = {}", fraction(alpha))),
             self.dropout.map(|dropout| format!("dropout = {}", fraction(dropout))),
             self.masks.map(|masks| format!("masks = '{masks}'")),

@@ -5,10 +5,12 @@ use super::decimal::Decimal;
 use super::error::{At, Problem, QueryError, nearest};
 use super::items::number;
 use super::parser::Reader;
+use crate::budget::Mechanism;
 use crate::plan::Fraction;
 use sqlparser::tokenizer::Token;
 
-const KNOWN: &[&str] = &["epsilon", "delta", "alpha", "dropout", "masks", "mask_delta"];
+const KNOWN: &[&str] =
+    &["epsilon", "delta", "mechanism", "events", "alpha", "dropout", "masks", "mask_delta"];
 
 pub(super) fn settings(reader: &mut Reader) -> Result<Settings, QueryError> {
     reader.need_sign(&Token::LParen, "`(`")?;
@@ -28,7 +30,9 @@ fn setting(reader: &mut Reader, settings: &mut Settings) -> Result<(), QueryErro
     let at = reader.here();
     let again = match name.text.to_ascii_lowercase().as_str() {
         "epsilon" => settings.epsilon.replace(positive(reader, at, "epsilon")?).is_some(),
-        "delta" => settings.delta.replace(positive(reader, at, "delta")?).is_some(),
+        "delta" => settings.delta.replace(delta(reader, at)?).is_some(),
+        "mechanism" => settings.mechanism.replace(mechanism(reader)?).is_some(),
+        "events" => settings.events.replace(events(reader, at)?).is_some(),
         "alpha" => settings.alpha.replace(fraction(reader, at, "alpha")?).is_some(),
         "dropout" => settings.dropout.replace(fraction(reader, at, "dropout")?).is_some(),
         "masks" => settings.masks.replace(masks(reader)?).is_some(),
@@ -73,6 +77,38 @@ fn positive(reader: &mut Reader, at: At, what: &'static str) -> Result<Decimal, 
     }
 }
 
+fn delta(reader: &mut Reader, at: At) -> Result<Decimal, QueryError> {
+    let number = positive(reader, at, "delta")?;
+    let range = "above 0 and below 1, such as 1e-9";
+    let error = QueryError::new(at, Problem::OutOfRange { what: "delta", range });
+    if number < Decimal::from_scaled(1, 0) { Ok(number) } else { Err(error) }
+}
+
+fn events(reader: &mut Reader, at: At) -> Result<u64, QueryError> {
+    let range = "a whole number of at least 1";
+    let error = QueryError::new(at, Problem::OutOfRange { what: "events", range });
+    let number = decimal(reader, &error)?.scaled(0).and_then(|number| u64::try_from(number).ok());
+    number.filter(|number| *number > 0).ok_or(error)
+}
+
+fn mechanism(reader: &mut Reader) -> Result<Mechanism, QueryError> {
+    let all = [Mechanism::Laplace, Mechanism::Skellam, Mechanism::Gaussian];
+    let name = word(reader);
+    let found = all.into_iter().find(|mechanism| mechanism.to_string() == name);
+    let found = found.ok_or_else(|| reader.expected("'laplace', 'skellam' or 'gaussian'"))?;
+    reader.parser.next_token();
+    Ok(found)
+}
+
+/// A word, in quotes or not, in small letters.
+fn word(reader: &mut Reader) -> String {
+    match reader.peek() {
+        Token::SingleQuotedString(text) => text.to_ascii_lowercase(),
+        Token::Word(word) => word.value.to_ascii_lowercase(),
+        _ => String::new(),
+    }
+}
+
 /// `1/3`, `'1/3'` or a decimal, from 0 to below 1.
 fn fraction(reader: &mut Reader, at: At, what: &'static str) -> Result<Fraction, QueryError> {
     let error = QueryError::new(
@@ -114,12 +150,7 @@ fn reduced(numerator: u32, denominator: u32) -> Fraction {
 }
 
 fn masks(reader: &mut Reader) -> Result<MaskChoice, QueryError> {
-    let name = match reader.peek() {
-        Token::SingleQuotedString(text) => text.to_ascii_lowercase(),
-        Token::Word(word) => word.value.to_ascii_lowercase(),
-        _ => String::new(),
-    };
-    let choice = match name.as_str() {
+    let choice = match word(reader).as_str() {
         "clique" => MaskChoice::Clique,
         "dream" => MaskChoice::Dream,
         "epoch" => MaskChoice::Epoch,

@@ -151,6 +151,20 @@ fn the_same_again_is_free_and_another_cost_is_refused() {
     assert_eq!(accounts.person(OWNER).epsilon, Epsilon::from_micro(1000));
 }
 
+/// What was charged for one choice of an owner's is held against the budget of another.
+#[test]
+fn what_was_charged_is_within_every_budget_that_is_asked() {
+    let (mut accounts, wide, narrow) =
+        (Accounts::default(), budget(1000, 9000, 0), budget(1000, 1000, 0));
+    let at = |from| charge(1, window(from, from + 10), pure(1000));
+    spend(&mut accounts, &wide, &at(0)).unwrap();
+    assert_eq!(accounts.check(OWNER, 0, &narrow, &at(0)), Ok(None));
+    spend(&mut accounts, &wide, &at(10)).unwrap();
+    assert_eq!(accounts.check(OWNER, 0, &wide, &at(10)), Ok(None));
+    let refused = accounts.check(OWNER, 0, &narrow, &at(10)).unwrap_err();
+    assert_eq!((refused.rule, refused.nearest), (Rule::Total, None));
+}
+
 #[test]
 fn refunds_give_back_exactly_what_was_charged() {
     let (mut accounts, budget) = (Accounts::default(), budget(1000, 1000, 0));

@@ -106,7 +106,7 @@ fn errors_are_told_in_the_columns_units() {
         cost: Cost::Pure(Epsilon(1)),
         charges: Vec::new(),
     };
-    let errors = expected_errors(&plan(), &noise, 5, 5, 50);
+    let errors = expected_errors(&plan(), &noise.rows, 5, 5, 50);
     let deviation = |at: usize| errors[at].spread.map(|spread| spread.deviation);
     let expected =
         [Some(10.0), Some(0.2), None, Some(4.0), None, Some((4.0 + 12.0 * 2f64.powi(64)).sqrt())];
@@ -140,7 +140,7 @@ fn guarantee(cost: Cost, unit: PrivacyUnit) -> Guarantee {
 fn the_guarantee_is_one_sentence_with_the_error_below() {
     let half = Cost::Pure(Epsilon::from_micro(500_000));
     let said = guarantee(half, PrivacyUnit::PersonPerWindow).to_string();
-    let expected = "  privacy: Seeing a result makes no guess about the values of all that one person sends in a window of 1h more than 1.65 times likelier, whatever else is known (ε = 0.5), but for a chance of 1e-18 that exact sampling leaves, as long as at most 10 of 30 controllers collude with the service; who takes part, when and with how many events is not hidden.
+    let expected = "  privacy: Whatever anybody concludes from a result is at most 1.65 times as likely, plus 1e-18 that exact sampling leaves, as with any other values of all that one person sends in a window of 1h, whatever else is known (ε = 0.5), as long as at most 10 of 30 controllers collude with the service; who takes part, when and with how many events is not hidden, nor what follows from that alone: populations, who is left out, which windows open.
   expected error of each window, with 28 controllers:
     avg: within ±12400 in 95 of 100 (standard deviation 0.124)
     mode: depends on the data
@@ -162,6 +162,7 @@ fn guarantees_are_made_from_plans() {
         from: Timestamp(0),
         release: Release { rows: (0..4).map(|word| vec![word]).collect() },
         select: plan(),
+        privacy: None,
         attributes: vec![0],
         population: PopulationBounds { min: 1, max: 9 },
         alpha: Fraction::THIRD,
@@ -188,9 +189,64 @@ fn concentrated_losses_are_told_at_their_delta() {
     let told = guarantee(Cost::Concentrated(most_rho(epsilon, 1_000_000_000)), PrivacyUnit::Event);
     assert!(told.epsilon().unwrap() <= epsilon && told.epsilon().unwrap().0 > epsilon.0 - 1000);
     let said = told.sentence();
-    assert!(said.contains("any one event") && said.contains("a chance of δ = 1e-9"), "{said}");
+    assert!(said.contains("any one event") && said.contains("plus δ = 1e-9"), "{said}");
     let nothing = Guarantee { atto_delta: 0, ..told };
     assert!(nothing.sentence().starts_with("Nothing is promised"));
+}
+
+/// The number after these words.
+fn number(said: &str, after: &str) -> f64 {
+    let rest = said.split_once(after).unwrap().1;
+    let end = rest.find([' ', ',']).unwrap();
+    rest[..end].parse().unwrap()
+}
+
+/// Gaussian noise of this ρ: what is told holds for every set of results. The chance
+/// that a result tells more than ε is not below δ, and nobody says so.
+#[test]
+fn the_numbers_told_satisfy_the_sentence() {
+    for (micro, atto) in [(500_000, 1_000_000_000), (1_000_000, 1_499_999_999_999), (5_300_000, 7)]
+    {
+        let cost = Cost::Concentrated(most_rho(Epsilon::from_micro(micro), atto));
+        let Cost::Concentrated(rho) = cost else { unreachable!() };
+        let told = Guarantee { atto_delta: atto, ..guarantee(cost, PrivacyUnit::Event) };
+        let said = told.sentence();
+        let (factor, delta) = (number(&said, "at most "), number(&said, "plus δ = "));
+        assert!(factor >= (micro as f64 * 1e-6 - 1e-9).exp() && delta >= atto as f64 * 1e-18);
+        let (shift, step) = ((2.0 * rho.0 as f64 * 1e-24).sqrt(), 1e-4);
+        let law = |x: f64| (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * step;
+        let (mut beyond, mut chance) = (0.0, 0.0);
+        for x in (-100_000..200_000).map(|x| f64::from(x) * step) {
+            let (one, other) = (law(x - shift), law(x));
+            if one > factor * other {
+                beyond += one - factor * other;
+                chance += one;
+            }
+        }
+        assert!(beyond <= delta, "{said}: {beyond}");
+        assert!(chance > beyond, "{said}: {chance}");
+    }
+    let pure = guarantee(Cost::Pure(Epsilon::from_micro(7_000_000)), PrivacyUnit::Event);
+    assert!(number(&pure.sentence(), "at most ") >= 7f64.exp());
+}
+
+/// Of narrow noise whole numbers matter: 95 of 100 are within what is told, and not
+/// within less.
+#[test]
+fn narrow_noise_stays_within_what_is_told() {
+    for (above, below) in [(5, 2), (3, 2), (4, 1), (1, 1), (1, 2)] {
+        for (honest, members) in [(1, 1), (3, 4), (10, 30)] {
+            let spread = row_spread(&RowNoise::Laplace { above, below }, honest, members);
+            let shape = f64::from(members) / f64::from(honest);
+            let (_, least) = exact(above as f64 / below as f64, shape);
+            assert_eq!(spread.within, least, "{above}/{below} {shape}");
+        }
+    }
+    // 2q^(w + 1)/(1 + q) is beyond w.
+    let q = (-2.5f64).exp();
+    assert!(2.0 * q / (1.0 + q) > 0.05 && 2.0 * q * q / (1.0 + q) < 0.05);
+    let one = row_spread(&RowNoise::Laplace { above: 5, below: 2 }, 1, 1);
+    assert_eq!(one.within, 1.0);
 }
 
 #[test]
@@ -200,7 +256,7 @@ fn every_unit_is_named() {
     assert!(period.sentence().contains("in a window of 1h (windows add up to the budget of 1d)"));
     let running = Guarantee { running: true, tolerated: 0, ..period };
     let said = running.sentence();
-    assert!(said.contains("Seeing all results") && said.contains("sends in 1d"), "{said}");
+    assert!(said.contains("concludes from all results") && said.contains("sends in 1d"), "{said}");
     assert!(said.contains("as long as no controller colludes"), "{said}");
 }
 

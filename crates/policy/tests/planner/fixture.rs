@@ -38,6 +38,10 @@ streamAttributes:
     min: -500
     max: 9000
     aggregations: [var, { histogram: { lo: 0, width: 5, bins: 60 } }]
+  - name: town
+    type: [string, optional]
+    maxBytes: 20
+    aggregations: [{ sketch: { depth: 2, width: 32 } }]
 streamPolicyOptions:
   - { name: aggr, option: aggregate, clients: [1, 2, 3, 5, 10, 50, 100], window: [10s, 1hr], alpha: 1/3, dropout: 0.2 }
   - { name: plain, option: aggregate, clients: [1, 2, 3, 5, 10, 50, 100], window: [10s, 1hr], alpha: 0, dropout: 0 }

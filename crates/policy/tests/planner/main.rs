@@ -5,6 +5,7 @@
 mod accepted;
 mod examples;
 mod fixture;
+mod noise;
 mod populations;
 mod refused;
 mod releases;

@@ -63,9 +63,21 @@ const WRONG: &[(&str, &str, &str, Option<&str>)] = &[
     ("SUM(hrv)", "BETWEEN 2000 AND 3000", "capacity of 1000", Some("BETWEEN 4 AND 1000")),
     (
         "SUM(hrv)",
-        "WITH (epsilon = 0.5, delta = 1e-9)",
-        "differential privacy is not available yet",
+        "WITH (mechanism = 'skellam')",
+        "how much noise is asked for? Say epsilon",
         Some("FROM MedicalSensor"),
+    ),
+    (
+        "SUM(hrv), APPROX_DISTINCT(town)",
+        "WITH (epsilon = 0.5)",
+        "noise leaves no meaning in APPROX_DISTINCT",
+        Some("SELECT SUM(hrv)\n"),
+    ),
+    (
+        "SUM(hrv)",
+        "WITH (epsilon = 0.5, events = 101)",
+        "say 1 to 100, which is the schema's capacity",
+        Some("WITH (epsilon = 0.5, events = 100)"),
     ),
     (
         "SUM(hrv)",
@@ -128,7 +140,8 @@ fn what_owners_keep_or_give_with_noise_only() {
     );
     let all = select("AVG(hrv), AVG(altitude), SUM(hrv), AVG(heart-rate)", "");
     let (refusal, nearest) = world.refuse(&all);
-    assert_eq!(refusal.violations.len(), 2, "{refusal}");
+    // With noise, ten would be needed.
+    assert_eq!(refusal.violations.len(), 3, "{refusal}");
     assert!(nearest.unwrap().contains("SELECT AVG(heart-rate)\n"));
     let rendered = refusal.render(&all);
     assert!(

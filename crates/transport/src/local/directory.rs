@@ -27,7 +27,7 @@ pub(super) struct Directory {
 impl Directory {
     /// Locks the directory, made if need be, and checks or writes its marker.
     pub(super) fn claim(path: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(path).map_err(|e| Error::io(path, "create the directory", e))?;
+        create_private(path).map_err(|e| Error::io(path, "create the directory", e))?;
         let marked = read_marker(path)?;
         if marked.is_none() && !is_empty(path)? {
             return Err(Error::NotAStore { path: path.to_owned() });
@@ -70,6 +70,15 @@ impl Directory {
         fs::rename(self.path.join("data.new"), self.data()).map_err(failed)?;
         sync_directory(&self.path)
     }
+}
+
+/// Makes the directory and those above it that are missing, for this user
+/// alone: stores hold keys and ledgers.
+fn create_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
 }
 
 /// The version in the marker; `None` if there is no marker.

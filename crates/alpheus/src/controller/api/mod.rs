@@ -13,6 +13,7 @@
 
 use super::guard::{Guard, GuardError};
 use crate::network::answer::{ApiError, caller, decode, encode};
+use crate::network::door::Door;
 use crate::network::identity::to_hex;
 use crate::network::role::Role;
 use crate::network::wire::{Choice, Done, Handover};
@@ -26,7 +27,10 @@ use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use data_encoding::HEXLOWER_PERMISSIVE;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The largest body: one choice.
+const LARGEST: usize = 1 << 20;
 
 /// What requests need.
 #[derive(Clone)]
@@ -37,13 +41,15 @@ struct Api {
 
 /// The routes.
 pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema) -> Router {
+    let door = Door::default();
+    let owner = |route| door.guard(route, &[Role::Owner], LARGEST);
     Router::new()
-        .route("/v1/controllers", get(controllers))
-        .route("/v1/schema", get(schema_of))
-        .route("/v1/streams", get(streams).post(hand_over))
-        .route("/v1/choices", post(choose))
-        .route("/v1/streams/{stream}/log", get(log))
-        .route("/v1/streams/{stream}/revoke", post(revoke))
+        .route("/v1/controllers", owner(get(controllers)))
+        .route("/v1/schema", owner(get(schema_of)))
+        .route("/v1/streams", owner(get(streams).post(hand_over)))
+        .route("/v1/choices", owner(post(choose)))
+        .route("/v1/streams/{stream}/log", owner(get(log)))
+        .route("/v1/streams/{stream}/revoke", owner(post(revoke)))
         .with_state(Api { guard, schema: Arc::new(schema) })
 }
 
@@ -53,7 +59,7 @@ impl Api {
         self,
         act: impl FnOnce(MutexGuard<'_, Guard>) -> Result<T, GuardError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let act = move || act(self.guard.lock().unwrap_or_else(PoisonError::into_inner));
+        let act = move || act(self.guard.lock().map_err(|_| GuardError::Panicked)?);
         let acted = tokio::task::spawn_blocking(act).await;
         Ok(acted.map_err(|_| ApiError::failed("the request was cut short"))??)
     }
@@ -65,9 +71,10 @@ impl From<GuardError> for ApiError {
             GuardError::NotYours | GuardError::OtherController => {
                 ApiError::missing(error.to_string())
             }
-            GuardError::Annotation(_) | GuardError::NotSealed(_) | GuardError::WrongSchema => {
-                ApiError::malformed(error.to_string())
-            }
+            GuardError::Annotation(_)
+            | GuardError::NotSealed(_)
+            | GuardError::WrongSchema
+            | GuardError::Here => ApiError::malformed(error.to_string()),
             other => {
                 tracing::error!(error = %other, "a request failed");
                 ApiError::failed("the controller could not do it; its log says why")
@@ -122,7 +129,9 @@ async fn log(
 ) -> Result<Json<Vec<LogLine>>, ApiError> {
     let owner = caller(&peer, &[Role::Owner])?.name;
     let stream = stream_of(&stream)?;
-    Ok(Json(api.act(move |guard| guard.log(&owner, &stream)).await?))
+    let log = api.act(move |guard| guard.log(&owner, &stream)).await?;
+    let read = tokio::task::spawn_blocking(move || log.read().map_err(GuardError::from)).await;
+    Ok(Json(read.map_err(|_| ApiError::failed("reading was cut short"))??))
 }
 
 async fn revoke(

@@ -14,13 +14,14 @@ pub mod proxy;
 pub mod session;
 
 use crate::commands::Globals;
+use crate::controller::keystore::read_key_file;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::card;
 use crate::pass::init::write_new;
 use crate::pass::serve::block_on;
 use crate::service::ServiceError;
-use crate::service::http::Server;
+use crate::service::http::{Bounds, Server};
 use crate::service::shutdown::{Trigger, signalled};
 use alpheus_anonymous_credential::holder::Which;
 use alpheus_crypto::secret::Secret;
@@ -37,7 +38,7 @@ use tokio::sync::mpsc;
 
 const EXAMPLES: &str = "\
 Examples:
-  head -c 32 /dev/urandom | base64 > ada.key
+  (umask 077; head -c 32 /dev/urandom | base64 > ada.key)
   alpheus pass client join --card card.json --account ada --secret-file ada.secret --pass ada.pass --key-file ada.key
   alpheus pass client fetch --pass ada.pass --key-file ada.key
   alpheus pass client run --pass ada.pass --key-file ada.key
@@ -131,10 +132,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 fn join_account(join: &Join) -> Result<(), Failure> {
     let (card, pinned) = card::open(&join.card)?;
-    let secret = std::fs::read_to_string(&join.secret_file).map(zeroize::Zeroizing::new);
-    let secret = secret.blame_io(&join.secret_file)?;
+    let secret = read_key_file(&join.secret_file)?;
+    let secret = std::str::from_utf8(&secret).blame_input(&join.secret_file)?;
     let Place { pass, key_file } = &join.place;
-    PassFile::create(pass, key_file, &card, &join.account, secret.trim())?;
+    PassFile::create(pass, key_file, &card, &join.account, secret)?;
     println!("{}", pinned.fingerprint());
     Ok(())
 }
@@ -165,6 +166,7 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let said = globals.format.is_none();
     block_on(async {
         let server = Server::bind(run.local, None).await.map_err(ServiceError::from)?;
+        let server = server.with_bounds(Bounds { silence: None, ..Bounds::default() });
         let address = server.address().map_err(ServiceError::from)?;
         let (orders, ordered) = mpsc::channel(16);
         let door = Arc::new(Door::new(secret, address));

@@ -39,7 +39,7 @@ pub enum PassFileError {
     Locked,
     /// Too short to be a secret.
     #[error(
-        "the key file holds fewer than 16 bytes: put random ones there, as in `head -c 32 /dev/urandom | base64`"
+        "the key file holds fewer than 16 bytes: put random ones there, as in `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`"
     )]
     ShortKey,
     /// It is there already.

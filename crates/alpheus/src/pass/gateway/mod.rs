@@ -168,8 +168,9 @@ fn listeners(
     check: Option<SocketAddr>,
     api: Api,
 ) -> Vec<Listener> {
-    let mut listeners = vec![Listener { address, tls, router: router(api.clone()) }];
-    listeners.extend(check.map(|address| Listener { address, tls: None, router: checks(api) }));
+    let mut listeners = vec![Listener { address, tls, router: router(api.clone()), streams: true }];
+    let checks = |address| Listener { address, tls: None, router: checks(api), streams: false };
+    listeners.extend(check.map(checks));
     listeners
 }
 

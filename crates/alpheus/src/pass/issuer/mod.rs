@@ -123,7 +123,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let router = router.layer(DefaultBodyLimit::max(1024)).with_state(api);
     let address = Settings::needed(&settings.api, "api")?;
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
-    let listeners = || Ok(vec![Listener { address, tls, router }]);
+    let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
     serve(listeners, &settings, globals, broken, |at| eprintln!("serving at {}", at.join(" ")))
 }
 

@@ -108,7 +108,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let worker = worker.map_err(ServiceError::from)?;
     part.set(State::Ready);
     let tls = Some(identity.tls());
-    let listeners = || Ok(vec![Listener { address: api, tls, router }]);
+    let listeners = || Ok(vec![Listener { address: api, tls, router, streams: false }]);
     serve(listeners, &settings, globals, broken, |at| eprintln!("serving at {}", at.join(" ")))?;
     match worker.join() {
         Ok(worked) => worked.blame(Category::Io),

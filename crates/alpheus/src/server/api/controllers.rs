@@ -3,7 +3,8 @@
 use super::Api;
 use crate::network::answer::{ApiError, caller, decode, encode};
 use crate::network::role::Role;
-use crate::network::wire::{Done, Introduction, Mail, Notice, Post};
+use crate::network::wire::{Introduction, Mail, Noted, Notice, Welcome};
+use crate::server::registry::NotIntroduced;
 use crate::service::http::Peer;
 use axum::Extension;
 use axum::body::Bytes;
@@ -22,19 +23,28 @@ pub(super) async fn introduce(
     let host = caller(&peer, &[Role::Controller])?.name;
     let introduction: Introduction = decode(&body)?;
     api.engine.ask(move |engine| engine.introduce(&host, &introduction)).await??;
-    encode(&Done {})
+    encode(&Welcome { life: api.outboxes.life() })
 }
 
-/// Takes note of a stream, of its owner's later choice, or that they withdrew.
+/// Takes note of streams, of their owners' later choices, or that they withdrew.
 pub(super) async fn register(
     State(api): State<Api>,
     Extension(peer): Extension<Peer>,
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let host = caller(&peer, &[Role::Controller])?.name;
-    let notice: Notice = decode(&body)?;
-    api.engine.ask(move |engine| engine.note(&host, notice)).await??;
-    encode(&Done {})
+    let notices: Vec<Notice> = decode(&body)?;
+    let mut answer = Vec::with_capacity(notices.len());
+    for notice in notices {
+        let host = host.clone();
+        // One at a time, so that others' work comes between them.
+        answer.push(match api.engine.ask(move |engine| engine.note(&host, notice)).await? {
+            Ok(()) => Noted::Yes,
+            Err(NotIntroduced::Runtime(error)) => return Err(error.into()),
+            Err(refused) => Noted::Refused { why: refused.to_string() },
+        });
+    }
+    encode(&answer)
 }
 
 /// Takes what controllers say; answers with what there is to hear.
@@ -44,11 +54,11 @@ pub(super) async fn mail(
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let host = caller(&peer, &[Role::Controller])?.name;
-    let Mail { said, wait } = decode(&body)?;
+    let Mail { said, wait, heard } = decode(&body)?;
     if !said.is_empty() {
         let host = host.clone();
         api.engine.ask(move |engine| engine.hear(&host, said)).await??;
     }
     let wait = Duration::from_millis(u64::from(wait)).min(LONGEST);
-    encode(&Post { messages: api.outboxes.fetch(&host, wait).await })
+    encode(&api.outboxes.fetch(&host, heard, wait).await)
 }

@@ -23,9 +23,8 @@ pub(super) async fn events(
         streams.iter().map(own).collect::<Vec<bool>>()
     };
     let own = api.engine.ask(own).await?;
-    let (mut taken, intake) = (Vec::new(), api.intake.clone());
-    taken.extend(uploads.into_iter().zip(&own).filter(|(_, own)| **own).map(|(upload, _)| upload));
-    let became = tokio::task::spawn_blocking(move || intake.take(&taken)).await;
+    let taken = uploads.into_iter().zip(&own).filter(|(_, own)| **own).map(|(upload, _)| upload);
+    let became = api.intake.take(taken.collect()).await;
     let mut became = became.map_err(|_| ApiError::failed("the upload was cut short"))??.into_iter();
     // The engine sums what has come when it looks next.
     let answer: Vec<Received> = own

@@ -21,6 +21,8 @@ mod queries;
 use super::engine::Handle;
 use super::intake::Intake;
 use super::outboxes::Outboxes;
+use crate::network::door::Door;
+use crate::network::role::Role;
 use crate::runtime::storage::Topics;
 use alpheus_transport::Store;
 use axum::Router;
@@ -31,6 +33,10 @@ use tokio::sync::watch;
 
 /// The largest body of a request: what a host of thousands of controllers says at once.
 const LARGEST: usize = 64 << 20;
+/// The largest body of a device's: some of its uploads.
+const LARGEST_UPLOAD: usize = 16 << 20;
+/// The largest body of what people write.
+const LARGEST_STATEMENT: usize = 1 << 20;
 
 /// What requests need.
 #[derive(Clone)]
@@ -53,15 +59,20 @@ pub struct Api {
 
 /// The routes.
 pub fn router(api: Api) -> Router {
+    let door = Door::default();
+    let device = |route| door.guard(route, &[Role::Producer], LARGEST_UPLOAD);
+    let host = |route| door.guard(route, &[Role::Controller], LARGEST);
+    let consumer = |route| door.guard(route, &[Role::Consumer], LARGEST_STATEMENT);
+    let anybody = |route| door.guard(route, &Role::ALL, 0);
     Router::new()
-        .route("/v1/events", post(devices::events))
-        .route("/v1/controllers", post(controllers::introduce))
-        .route("/v1/mail", post(controllers::mail))
-        .route("/v1/streams", post(controllers::register))
-        .route("/v1/schema", get(public::schema))
-        .route("/v1/statements", post(queries::statement))
-        .route("/v1/queries/{name}/results", get(queries::results))
-        .route("/openapi.json", get(public::openapi))
+        .route("/v1/events", device(post(devices::events)))
+        .route("/v1/controllers", host(post(controllers::introduce)))
+        .route("/v1/mail", host(post(controllers::mail)))
+        .route("/v1/streams", host(post(controllers::register)))
+        .route("/v1/schema", anybody(get(public::schema)))
+        .route("/v1/statements", consumer(post(queries::statement)))
+        .route("/v1/queries/{name}/results", consumer(get(queries::results)))
+        .route("/openapi.json", anybody(get(public::openapi)))
         .fallback(public::unknown)
         .layer(DefaultBodyLimit::max(LARGEST))
         .with_state(api)

@@ -1,0 +1,113 @@
+//! `alpheus console`: a page in the browser over a running deployment. For a
+//! consumer it shows what may be asked and what comes of it; for an owner, who
+//! learnt what about them, and it lets them stop it.
+//!
+//! The page is part of this program and is served on this machine only: the
+//! browser needs no certificate, and the service, which nobody need trust, has
+//! no say in what the page does. Requests go on to the deployment over mutual
+//! TLS, as the holder of the identity.
+
+mod gate;
+mod learn;
+mod own;
+mod page;
+
+use crate::commands::Globals;
+use crate::entropy;
+use crate::failure::Failure;
+use crate::network::answer::ApiError;
+use crate::network::client::{Client, Problem, RequestError};
+use crate::network::identity::IdentityFolder;
+use crate::network::role::Role;
+use crate::network::tls::Meant;
+use crate::service::shutdown::Trigger;
+use crate::service::{self, Settings};
+use axum::Router;
+use axum::http::StatusCode;
+use gate::Gate;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus console --identity pki/analyst --server https://localhost:7400
+  alpheus console --identity pki/alice --controller https://localhost:7401
+
+It prints an address to open in a browser on this machine. The address holds a key: whoever
+has it can do what the identity may, until the command ends.";
+
+/// Arguments of `alpheus console`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+#[group(id = "whom", required = true, args = ["server", "controller"])]
+pub struct Args {
+    /// The folder that says who looks: a consumer's, or an owner's
+    #[arg(long, value_name = "FOLDER")]
+    identity: PathBuf,
+    /// A consumer: the service that answers queries
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// An owner: the controller that guards the streams
+    #[arg(long, value_name = "URL", conflicts_with = "server")]
+    controller: Option<String>,
+    /// The name on the controller's certificate; by default whichever has one
+    #[arg(long, value_name = "NAME", requires = "controller")]
+    controller_name: Option<String>,
+    /// The port on this machine; by default any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The identity cannot be used, or the port cannot be had.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let (router, title) = match (&args.server, &args.controller) {
+        (Some(server), _) => {
+            let identity = IdentityFolder::open(&args.identity, Role::Consumer)?;
+            let name = identity.name().name.clone();
+            (learn::router(Client::new(&identity, server)?, name), "results")
+        }
+        (None, controller) => {
+            let identity = IdentityFolder::open(&args.identity, Role::Owner)?;
+            let (name, base) = (identity.name().name.clone(), controller.as_deref());
+            let meant = Meant { role: Role::Controller, name: args.controller_name.clone() };
+            let client = Client::to(&identity, base.unwrap_or_default(), meant)?;
+            (own::router(client, name), "streams")
+        }
+    };
+    let gate = Gate::new(&mut entropy::rng()?);
+    let key = gate.key().to_owned();
+    let router: Router = gate.guard(router).merge(page::router(title));
+    let listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)));
+    // Of the deployment's settings only these are about a page on this machine.
+    let drain_seconds = Some(1);
+    let settings = Settings { listen, drain_seconds, ..Settings::default() };
+    let started = |address: SocketAddr| println!("http://{address}/#{key}");
+    let (health, metrics, never) = (&globals.health, &globals.metrics, Trigger::new());
+    service::run(&settings, router, health, metrics, never.shutdown(), started)?;
+    Ok(())
+}
+
+/// Asks the deployment where blocking is allowed.
+async fn ask<T: Send + 'static>(
+    client: &Client,
+    ask: impl FnOnce(&Client) -> Result<T, RequestError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let client = client.clone();
+    let asked = tokio::task::spawn_blocking(move || ask(&client)).await;
+    let asked = asked.map_err(|_| ApiError::failed("the request was cut short"))?;
+    asked.map_err(|error| match error {
+        RequestError::Refused(Problem { rule, detail, help, status }) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+            let error = ApiError::new(status, &rule, detail);
+            help.into_iter().fold(error, ApiError::with_help)
+        }
+        other => {
+            let why = std::error::Error::source(&other).map(|source| format!(": {source}"));
+            let said = format!("{other}{}", why.unwrap_or_default());
+            ApiError::new(StatusCode::BAD_GATEWAY, "unreachable", said)
+        }
+    })
+}

@@ -1,0 +1,271 @@
+//! A whole deployment as processes over mutual TLS: server, controllers,
+//! devices, owners, a consumer.
+
+use super::{PATIENCE, Process, alpheus};
+use std::fs::{self, Permissions};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+pub(crate) const SCHEMA: &str = "\
+name: Meters
+version: 1
+tick: 1s
+capacity: { population: 100, events: 100 }
+streamAttributes:
+  - { name: reading, type: integer, min: 0, max: 1000, aggregations: [mean] }
+streamPolicyOptions:
+  - { name: crowd, option: aggregate, clients: [1], window: 2s, alpha: 0, dropout: 1/3 }
+";
+const POLICIES: &str = "\
+schema: Meters
+service: analyst
+default: { reading: { option: crowd, clients: 1 } }
+";
+pub(crate) const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
+    WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters";
+pub(crate) const HOUSES: [&str; 3] = ["a", "b", "c"];
+
+/// A folder with a PKI and everybody's files.
+pub(crate) struct Place(tempfile::TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        fs::write(place.path("schema.yaml"), SCHEMA).unwrap();
+        fs::write(place.path("policies.yaml"), POLICIES).unwrap();
+        fs::write(place.path("key"), "a key file of some length").unwrap();
+        fs::set_permissions(place.path("key"), Permissions::from_mode(0o600)).unwrap();
+        place.done(&["ca", "init", "pki"]);
+        place.issue("server", "service");
+        place.issue("consumer", "analyst");
+        for house in HOUSES {
+            place.issue("owner", &format!("owner-{house}"));
+            place.issue("producer", &format!("meter-{house}"));
+            let host = format!("host-{house}");
+            place.issue("controller", &host);
+            let (identity, state) = (format!("pki/{host}"), format!("run/{host}"));
+            place.done(&[
+                "controller",
+                "init",
+                "--identity",
+                &identity,
+                "--state",
+                &state,
+                "--key-file",
+                "key",
+                "--ca",
+                "pki",
+            ]);
+        }
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn issue(&self, role: &str, name: &str) {
+        self.done(&["ca", "issue", "pki", "--role", role, "--name", name]);
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = alpheus(args.iter().copied());
+        command.current_dir(self.0.path());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Runs a command that must succeed; what it prints.
+    pub(crate) fn done(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    pub(crate) fn server(&self, api: &str) -> Process {
+        let mut process = Process::start(&mut self.command(&[
+            "server",
+            "--identity",
+            "pki/service",
+            "--schema",
+            "schema.yaml",
+            "--state",
+            "run/service",
+            "--api",
+            api,
+            "--idle",
+            "3",
+        ]));
+        process.wait_for_prefix("serving at ");
+        process
+    }
+
+    pub(crate) fn controller(&self, house: &str, api: &str, server: &str) -> Process {
+        let host = format!("host-{house}");
+        let mut process = Process::start(&mut self.command(&[
+            "controller",
+            "run",
+            "--identity",
+            &format!("pki/{host}"),
+            "--state",
+            &format!("run/{host}"),
+            "--key-file",
+            "key",
+            "--schema",
+            "schema.yaml",
+            "--server",
+            server,
+            "--api",
+            api,
+        ]));
+        process.wait_for_prefix("serving at ");
+        process
+    }
+
+    pub(crate) fn add_stream(&self, house: &str, controller: &str) -> String {
+        self.done(&[
+            "owner",
+            "add",
+            "--identity",
+            &format!("pki/owner-{house}"),
+            "--controller",
+            &format!("https://{controller}"),
+            "--schema",
+            "schema.yaml",
+            "--policies",
+            "policies.yaml",
+            "--producer",
+            &format!("meter-{house}"),
+            "--device",
+            &format!("{house}.device"),
+        ])
+    }
+
+    pub(crate) fn device(&self, house: &str, server: &str, lines: &Path) -> Process {
+        Process::start(&mut self.command(&[
+            "produce",
+            "--identity",
+            &format!("pki/meter-{house}"),
+            "--device",
+            &format!("{house}.device"),
+            "--state",
+            &format!("run/meter-{house}"),
+            "--schema",
+            "schema.yaml",
+            "--server",
+            server,
+            "--input",
+            lines.to_str().unwrap(),
+            "--time",
+            "at",
+        ]))
+    }
+
+    pub(crate) fn ask(&self, server: &str, sql: &str) -> Output {
+        self.run(&["query", "--server", server, "--identity", "pki/analyst", "--query", sql])
+    }
+
+    /// Rows of the query so far, as JSON objects.
+    pub(crate) fn rows(&self, server: &str) -> Vec<serde_json::Value> {
+        let said = self.done(&[
+            "query",
+            "--server",
+            server,
+            "--identity",
+            "pki/analyst",
+            "--results",
+            "Readings",
+            "--format",
+            "json",
+        ]);
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// An address that is free now.
+pub(crate) fn free() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+/// Waits until `found` finds something.
+pub(crate) fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < end, "no {what}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// A service and a controller for each house, with a stream at each.
+pub(crate) struct Running {
+    pub(crate) place: Place,
+    pub(crate) server: String,
+    pub(crate) hosts: Vec<(String, Process)>,
+    pub(crate) streams: Vec<String>,
+    _service: Process,
+}
+
+impl Running {
+    pub(crate) fn start() -> Running {
+        let (place, api) = (Place::new(), free());
+        let server = format!("https://{api}");
+        let _service = place.server(&api);
+        let host = |house: &&str| {
+            let api = free();
+            let process = place.controller(house, &api, &server);
+            (api, process)
+        };
+        let hosts: Vec<(String, Process)> = HOUSES.iter().map(host).collect();
+        let add = |(house, (api, _)): (&&str, &(String, Process))| place.add_stream(house, api);
+        let streams = HOUSES.iter().zip(&hosts).map(add).collect();
+        let running = Running { place, server, hosts, streams, _service };
+        until("three streams at the service", || {
+            let asked = format!("EXPLAIN {QUERY} BETWEEN 3 AND 100");
+            running.place.ask(&running.server, &asked).status.success().then_some(())
+        });
+        running
+    }
+
+    /// Each house's meter sends its number twice in each window of two seconds, for
+    /// long enough that a slow machine finds windows that are whole.
+    pub(crate) fn feed(&self) -> Vec<Process> {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let start = now.as_secs() + 4;
+        let feed = |(number, house): (usize, &&str)| {
+            let line = |step: u64| {
+                let at = (start + step) * 1000 + 500;
+                format!("{{\"reading\": {}, \"at\": {at}}}\n", number + 1)
+            };
+            let lines = self.place.path(&format!("{house}.json"));
+            fs::write(&lines, (0..40).map(line).collect::<String>()).unwrap();
+            self.place.device(house, &self.server, &lines)
+        };
+        HOUSES.iter().enumerate().map(feed).collect()
+    }
+
+    /// The first row over so many owners.
+    pub(crate) fn row(&self, population: u64) -> serde_json::Value {
+        until("such a window", || {
+            let mut rows = self.place.rows(&self.server).into_iter();
+            rows.find(|row| row["population"] == population && row["status"] == "ok")
+        })
+    }
+
+    pub(crate) fn owner(&self, house: usize, what: &str) -> String {
+        let (identity, controller) =
+            (format!("pki/owner-{}", HOUSES[house]), format!("https://{}", self.hosts[house].0));
+        let stream = self.streams[house].as_str();
+        let reach = ["--identity", &identity, "--controller", &controller, "--stream", stream];
+        self.place.done(&[&["owner", what], &reach[..]].concat())
+    }
+}

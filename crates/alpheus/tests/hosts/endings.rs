@@ -1,0 +1,42 @@
+//! A plan that has ended holds nobody's data any more, whoever missed it.
+
+use super::world::{QUERY, Town, at};
+use alpheus_transport::simulated::Machine;
+
+#[test]
+fn a_host_that_missed_a_plans_end_takes_part_in_the_next() {
+    let mut town = Town::new();
+    let mut hall = town.hall(Machine::new());
+    let (mut first, mut second) = (town.house("first"), town.house("second"));
+    let (mut alice, mut bob) = (town.person(1), town.person(2));
+    for (person, house) in [(&alice, &mut first), (&bob, &mut second)] {
+        let handover = town.handover(person, house);
+        house.guard().take(at(0), &person.name, &handover).unwrap();
+        house.tell(&mut hall, &town);
+    }
+    let round = hall.ask(QUERY, at(1), &mut town.rng);
+    hall.carry(at(1), round, &mut [&mut first, &mut second]);
+    // The second host is away when the query ends; so is the service, soon after.
+    let round = hall.manager.drop_query("Readings").unwrap().unwrap();
+    hall.carry(at(2), round, &mut [&mut first]);
+    let disk = hall.stop();
+    let mut hall = town.hall(disk);
+    for house in [&mut first, &mut second] {
+        house.tell(&mut hall, &town);
+    }
+    let round = hall.ask(QUERY, at(3), &mut town.rng);
+    hall.carry(at(3), round, &mut [&mut first, &mut second]);
+    let plan = hall.manager.service.running()[0];
+    let refusals: Vec<_> = hall.manager.service.refusals(&plan).collect();
+    assert!(refusals.is_empty(), "{refusals:?}");
+    let mut rows = Vec::new();
+    for second_of in 4..10 {
+        town.send(&hall, &mut alice, second_of, 1);
+        town.send(&hall, &mut bob, second_of, 2);
+        let time = at(second_of + 1);
+        let round = hall.turn(time);
+        rows.extend(hall.carry(time, round, &mut [&mut first, &mut second]).rows);
+    }
+    let populations: Vec<u32> = rows.iter().map(|row| row.population).collect();
+    assert!(populations.contains(&2), "{rows:?}");
+}

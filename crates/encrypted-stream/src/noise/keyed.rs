@@ -1,0 +1,65 @@
+//! Randomness of one window's share: from a secret of the controller's, bound to
+//! what the share is for, so that the same request gets the same share after any
+//! restart and no other request ever gets it.
+
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::kdf::derive;
+use alpheus_crypto::labels;
+use alpheus_crypto::secret::Secret;
+use alpheus_policy::ids::PlanId;
+use alpheus_policy::time::Window;
+use chacha20::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+/// ChaCha20 under `KDF(secret; plan, start of the window, H(M), H(S))`; of a lone
+/// controller, who opens by its token, without H(S). Wiped when dropped.
+///
+/// # Privacy
+/// Whoever lacks `secret` sees uniform bits, also who chooses plan, M and S: HKDF
+/// and ChaCha20 are taken to be pseudorandom. Two sets never share a draw, so that
+/// the difference of what was said to both would still hold noise; that only one is
+/// ever answered is for the ledger to keep.
+#[must_use]
+pub fn generator(
+    secret: &Secret<32>,
+    plan: &PlanId,
+    window: Window,
+    membership: &Digest,
+    set: Option<&Digest>,
+) -> ChaCha20Rng {
+    let start = window.start.0.to_be_bytes();
+    let set = set.map_or(&[][..], |set| &set.0);
+    let parts: [&[u8]; 4] = [&plan.0, &start, &membership.0, set];
+    let seed = derive::<32>(secret.expose(), labels::NOISE_SHARE, &parts);
+    ChaCha20Rng::from_seed(*seed.expose())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_policy::time::Timestamp;
+    use rand_core::Rng;
+
+    #[test]
+    fn everything_that_a_share_is_for_matters() {
+        let window = |start| Window { start: Timestamp(start), end: Timestamp(9) };
+        let draw = |secret: u8, plan: u8, start, m: u8, s: Option<u8>| {
+            let secret = Secret::from_bytes([secret; 32]);
+            let set = s.map(|s| Digest([s; 32]));
+            let (plan, m) = (PlanId([plan; 32]), Digest([m; 32]));
+            generator(&secret, &plan, window(start), &m, set.as_ref()).next_u64()
+        };
+        let all = [
+            draw(1, 1, 1, 1, Some(1)),
+            draw(2, 1, 1, 1, Some(1)),
+            draw(1, 2, 1, 1, Some(1)),
+            draw(1, 1, 2, 1, Some(1)),
+            draw(1, 1, 1, 2, Some(1)),
+            draw(1, 1, 1, 1, Some(2)),
+            draw(1, 1, 1, 1, None),
+        ];
+        let different: std::collections::BTreeSet<u64> = all.into_iter().collect();
+        assert_eq!(different.len(), all.len());
+        assert_eq!(draw(1, 1, 1, 1, None), draw(1, 1, 1, 1, None));
+    }
+}
