@@ -113,6 +113,8 @@ pub const CREDENTIAL_SESSION_KEY: &str = "alpheus/credential/session-key/v1";
 pub const CREDENTIAL_CONNECTION: &str = "alpheus/credential/connection/v1";
 /// A session ends, by its holder (signature).
 pub const CREDENTIAL_LOGOUT: &str = "alpheus/credential/logout/v1";
+/// For whom a code's tags are held on other shards (hash).
+pub const CREDENTIAL_CODE_HOLD: &str = "alpheus/credential/code-hold/v1";
 /// A gateway's challenge, for its own eyes (HMAC).
 pub const PASS_CHALLENGE: &str = "alpheus/pass/challenge/v1";
 /// What a holder signs to speak for a session: challenge and both agreement keys (hash).
@@ -131,5 +133,7 @@ pub const PASS_TIME: &str = "alpheus/pass/time/v1";
 pub const PASS_FILE: &str = "alpheus/pass/file/v1";
 /// What an account shows to the issuer, as the issuer keeps it (hash).
 pub const PASS_ACCOUNT: &str = "alpheus/pass/account/v1";
+/// A deployment's public card (signature).
+pub const PASS_CARD: &str = "alpheus/pass/card/v1";
 /// A scan at a gate, to know it again (hash).
 pub const PASS_SCAN: &str = "alpheus/pass/scan/v1";

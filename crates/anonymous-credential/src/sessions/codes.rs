@@ -1,19 +1,22 @@
 //! Login codes on a shard: the login's tag and those of the epochs after it are
 //! spent together, or none is.
 //!
-//! Tags of other shards are held there first, for the session that the login
-//! would begin; [`Shard::admit`] then spends the login's tag and every tag of its
+//! Tags of other shards are held there first, under a name of the code's own: a
+//! session of the same login's tag must neither take these holds for its own nor
+//! lose them when the code gives them back. [`Shard::admit`] then spends the login's tag and every tag of its
 //! own in one commit. A code begins no session: it opens a gate once.
 
 use super::{Shard, Spent, Unspent};
 use crate::codes::Code;
 use crate::error::Refused;
 use crate::ledger::Step;
+use crate::messages::{SessionId, TagId};
 use crate::schedule::Time;
 use crate::sessions::peers::Wanted;
 use crate::sessions::records;
 use crate::verifier::ProvenCode;
-use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::labels;
 
 /// A code whose login's tag was not spent when it was looked up.
 pub struct UnspentCode(pub(crate) Box<Code>);
@@ -95,10 +98,12 @@ impl Shard {
     }
 }
 
-/// Every tag of a code, the login's first, for the session that is never begun.
+/// Every tag of a code, the login's first, for a name that no session has.
 #[must_use]
 pub fn code_tags(pinned: &crate::configuration::Pinned, code: &Code) -> Vec<Wanted> {
-    let session = code.session(pinned);
+    let session = code.session(pinned).0.0;
+    let name = labelled(labels::CREDENTIAL_CODE_HOLD, &[session.as_bytes()]);
+    let session = SessionId(TagId(name));
     let tags = code.tags(pinned).into_iter();
     tags.map(|(epoch, tag)| Wanted { epoch, tag, session }).collect()
 }

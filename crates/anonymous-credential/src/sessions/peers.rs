@@ -21,7 +21,7 @@ pub struct Wanted {
     pub epoch: Epoch,
     /// The tag.
     pub tag: TagId,
-    /// For whom.
+    /// For whom: a session, or a name of its own for a code.
     pub session: SessionId,
 }
 
@@ -87,8 +87,7 @@ impl Shard {
         Ok(Step::new(changes, ()))
     }
 
-    /// A code is refused, so its session will never be: gives back what is held
-    /// for it. What is held for another, or kept, stays.
+    /// A code is refused: gives back what is held for it. What is held for another, or kept, stays.
     pub fn release_for_peer(&mut self, wanted: Wanted) -> Step<()> {
         let place = (wanted.epoch, wanted.tag);
         if self.tags.get(&place) != Some(&Spent::Pending(wanted.session)) {

@@ -9,12 +9,12 @@ use alpheus_anonymous_credential::issuer::Issuer;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::ledger::Log;
 use alpheus_anonymous_credential::limit::Limit;
-use alpheus_anonymous_credential::messages::Login;
+use alpheus_anonymous_credential::messages::{Login, ReUp, SessionId};
 use alpheus_anonymous_credential::schedule::{Epoch, Time};
 use alpheus_anonymous_credential::sessions::codes::{CodeLookUp, code_tags};
 use alpheus_anonymous_credential::sessions::peers::Wanted;
-use alpheus_anonymous_credential::sessions::{LookUp, Shard};
-use alpheus_anonymous_credential::verifier::Verifier;
+use alpheus_anonymous_credential::sessions::{Due, LookUp, Reserved, Shard};
+use alpheus_anonymous_credential::verifier::{ProvenCode, ProvenReUp, Verifier, verify_re_ups};
 use alpheus_crypto::hash::Digest;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
@@ -103,8 +103,16 @@ impl Gate {
 
     /// Whether a login of a copy of the pass goes through in an epoch.
     fn friend_logs_in(&mut self, now: Time, which: Which, copied: &Ledger) -> Result<(), Refused> {
+        let mut friend = self.copy(copied);
+        self.logs_in(now, which, &mut friend)
+    }
+
+    fn copy(&self, copied: &Ledger) -> Holder {
         let period = self.holder.period();
-        let mut friend = Holder::restore(self.pinned.clone(), period, copied).unwrap().unwrap();
+        Holder::restore(self.pinned.clone(), period, copied).unwrap().unwrap()
+    }
+
+    fn logs_in(&mut self, now: Time, which: Which, friend: &mut Holder) -> Result<(), Refused> {
         let compared = self.pinned.compare(&self.pinned.fingerprint()).unwrap();
         let sent = friend.log_in(now, which, &compared, &NOTHING, &mut self.rng).unwrap();
         let sent = sent.commit(&mut Ledger::new()).unwrap();
@@ -232,4 +240,147 @@ fn a_doubtful_shard_waits_out_codes() {
     });
     // The code spent epochs 0 to 3; a login at 14 + 15n is for epoch n + 1.
     assert_eq!(served.next(), Some(3), "epoch {:?} is the first", Epoch(START.0 + 4));
+}
+
+/// What two servers do at the same time about one tag, step by step: one about a
+/// code, the other about a login of a copy of the pass and its re-up.
+struct Race {
+    gate: Gate,
+    /// The tags that lie elsewhere than the login's.
+    elsewhere: Vec<Wanted>,
+    code: ProvenCode,
+    /// The login's session.
+    session: SessionId,
+    re_up: Option<ProvenReUp>,
+    wanted: Wanted,
+    reserved: Option<Reserved>,
+    refused: bool,
+}
+
+impl Race {
+    /// None if the second tag lies where the first one does.
+    fn new(seed: u8, now: Time, friend: &mut Holder, mut gate: Gate) -> Option<Race> {
+        let code = gate.code(now).unwrap();
+        let tags = code_tags(&gate.pinned, &code);
+        let home = Gate::shard_of(&tags[0]);
+        if Gate::shard_of(&tags[1]) == home {
+            return None;
+        }
+        let CodeLookUp::Unspent(unspent) =
+            gate.shards[home].0.look_up_code(now, code, &SCAN).unwrap()
+        else {
+            panic!("spent, seed {seed}")
+        };
+        let code = gate.verifier.verify_code(unspent).unwrap();
+        let session = SessionId(tags[0].tag);
+        gate.logs_in(now, Which::Running, friend).unwrap();
+        let sent = friend.re_up(now, &mut gate.rng).unwrap().commit(&mut Ledger::new()).unwrap();
+        let sent = ReUp::from_bytes(&sent.bytes).unwrap();
+        let Due::Due(due) = gate.shards[home].0.due(now, sent).unwrap() else { panic!("moved") };
+        let re_up = verify_re_ups(&gate.pinned, vec![due]).pop().unwrap().unwrap();
+        let wanted = re_up.wanted(&gate.pinned);
+        let elsewhere = tags.into_iter().filter(|wanted| Gate::shard_of(wanted) != home).collect();
+        let (re_up, reserved, refused) = (Some(re_up), None, false);
+        Some(Race { gate, elsewhere, code, session, re_up, wanted, reserved, refused })
+    }
+
+    fn home(&mut self) -> &mut (Shard, Ledger) {
+        &mut self.gate.shards[1 - Gate::shard_of(&self.wanted)]
+    }
+
+    fn there(&mut self) -> &mut (Shard, Ledger) {
+        &mut self.gate.shards[Gate::shard_of(&self.wanted)]
+    }
+
+    /// Hold, admit, release.
+    fn code(&mut self, now: Time, step: usize) {
+        let elsewhere = self.elsewhere.clone();
+        match step {
+            0 => {
+                let (shard, ledger) = self.there();
+                let held = elsewhere.into_iter().map(|wanted| shard.hold_for_code(now, wanted));
+                let held: Vec<_> = held.flatten().collect();
+                held.into_iter().for_each(|step| step.commit(ledger).unwrap());
+            }
+            1 => {
+                let there = Gate::shard_of(&self.wanted);
+                let (shard, _) = &mut self.gate.shards[1 - there];
+                let here = |wanted: &Wanted| Gate::shard_of(wanted) != there;
+                let admitted = shard.admit(now, &self.code, &SCAN, here);
+                assert_eq!(admitted.err(), Some(Refused::Spent), "the login was faster");
+            }
+            _ => {
+                let (shard, ledger) = self.there();
+                let given_back = elsewhere.into_iter().map(|wanted| shard.release_for_peer(wanted));
+                given_back.for_each(|step| step.commit(ledger).unwrap());
+            }
+        }
+    }
+
+    /// Hold, advance, keep.
+    fn re_up(&mut self, now: Time, step: usize) {
+        let wanted = self.wanted;
+        if self.refused {
+            return;
+        }
+        match step {
+            0 => {
+                let (shard, ledger) = self.there();
+                match shard.hold_for_peer(now, wanted) {
+                    Ok(step) => step.commit(ledger).unwrap(),
+                    Err(refused) => {
+                        assert_eq!(refused, Refused::Spent);
+                        self.refused = true;
+                        return;
+                    }
+                }
+                self.reserved = self.re_up.take().map(ProvenReUp::dangerous_reserved_elsewhere);
+            }
+            1 => {
+                let reserved = self.reserved.take().unwrap();
+                let (shard, ledger) = self.home();
+                shard.advance(now, reserved).unwrap().commit(ledger).unwrap();
+            }
+            _ => {
+                let (shard, ledger) = self.there();
+                if let Ok(step) = shard.keep_for_peer(wanted) {
+                    step.commit(ledger).unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_code_gives_back_nothing_that_a_session_holds() {
+    let now = at(13);
+    let mut raced = 0;
+    // Which of six steps are the code's: every way to lay three among three.
+    for order in (0_u8..64).filter(|order| order.count_ones() == 3) {
+        let seeds = (0..).map(|seed| order.wrapping_add(64 * seed));
+        let race = seeds.take(4).find_map(|seed| {
+            let gate = Gate::new(seed).unwrap();
+            let mut friend = gate.copy(&gate.store.clone());
+            Race::new(seed, now, &mut friend, gate)
+        });
+        let Some(mut race) = race else { continue };
+        let copied: Ledger = race.gate.store.clone();
+        let (mut code, mut re_up) = (0..3, 0..3);
+        for turn in 0..6 {
+            if order & (1 << turn) != 0 {
+                race.code(now, code.next().unwrap());
+            } else {
+                race.re_up(now, re_up.next().unwrap());
+            }
+        }
+        // Its session has come to the next epoch: then no copy has another there.
+        let session = race.session;
+        let epoch = race.home().0.standing(session).unwrap().epoch;
+        let mut pass = copied;
+        pass.retain(|key, _| !key.starts_with(b"shown"));
+        let again = race.gate.friend_logs_in(at(14), Which::Next, &pass);
+        assert!(epoch == START || again == Err(Refused::Spent), "order {order:06b}: {again:?}");
+        raced += 1;
+    }
+    assert!(raced > 15, "{raced}");
 }
