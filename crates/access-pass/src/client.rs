@@ -1,9 +1,9 @@
 //! A client's side of a connection, and when a session is carried on.
 
 use crate::error::ClientRefused;
-use crate::messages::{Challenge, Connect, Connected, Hello};
+use crate::messages::{Acknowledgement, Challenge, Connect, Connected, Hello};
 use crate::request::Stamper;
-use alpheus_anonymous_credential::holder::Holder;
+use alpheus_anonymous_credential::holder::{Holder, Outgoing};
 use alpheus_anonymous_credential::messages::SessionId;
 use alpheus_anonymous_credential::schedule::{Epoch, Schedule, Time};
 use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
@@ -13,6 +13,50 @@ use alpheus_crypto::labels;
 use alpheus_crypto::mac::MacKey;
 use alpheus_crypto::secret::Secret;
 use rand_core::CryptoRng;
+
+/// A session of a holder's own, acknowledged as it was sent: only this can be
+/// spoken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    session: SessionId,
+    epoch: Epoch,
+}
+
+impl Served {
+    /// Compares what a gateway acknowledges with what was sent to it.
+    ///
+    /// # Errors
+    /// [`ClientRefused::OtherSession`].
+    ///
+    /// # Privacy
+    /// A gateway that suspects who is there again answers a login with the session
+    /// of before. A holder that spoke for that one would confirm it.
+    pub fn check(
+        holder: &Holder,
+        sent: &Outgoing,
+        acknowledged: &Acknowledgement,
+    ) -> Result<Self, ClientRefused> {
+        let Acknowledgement { session, epoch } = *acknowledged;
+        let ours = session == sent.session && epoch >= sent.epoch;
+        if ours && holder.has_shown(session, epoch) {
+            Ok(Self { session, epoch })
+        } else {
+            Err(ClientRefused::OtherSession)
+        }
+    }
+
+    /// The session.
+    #[must_use]
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// The epoch that it has come to.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+}
 
 /// A connection that the gateway has not confirmed.
 pub struct Connecting {
@@ -32,7 +76,7 @@ pub struct Connecting {
 /// agreement key are the session's alone.
 pub fn connect(
     holder: &Holder,
-    session: SessionId,
+    &Served { session, .. }: &Served,
     hello: &Hello,
     rng: &mut impl CryptoRng,
 ) -> Result<(Connect, Connecting), ClientRefused> {
@@ -81,7 +125,8 @@ pub enum Next {
     Wait(Time),
     /// Carry the session on to the next epoch.
     ReUp,
-    /// Log in for the next epoch, which is of another period: no re-up gets there.
+    /// Log in for the next epoch: it is of another period, which no re-up reaches,
+    /// or one at which sessions begin anew.
     LogInNext,
     /// The session has lapsed, or there is none: log in.
     LogIn,
@@ -89,12 +134,21 @@ pub enum Next {
 
 /// What to do about a session that has come to `epoch`. `jitter`, drawn once for
 /// each epoch, spreads the clients of a service over the time in which re-ups are
-/// taken; its last quarter is left for trying again.
+/// taken; its last quarter is left for trying again. At epochs whose number is a
+/// multiple of `rotation` (0: none) sessions begin anew.
 ///
 /// # Privacy
-/// Re-ups at a moment of one's own would tell clients apart by their clocks.
+/// Re-ups at a moment of one's own would tell clients apart by their clocks. A
+/// session that ended after so many epochs of its own, and another one that began
+/// just then, would be one person's: so everybody's end at the same epochs.
 #[must_use]
-pub fn next(schedule: &Schedule, now: Time, epoch: Option<Epoch>, jitter: u32) -> Next {
+pub fn next(
+    schedule: &Schedule,
+    now: Time,
+    epoch: Option<Epoch>,
+    jitter: u32,
+    rotation: u64,
+) -> Next {
     let Some(epoch) = epoch else { return Next::LogIn };
     let following = epoch.next();
     if now >= schedule.starts(following) {
@@ -107,7 +161,8 @@ pub fn next(schedule: &Schedule, now: Time, epoch: Option<Epoch>, jitter: u32) -
         return Next::Wait(Time(due));
     }
     let same = schedule.period_of(epoch) == schedule.period_of(following);
-    if same { Next::ReUp } else { Next::LogInNext }
+    let rotates = rotation > 0 && following.0.is_multiple_of(rotation);
+    if same && !rotates { Next::ReUp } else { Next::LogInNext }
 }
 
 #[cfg(test)]
@@ -125,7 +180,7 @@ mod tests {
 
     #[test]
     fn re_ups_are_spread_over_the_pre_login_and_leave_time_to_try_again() {
-        let next = |now, epoch, jitter| next(&SCHEDULE, Time(now), Some(Epoch(epoch)), jitter);
+        let next = |now, epoch, jitter| next(&SCHEDULE, Time(now), Some(Epoch(epoch)), jitter, 0);
         assert_eq!(next(500, 0, 0), Next::Wait(Time(900)));
         assert_eq!(next(500, 0, u32::MAX), Next::Wait(Time(974)));
         assert_eq!(next(899, 0, 1 << 31), Next::Wait(Time(937)));
@@ -134,6 +189,21 @@ mod tests {
         // The third epoch is its period's last.
         assert_eq!(next(2_599, 2, 0), Next::Wait(Time(2_600)));
         assert_eq!(next(2_600, 2, 0), Next::LogInNext);
-        assert_eq!(super::next(&SCHEDULE, Time(5), None, 0), Next::LogIn);
+        assert_eq!(super::next(&SCHEDULE, Time(5), None, 0, 0), Next::LogIn);
+    }
+
+    #[test]
+    fn sessions_begin_anew_at_the_same_epochs_for_everybody() {
+        let long = Schedule { epochs_per_period: 1_000, ..SCHEDULE };
+        let at_the_end = |epoch, rotation| {
+            next(&long, Time(epoch * 1_000 + 999), Some(Epoch(epoch)), 0, rotation)
+        };
+        // Whenever they began: no session's own beginning is asked for.
+        let anew: Vec<u64> = (0..12).filter(|e| at_the_end(*e, 4) == Next::LogInNext).collect();
+        assert_eq!(anew, [3, 7, 11]);
+        assert!((0..12).all(|epoch| at_the_end(epoch, 0) == Next::ReUp));
+        // And not all at one moment of it.
+        let early = next(&long, Time(3_901), Some(Epoch(3)), u32::MAX, 4);
+        assert_eq!(early, Next::Wait(Time(3_974)));
     }
 }

@@ -85,6 +85,12 @@ pub enum ClientRefused {
     /// The gateway's agreement key is a bad one.
     #[error("the gateway's agreement key is not a good one: {0}")]
     Agreement(#[from] LowOrder),
+    /// It acknowledged another session than the one that was sent, or an epoch that
+    /// this session was never shown for.
+    #[error(
+        "the gateway acknowledged another session or epoch than was sent; it may be trying to link sessions, so do not go on"
+    )]
+    OtherSession,
     /// The holder's rules.
     #[error(transparent)]
     Holder(#[from] HolderRefused),

@@ -2,11 +2,12 @@
 //! between.
 
 use crate::town::{SONG, Town, at};
-use alpheus_access_pass::client::connect;
+use alpheus_access_pass::client::{Served, connect};
 use alpheus_access_pass::error::{ClientRefused, Denied};
 use alpheus_access_pass::gateway::{CHALLENGE_LIFE, Gateway};
 use alpheus_access_pass::messages::{Acknowledgement, Challenge, Connect, Connected, Hello};
-use alpheus_anonymous_credential::schedule::Time;
+use alpheus_anonymous_credential::holder::Which;
+use alpheus_anonymous_credential::schedule::{Epoch, Time};
 use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use proptest::prelude::*;
 
@@ -15,11 +16,12 @@ use proptest::prelude::*;
 #[test]
 fn a_connection_is_answered_once() {
     let mut town = Town::new(20);
-    let (device, session, mut first) = town.connected(b"ada");
+    let (device, _, mut first) = town.connected(b"ada");
     let used = first.stamp(&SONG).unwrap();
     assert!(town.request(at(2), &used).is_ok());
     let hello = town.gateway.hello(at(2), &mut town.rng);
-    let (message, connecting) = connect(&device.holder, session, &hello, &mut town.rng).unwrap();
+    let (message, connecting) =
+        connect(&device.holder, &device.served(), &hello, &mut town.rng).unwrap();
     let connected = town.gateway.connect(at(2), &message).unwrap();
     let mut second = connecting.finish(&connected).unwrap();
     let stamp = second.stamp(&SONG).unwrap();
@@ -31,17 +33,17 @@ fn a_connection_is_answered_once() {
     assert_eq!(town.request(at(2), &old), Err(Denied::Unauthentic));
     // A message that was held back does not take the session over from a later one.
     let early = town.gateway.hello(at(2), &mut town.rng);
-    let (held, _) = connect(&device.holder, session, &early, &mut town.rng).unwrap();
-    town.connect(&device, session, at(3)).unwrap();
+    let (held, _) = connect(&device.holder, &device.served(), &early, &mut town.rng).unwrap();
+    town.connect(&device, at(3)).unwrap();
     assert_eq!(town.gateway.connect(at(3), &held), Err(Denied::Challenge));
 }
 
 #[test]
 fn a_challenge_is_this_gateways_and_fresh() {
     let mut town = Town::new(21);
-    let (device, session, _) = town.connected(b"ada");
+    let (device, _, _) = town.connected(b"ada");
     let attempt = |town: &mut Town, hello: &Hello, now| {
-        let (message, _) = connect(&device.holder, session, hello, &mut town.rng).unwrap();
+        let (message, _) = connect(&device.holder, &device.served(), hello, &mut town.rng).unwrap();
         town.gateway.connect(now, &message).err()
     };
     let hello = town.gateway.hello(at(2), &mut town.rng);
@@ -61,11 +63,12 @@ fn a_challenge_is_this_gateways_and_fresh() {
 #[test]
 fn nobody_gets_in_between() {
     let mut town = Town::new(22);
-    let (device, session, _) = town.connected(b"ada");
+    let (device, _, _) = town.connected(b"ada");
     let mallory = AgreementKey::random(&mut town.rng);
     let hello = town.gateway.hello(at(2), &mut town.rng);
     // Towards the gateway.
-    let (message, connecting) = connect(&device.holder, session, &hello, &mut town.rng).unwrap();
+    let (message, connecting) =
+        connect(&device.holder, &device.served(), &hello, &mut town.rng).unwrap();
     let swapped = Connect { agreement: mallory.public(), ..message };
     assert_eq!(town.gateway.connect(at(2), &swapped), Err(Denied::Signature));
     let low = Connect { agreement: AgreementPublic([0; 32]), ..message };
@@ -76,23 +79,53 @@ fn nobody_gets_in_between() {
     assert!(matches!(connecting.finish(&later), Err(ClientRefused::Unconfirmed)));
     let hello = town.gateway.hello(at(2), &mut town.rng);
     let hers = Hello { agreement: mallory.public(), ..hello };
-    let (message, _) = connect(&device.holder, session, &hers, &mut town.rng).unwrap();
+    let (message, _) = connect(&device.holder, &device.served(), &hers, &mut town.rng).unwrap();
     assert_eq!(town.gateway.connect(at(2), &message), Err(Denied::Signature));
     let low = Hello { agreement: AgreementPublic([0; 32]), ..hello };
-    let refused = connect(&device.holder, session, &low, &mut town.rng).err();
+    let refused = connect(&device.holder, &device.served(), &low, &mut town.rng).err();
     assert!(matches!(refused, Some(ClientRefused::Agreement(_))));
 }
 
 #[test]
 fn only_the_holder_speaks_for_a_session() {
     let mut town = Town::new(23);
-    let (_, hers, _) = town.connected(b"ada");
-    let (bob, his, _) = town.connected(b"bob");
+    let (ada, hers, _) = town.connected(b"ada");
+    let (bob, _, _) = town.connected(b"bob");
     let hello = town.gateway.hello(at(2), &mut town.rng);
-    assert!(connect(&bob.holder, hers, &hello, &mut town.rng).is_err(), "no key for it");
-    let (message, _) = connect(&bob.holder, his, &hello, &mut town.rng).unwrap();
+    assert!(connect(&bob.holder, &ada.served(), &hello, &mut town.rng).is_err(), "no key for it");
+    let (message, _) = connect(&bob.holder, &bob.served(), &hello, &mut town.rng).unwrap();
     let stolen = Connect { session: hers, ..message };
     assert_eq!(town.gateway.connect(at(2), &stolen), Err(Denied::Signature));
+}
+
+/// A gateway that suspects that a session follows another acknowledges the old one
+/// in place of the new one: nothing speaks for it.
+#[test]
+fn a_session_is_spoken_for_only_if_it_was_acknowledged_as_it_was_sent() {
+    let mut town = Town::new(25);
+    let (mut device, before, _) = town.connected(b"ada");
+    town.re_up(&mut device, at(13));
+    let compared = town.pinned.compare(&town.pinned.fingerprint()).unwrap();
+    let nothing = alpheus_crypto::hash::Digest([0; 32]);
+    let sent = device.holder.log_in(at(31), Which::Running, &compared, &nothing, &mut town.rng);
+    let sent = sent.unwrap().commit(&mut device.store).unwrap();
+    device.holder.prune().commit(&mut device.store).unwrap();
+    let check = |session, epoch| {
+        Served::check(&device.holder, &sent, &Acknowledgement { session, epoch }).map(|_| ())
+    };
+    assert_eq!(check(sent.session, sent.epoch), Ok(()));
+    let earlier = Epoch(sent.epoch.0 - 1);
+    for (session, epoch) in [
+        (before, sent.epoch),
+        (before, earlier),
+        (sent.session, earlier),
+        (sent.session, sent.epoch.next()),
+        (sent.session, Epoch(u64::MAX)),
+    ] {
+        assert_eq!(check(session, epoch), Err(ClientRefused::OtherSession), "{epoch:?}");
+    }
+    // Its key is there still: it is the comparison that keeps it from being used.
+    assert!(device.holder.connect(before, &[0; 32]).is_ok());
 }
 
 /// A gateway that restarts knows nothing: clients ask for a new challenge, and
@@ -105,10 +138,10 @@ fn a_gateway_that_restarts_serves_on() {
     assert!(!town.gateway.knows(at(2), session));
     let stamp = stamper.stamp(&SONG).unwrap();
     assert_eq!(town.request(at(2), &stamp), Err(Denied::NoSession));
-    assert!(matches!(town.connect(&device, session, at(2)), Err(Denied::NoSession)));
+    assert!(matches!(town.connect(&device, at(2)), Err(Denied::NoSession)));
     town.gateway.note(town.shard.standing(session).unwrap());
     assert_eq!(town.request(at(2), &stamp), Err(Denied::NotConnected));
-    let mut stamper = town.connect(&device, session, at(2)).unwrap();
+    let mut stamper = town.connect(&device, at(2)).unwrap();
     assert!(town.request(at(2), &stamper.stamp(&SONG).unwrap()).is_ok());
     assert!(town.gateway.knows(at(2), session) && !town.gateway.knows(at(16), session));
 }

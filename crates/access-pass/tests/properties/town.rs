@@ -1,8 +1,9 @@
 //! A service in one process, subscribers, and a gateway that holds no key.
 
-use alpheus_access_pass::client::connect;
+use alpheus_access_pass::client::{Served, connect};
 use alpheus_access_pass::error::Denied;
 use alpheus_access_pass::gateway::{Gateway, Limits};
+use alpheus_access_pass::messages::Acknowledgement;
 use alpheus_access_pass::request::{Stamp, Stamper, Target};
 use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
 use alpheus_anonymous_credential::holder::{Holder, Outgoing, Requesting, Which};
@@ -46,6 +47,16 @@ pub(crate) struct Town {
 pub(crate) struct Device {
     pub(crate) holder: Holder,
     pub(crate) store: Ledger,
+}
+
+impl Device {
+    /// What was shown last, as an honest gateway acknowledges it.
+    pub(crate) fn served(&self) -> Served {
+        let newest = self.holder.resend(self.holder.newest().unwrap()).unwrap();
+        let Outgoing { session, epoch, .. } = newest.commit(&mut Ledger::new()).unwrap();
+        let sent = Outgoing { session, epoch, bytes: Vec::new() };
+        Served::check(&self.holder, &sent, &Acknowledgement { session, epoch }).unwrap()
+    }
 }
 
 impl Town {
@@ -132,15 +143,10 @@ impl Town {
         self.gateway.note(self.shard.standing(session).unwrap());
     }
 
-    pub(crate) fn connect(
-        &mut self,
-        device: &Device,
-        session: SessionId,
-        now: Time,
-    ) -> Result<Stamper, Denied> {
+    pub(crate) fn connect(&mut self, device: &Device, now: Time) -> Result<Stamper, Denied> {
         let hello = self.gateway.hello(now, &mut self.rng);
         let (message, connecting) =
-            connect(&device.holder, session, &hello, &mut self.rng).unwrap();
+            connect(&device.holder, &device.served(), &hello, &mut self.rng).unwrap();
         let connected = self.gateway.connect(now, &message)?;
         Ok(connecting.finish(&connected).unwrap())
     }
@@ -149,7 +155,7 @@ impl Town {
     pub(crate) fn connected(&mut self, account: &[u8]) -> (Device, SessionId, Stamper) {
         let mut device = self.device(account);
         let session = self.log_in(&mut device, at(1), Which::Running);
-        let stamper = self.connect(&device, session, at(1)).unwrap();
+        let stamper = self.connect(&device, at(1)).unwrap();
         (device, session, stamper)
     }
 

@@ -5,7 +5,7 @@ use crate::failure::{Blame, Category, Failure};
 use crate::pass::card::{CARD, Card};
 use crate::pass::clock;
 use crate::pass::link::Base;
-use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::configuration::Configuration;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::schedule::{Schedule, Time};
@@ -86,10 +86,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         issuer: *key.public(),
     };
     let signed = Signed::new(&configuration, &operator);
-    let pinned = Pinned::open(&signed, &operator.verifying_key()).blame(Category::Usage)?;
     let (issuer, gateway) = (args.issuer.clone(), args.gateway.clone());
     let authority = authority.transpose()?;
-    let card = Card::new(&signed, &operator.verifying_key(), issuer, gateway, authority);
+    let card = Card::new(&signed, &operator, issuer, gateway, authority);
+    let opened = card.open().blame(Category::Usage)?;
     let text = serde_json::to_string_pretty(&card).blame(Category::Io)?;
     let made = DirBuilder::new().mode(0o700).create(&args.folder);
     let help = "nothing is written over: remove the folder, or name another";
@@ -98,7 +98,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     write_new(&args.folder.join(OPERATOR_KEY), &hex(operator_seed.expose()), 0o600)?;
     write_new(&args.folder.join(ISSUER_KEY), &hex(key.expose().expose()), 0o600)?;
     write_new(&args.folder.join(CARD), &text, 0o644)?;
-    println!("{}", pinned.fingerprint());
+    println!("{}", opened.fingerprint);
     Ok(())
 }
 

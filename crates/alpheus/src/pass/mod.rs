@@ -51,6 +51,8 @@ pub struct Args {
 enum What {
     /// Make a deployment: the issuer's key, and the card that everybody pins
     Init(init::Args),
+    /// Say what a card says, and its fingerprint
+    Card(card::Args),
     /// Add an account to a file, and print what it shows to the issuer
     Account(issuer::accounts::Args),
     /// Give passes to accounts
@@ -72,6 +74,7 @@ enum What {
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     match &args.what {
         What::Init(args) => init::run(args),
+        What::Card(args) => card::run(args, globals),
         What::Account(args) => issuer::accounts::run(args),
         What::Issuer(args) => issuer::run(args, globals),
         What::Verifier(args) => verifier::run(args, globals),

@@ -111,7 +111,7 @@ fn online(args: &Args, globals: &Globals, shown: Vec<u8>) -> Result<(), Failure>
     let pass = settings.pass.clone().unwrap_or_default();
     let identity = Settings::needed(&settings.identity, "identity")?;
     let identity = IdentityFolder::open(&identity, Role::Gateway)?;
-    let (_, pinned) = card::open(&Settings::needed(&pass.card, "pass.card")?)?;
+    let pinned = card::open(&Settings::needed(&pass.card, "pass.card")?)?.1.pinned;
     let verifiers = Settings::needed(&pass.verifiers, "pass.verifiers")?;
     // Here to find the shard; the verifier checks again by its own clock.
     let code = read(&pinned, args.nonce.as_ref(), &shown)?;
@@ -143,12 +143,12 @@ fn offline(args: &Args, globals: &Globals, shown: &[u8]) -> Result<(), Failure> 
     let deployment = args.deployment.as_ref().ok_or(missing("deployment"))?;
     let state = args.state.as_ref().ok_or(missing("state"))?;
     let gates = args.gates.ok_or(missing("gates"))?;
-    let (_, pinned) = card::open(&deployment.join(card::CARD))?;
+    let pinned = card::open(&deployment.join(card::CARD))?.1.pinned;
     eprintln!("offline: a copied code opens each of {gates} gates once, so at most {gates} people");
     let code = read(&pinned, args.nonce.as_ref(), shown)?;
     let settings = Settings { state: Some(state.clone()), ..Settings::default() };
     let store = settings.open_store(&globals.health, &globals.metrics)?;
-    let mut found = FencedLedger::open(store, &state.join("fence"))?;
+    let mut found = FencedLedger::open(store, &state.join("fence"), None)?;
     let now = clock::now();
     let shard = Shard::restore(pinned.clone(), found.records, found.log, now);
     let shard = shard.blame(Category::Input)?.commit(&mut found.ledger);
@@ -162,7 +162,10 @@ fn offline(args: &Args, globals: &Globals, shown: &[u8]) -> Result<(), Failure> 
         shard.admit(now, &verifier.verify_code(unspent)?, &scan, |_| true)
     };
     let step = admitted_or_shut(admitted)?;
-    step.commit(&mut found.ledger).blame(Category::Io)
+    step.commit(&mut found.ledger).blame(Category::Io)?;
+    // What no code can spend any more need not be kept.
+    let pruned = shard.prune(now).map_err(CodeRefused::from).map_err(Shut::from);
+    pruned.blame(Category::Refused)?.commit(&mut found.ledger).blame(Category::Io)
 }
 
 fn admitted_or_shut<T>(admitted: impl FnOnce() -> Result<T, Refused>) -> Result<T, Failure> {

@@ -60,7 +60,7 @@ impl Holder {
             self.shown.insert((epoch, 0), shown);
         }
         let bytes = self.code_bytes(epoch, last).ok_or(HolderRefused::Damaged)?;
-        Ok(Step::new(changes, Outgoing { session, bytes }))
+        Ok(Step::new(changes, Outgoing { session, epoch, bytes }))
     }
 
     /// The code that all of these epochs were burnt for.
@@ -72,7 +72,10 @@ impl Holder {
             records::shown(self.period, *epoch, *index, shown)
         };
         // Stored again, in case the first commit is still on its way to the disk.
-        Ok(Step::new(ours.map(again).collect(), Outgoing { session: shown.session, bytes }))
+        Ok(Step::new(
+            ours.map(again).collect(),
+            Outgoing { session: shown.session, epoch: first, bytes },
+        ))
     }
 
     /// A code of what was shown, if that is a login and its re-ups.

@@ -67,6 +67,8 @@ struct Shown {
 pub struct Outgoing {
     /// The session that it begins or carries on.
     pub session: SessionId,
+    /// The epoch that it is for; a code's first.
+    pub epoch: Epoch,
     /// A [`Login`] or [`ReUp`].
     pub bytes: Vec<u8>,
 }
@@ -148,7 +150,7 @@ impl Holder {
     pub fn resend(&self, epoch: Epoch) -> Result<Step<Outgoing>, HolderRefused> {
         let last = self.shown.range((epoch, 0)..=(epoch, u32::MAX)).next_back();
         let ((_, index), shown) = last.ok_or(HolderRefused::NothingShown)?;
-        let outgoing = Outgoing { session: shown.session, bytes: shown.bytes.clone() };
+        let outgoing = Outgoing { session: shown.session, epoch, bytes: shown.bytes.clone() };
         // Stored again, in case the first commit is still on its way to the disk.
         Ok(Step::new(vec![records::shown(self.period, epoch, *index, shown)], outgoing))
     }
@@ -176,6 +178,14 @@ impl Holder {
     #[must_use]
     pub fn newest(&self) -> Option<Epoch> {
         self.shown.last_key_value().map(|((epoch, _), _)| *epoch)
+    }
+
+    /// Whether a session was begun or carried on for an epoch, as far as that is
+    /// remembered.
+    #[must_use]
+    pub fn has_shown(&self, session: SessionId, epoch: Epoch) -> bool {
+        let mut shown = self.shown.range((epoch, 0)..=(epoch, u32::MAX));
+        shown.any(|(_, shown)| shown.session == session)
     }
 
     /// The period of the credential.
@@ -229,7 +239,7 @@ impl Holder {
 
     fn burn(&mut self, epoch: Epoch, index: u32, shown: Shown) -> Step<Outgoing> {
         let change = records::shown(self.period, epoch, index, &shown);
-        let outgoing = Outgoing { session: shown.session, bytes: shown.bytes.clone() };
+        let outgoing = Outgoing { session: shown.session, epoch, bytes: shown.bytes.clone() };
         self.shown.insert((epoch, index), shown);
         Step::new(vec![change], outgoing)
     }

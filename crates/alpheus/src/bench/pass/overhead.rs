@@ -15,8 +15,9 @@ use crate::pass::link::{Base, Link};
 use crate::pass::verifier::shards::Shards;
 use crate::service::http::Server;
 use crate::service::shutdown::Trigger;
-use alpheus_access_pass::client::connect;
+use alpheus_access_pass::client::{Served, connect};
 use alpheus_access_pass::gateway::{Gateway, Limits};
+use alpheus_access_pass::messages::Acknowledgement;
 use alpheus_access_pass::request::{HEADER, Stamper, Target};
 use alpheus_anonymous_credential::holder::Which;
 use alpheus_anonymous_credential::limit::Limit;
@@ -92,8 +93,9 @@ fn session(town: &Town) -> Result<(Arc<Sessions>, Stamper), Failure> {
     let gateway = Gateway::new(town.pinned.clone(), Limits::default(), &mut rng);
     let sessions = Sessions::new(gateway, entropy::rng()?);
     sessions.note(Standing { session, holder: shown.holder, first: epoch, epoch });
-    let hello = sessions.hello();
-    let (message, connecting) = connect(&holder, session, &hello, &mut rng).blame(Category::Io)?;
+    let served = Served::check(&holder, &login, &Acknowledgement { session, epoch });
+    let (served, hello) = (served.blame(Category::Io)?, sessions.hello());
+    let (message, connecting) = connect(&holder, &served, &hello, &mut rng).blame(Category::Io)?;
     let connected = sessions.connect(&message).blame(Category::Io)?;
     Ok((sessions, connecting.finish(&connected).blame(Category::Io)?))
 }

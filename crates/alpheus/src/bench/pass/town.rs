@@ -63,7 +63,7 @@ impl Town {
             known
                 .push((name.clone(), ours(&["pass", "account", &name, "--accounts", "accounts"])?));
         }
-        let (_, pinned) = card::open(&folder.path().join("deployment").join(CARD))?;
+        let pinned = card::open(&folder.path().join("deployment").join(CARD))?.1.pinned;
         let runtime = tokio::runtime::Runtime::new().blame(Category::Io)?;
         Ok(Self { folder, pinned, runtime, accounts: known, issuer_at, verifier_at, gateway_at })
     }

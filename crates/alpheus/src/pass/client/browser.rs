@@ -4,6 +4,7 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use data_encoding::BASE64;
 use std::net::SocketAddr;
+use subtle::ConstantTimeEq;
 
 /// The header that holds the local secret, for programs.
 const SECRET: HeaderName = HeaderName::from_static("alpheus-local");
@@ -21,6 +22,9 @@ const TELLING: [&str; 7] = [
     "x-forwarded-proto",
     "x-real-ip",
 ];
+
+/// So many cookies are forgotten with one answer; the others with the next.
+const MOST_EXPIRED: usize = 64;
 
 /// The local door.
 pub struct Door {
@@ -118,8 +122,7 @@ fn basic_secret(value: &HeaderValue) -> Option<String> {
 
 /// In a time that says nothing about where they differ.
 fn same(shown: &str, kept: &str) -> bool {
-    let differ = shown.bytes().zip(kept.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
-    shown.len() == kept.len() && std::hint::black_box(differ) == 0
+    shown.as_bytes().ct_eq(kept.as_bytes()).into()
 }
 
 fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
@@ -128,10 +131,33 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     pairs.filter_map(|pair| pair.trim().split_once('='))
 }
 
+/// The cookies of other sessions than this one's that a browser still has.
+#[must_use]
+pub fn stale(headers: &HeaderMap, jar: &str) -> Vec<String> {
+    let ours = prefix(jar);
+    let stale = |name: &&str| is_jarred(name) && !name.starts_with(&ours);
+    cookies(headers).map(|(name, _)| name).filter(stale).map(str::to_owned).collect()
+}
+
+/// Has a browser forget cookies: their names alone would tell a page's scripts of
+/// earlier sessions. Which path one was set for a browser does not say; it is one
+/// of those that lead to the request's.
+pub fn expire(headers: &mut HeaderMap, stale: &[String], path: &str) {
+    let ends = path.match_indices('/').flat_map(|(at, _)| [at, at + 1]).chain([path.len()]);
+    let mut paths: Vec<&str> = ends.filter_map(|end| path.get(..end)).collect();
+    paths.retain(|path| !path.is_empty() && !path.contains(';'));
+    paths.dedup();
+    let each = stale.iter().flat_map(|name| paths.iter().map(move |path| (name, path)));
+    for (name, path) in each.take(MOST_EXPIRED) {
+        let gone = HeaderValue::from_str(&format!("{name}=; Path={path}; Max-Age=0"));
+        headers.extend(gone.ok().map(|gone| (header::SET_COOKIE, gone)));
+    }
+}
+
 /// Makes a browser's request the service's: nothing of this machine in it, and of
 /// cookies only this session's.
-pub fn outward(headers: &mut HeaderMap, session: u64, authority: &str, origin: &str) {
-    let prefix = prefix(session);
+pub fn outward(headers: &mut HeaderMap, jar: &str, authority: &str, origin: &str) {
+    let prefix = prefix(jar);
     let kept: Vec<String> = cookies(headers)
         .filter_map(|(name, value)| Some(format!("{}={value}", name.strip_prefix(&prefix)?)))
         .collect();
@@ -156,11 +182,11 @@ pub fn outward(headers: &mut HeaderMap, session: u64, authority: &str, origin: &
 
 /// Makes the service's answer the browser's: cookies are named after the session,
 /// and other names for the service lead back here.
-pub fn inward(headers: &mut HeaderMap, session: u64, origin: &str) {
+pub fn inward(headers: &mut HeaderMap, jar: &str, origin: &str) {
     let set: Vec<HeaderValue> = headers.get_all(header::SET_COOKIE).iter().cloned().collect();
     headers.remove(header::SET_COOKIE);
     for value in set {
-        if let Some(renamed) = value.to_str().ok().and_then(|text| rename(text, session)) {
+        if let Some(renamed) = value.to_str().ok().and_then(|text| rename(text, jar)) {
             headers.append(header::SET_COOKIE, renamed);
         }
     }
@@ -176,14 +202,21 @@ pub fn inward(headers: &mut HeaderMap, session: u64, origin: &str) {
     }
 }
 
-fn prefix(session: u64) -> String {
-    format!("alpheus-{session}.")
+/// `jar` is the session's: sixteen hexadecimal digits, never the same again.
+fn prefix(jar: &str) -> String {
+    format!("alpheus-{jar}.")
+}
+
+/// Whether a cookie was named by this proxy, whichever session it ran.
+fn is_jarred(name: &str) -> bool {
+    let jar = name.strip_prefix("alpheus-").and_then(|rest| rest.split_once('.'));
+    jar.is_some_and(|(jar, _)| jar.len() == 16 && jar.bytes().all(|c| c.is_ascii_hexdigit()))
 }
 
 /// Without the attributes that would keep a browser from sending it back here.
-fn rename(cookie: &str, session: u64) -> Option<HeaderValue> {
+fn rename(cookie: &str, jar: &str) -> Option<HeaderValue> {
     let mut parts = cookie.split(';').map(str::trim);
-    let first = format!("{}{}", prefix(session), parts.next()?);
+    let first = format!("{}{}", prefix(jar), parts.next()?);
     let unwanted = |part: &&str| {
         let part = part.to_ascii_lowercase();
         part == "secure"
@@ -198,6 +231,8 @@ fn rename(cookie: &str, session: u64) -> Option<HeaderValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const JAR: &str = "0123456789abcdef";
 
     fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -264,23 +299,23 @@ mod tests {
             ("strict-transport-security", "max-age=1"),
             ("location", "https://music.example/next"),
         ]);
-        inward(&mut answer, 3, "https://music.example");
-        assert_eq!(answer["set-cookie"], "alpheus-3.id=7; HttpOnly");
+        inward(&mut answer, JAR, "https://music.example");
+        assert_eq!(answer["set-cookie"], "alpheus-0123456789abcdef.id=7; HttpOnly");
         assert_eq!(answer["location"], "/next");
         assert!(!answer.contains_key("strict-transport-security"));
         let mut elsewhere = headers(&[("location", "https://music.example.evil/")]);
-        inward(&mut elsewhere, 3, "https://music.example");
+        inward(&mut elsewhere, JAR, "https://music.example");
         assert_eq!(elsewhere["location"], "https://music.example.evil/");
 
         let sent = [
-            ("cookie", "alpheus-3.id=7; alpheus-local=s; other=1"),
+            ("cookie", "alpheus-0123456789abcdef.id=7; alpheus-local=s; other=1"),
             ("referer", "http://127.0.0.1:7600/x"),
             ("origin", "http://127.0.0.1:7600"),
             ("x-forwarded-for", "10.0.0.7"),
             ("alpheus-local", "s"),
         ];
         let mut same = headers(&sent);
-        outward(&mut same, 3, "music.example", "https://music.example");
+        outward(&mut same, JAR, "music.example", "https://music.example");
         assert_eq!(same["cookie"], "id=7");
         assert_eq!(
             (&same["origin"], &same["host"]),
@@ -288,7 +323,23 @@ mod tests {
         );
         assert_eq!(same.len(), 3, "{same:?}");
         let mut next = headers(&sent);
-        outward(&mut next, 4, "music.example", "https://music.example");
+        outward(&mut next, "00000000000000ff", "music.example", "https://music.example");
         assert!(!next.contains_key("cookie"), "a new session starts with an empty jar");
+    }
+
+    #[test]
+    fn a_browser_forgets_the_cookies_of_earlier_sessions() {
+        let old = "alpheus-00000000000000ff.id=7; alpheus-0123456789abcdef.id=8";
+        let sent = headers(&[("cookie", &format!("{old}; alpheus-local=s; alpheus-3.x=1"))]);
+        let stale = stale(&sent, JAR);
+        assert_eq!(stale, ["alpheus-00000000000000ff.id"]);
+        let mut answer = headers(&[("set-cookie", "kept=1")]);
+        expire(&mut answer, &stale, "/songs/7");
+        let set: Vec<&str> =
+            answer.get_all("set-cookie").iter().map(|value| value.to_str().unwrap()).collect();
+        let gone = |path: &str| format!("alpheus-00000000000000ff.id=; Path={path}; Max-Age=0");
+        let paths = ["/", "/songs", "/songs/", "/songs/7"].map(gone);
+        assert_eq!(set[0], "kept=1");
+        assert_eq!(set[1..], paths.each_ref().map(String::as_str));
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn parse_nonce(text: &str) -> Result<GateNonce, String> {
 /// There is no pass, the epoch is burnt, or the pass file cannot be used.
 pub(super) fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let mut file = PassFile::open(&args.place.pass, &args.place.key_file)?;
-    let (_, pinned) = file.card()?;
+    let pinned = file.card()?.pinned;
     let now = clock::now();
     let epoch = pinned.schedule.epoch_at(now).ok_or(HolderRefused::Epoch);
     let period = pinned.schedule.period_of(epoch.blame(Category::Refused)?);

@@ -1,7 +1,8 @@
 //! `alpheus pass client`: holds a pass and lets any browser, curl or player use it.
 //!
 //! - [`passfile`]: the pass, locked,
-//! - [`fetch`]: gets it from the issuer,
+//! - [`fetch`], [`stock`]: get it from the issuer, on demand and in time,
+//! - [`passes`]: what it shows,
 //! - [`session`]: logs in, carries on,
 //! - [`proxy`], [`browser`]: the local proxy and who may use it,
 //! - [`code`]: login codes.
@@ -9,9 +10,11 @@
 pub mod browser;
 pub(crate) mod code;
 pub mod fetch;
+pub mod passes;
 pub mod passfile;
 pub mod proxy;
 pub mod session;
+pub mod stock;
 
 use crate::commands::Globals;
 use crate::controller::keystore::read_key_file;
@@ -29,7 +32,7 @@ use browser::Door;
 use data_encoding::BASE64URL_NOPAD;
 use passfile::PassFile;
 use proxy::Local;
-use session::Driver;
+use session::{Driver, Habits};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -107,9 +110,13 @@ struct Run {
     /// Another address of the gateway than the card's
     #[arg(long, value_name = "URL")]
     gateway: Option<String>,
-    /// After so many epochs the session ends and another begins that nobody can link to it
+    /// At epochs whose number is a multiple of this the session ends and another begins that nobody
+    /// can link to it; leave it as it is, so that everybody's end together
     #[arg(long, value_name = "NUMBER", default_value = "240", value_parser = clap::value_parser!(u64).range(1..))]
     epochs: u64,
+    /// Do not fetch the next period's pass at a random moment of this one
+    #[arg(long)]
+    no_fetch: bool,
 }
 
 /// A local proxy for the whole network to use.
@@ -131,12 +138,12 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 fn join_account(join: &Join) -> Result<(), Failure> {
-    let (card, pinned) = card::open(&join.card)?;
+    let (card, opened) = card::open(&join.card)?;
     let secret = read_key_file(&join.secret_file)?;
     let secret = std::str::from_utf8(&secret).blame_input(&join.secret_file)?;
     let Place { pass, key_file } = &join.place;
     PassFile::create(pass, key_file, &card, &join.account, secret)?;
-    println!("{}", pinned.fingerprint());
+    println!("{}", opened.fingerprint);
     Ok(())
 }
 
@@ -162,7 +169,9 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     if let Some(path) = &run.local_secret {
         write_new(path, &secret, 0o600)?;
     }
-    let (driver, current) = Driver::new(file, run.gateway.as_deref(), run.epochs, rng)?;
+    let (gateway, rotation) = (run.gateway.clone(), run.epochs);
+    let habits = Habits { gateway, rotation, fetches: !run.no_fetch };
+    let (driver, current) = Driver::new(file, &habits, rng)?;
     let said = globals.format.is_none();
     block_on(async {
         let server = Server::bind(run.local, None).await.map_err(ServiceError::from)?;

@@ -4,7 +4,7 @@
 use crate::controller::keystore::read_key_file;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
-use crate::pass::card::Card;
+use crate::pass::card::{Card, Opened};
 use alpheus_access_pass::error::FileRefused;
 use alpheus_access_pass::file::{Contents, FileKey};
 use alpheus_anonymous_credential::configuration::Pinned;
@@ -65,10 +65,10 @@ impl PassFile {
         account: &str,
         secret: &str,
     ) -> Result<Self, Failure> {
+        let lock = lock(path)?;
         if path.exists() {
             return Err(PassFileError::Exists).blame_input(path);
         }
-        let lock = lock(path)?;
         let mut rng = entropy::rng()?;
         let passphrase = passphrase(key_file)?;
         let key = FileKey::create(&passphrase, Hardness::default(), &mut rng);
@@ -88,10 +88,13 @@ impl PassFile {
     /// # Errors
     /// If it cannot be read, is used by another process, or does not open.
     pub fn open(path: &Path, key_file: &Path) -> Result<Self, Failure> {
-        let bytes = std::fs::read(path).blame_io(path);
         let help = "`alpheus pass client join` makes a pass file";
-        let bytes = bytes.map_err(|failure| failure.with_help(help))?;
+        let there = std::fs::metadata(path).blame_io(path);
+        there.map_err(|failure| failure.with_help(help))?;
+        // What was read before would be forgotten: the epochs that another process
+        // burnt meanwhile.
         let lock = lock(path)?;
+        let bytes = std::fs::read(path).blame_io(path)?;
         let opened = FileKey::open(&passphrase(key_file)?, &bytes);
         let (key, contents) = opened.map_err(PassFileError::from).blame_input(path)?;
         let (path, rng) = (path.to_owned(), entropy::rng()?);
@@ -102,10 +105,9 @@ impl PassFile {
     ///
     /// # Errors
     /// If it is damaged.
-    pub fn card(&self) -> Result<(Card, Pinned), Failure> {
+    pub fn card(&self) -> Result<Opened, Failure> {
         let card: Card = serde_json::from_slice(&self.contents.card).blame_input(&self.path)?;
-        let pinned = card.open().blame_input(&self.path)?;
-        Ok((card, pinned))
+        card.open().blame_input(&self.path)
     }
 
     /// Account and secret.
@@ -192,5 +194,89 @@ fn lock(path: &Path) -> Result<File, Failure> {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(PassFileError::Locked).blame_input(path),
         Err(TryLockError::Error(error)) => Err(error).blame_io(&lock),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pass::clock;
+    use alpheus_anonymous_credential::configuration::Configuration;
+    use alpheus_anonymous_credential::keys::IssuerKey;
+    use alpheus_anonymous_credential::limit::Limit;
+    use alpheus_anonymous_credential::schedule::Schedule;
+    use alpheus_crypto::secret::Secret;
+    use alpheus_crypto::sign::SigningKey;
+    use alpheus_crypto::signed::Signed;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    fn card() -> Card {
+        let key = IssuerKey::random(&mut entropy::rng().unwrap()).unwrap();
+        let schedule = Schedule {
+            start: clock::now(),
+            epoch: 15,
+            pre_login: 3,
+            border_pre_login: 3,
+            epochs_per_period: 100,
+            ahead: 0,
+        };
+        let (issuer, limit) = (*key.public(), Limit::ONE);
+        let deployment = [1; 32];
+        let (kind, tier, incarnation) = (1, 1, 1);
+        let configuration =
+            Configuration { deployment, kind, tier, limit, incarnation, schedule, issuer };
+        let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
+        let signed = Signed::new(&configuration, &operator);
+        Card::new(&signed, &operator, "https://a".into(), "https://b".into(), None)
+    }
+
+    fn key_file(folder: &Path) -> PathBuf {
+        let path = folder.join("key");
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&path).unwrap();
+        file.write_all(b"a key file of some length").unwrap();
+        path
+    }
+
+    #[test]
+    fn a_pass_file_is_made_once_and_used_by_one_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, key) = (folder.path().join("pass"), key_file(folder.path()));
+        let create = || PassFile::create(&path, &key, &card(), "ada", "secret");
+        let said = |failure: Option<Failure>| failure.unwrap().to_string();
+        let file = create().unwrap();
+        // Whoever makes one waits for nobody who is about to.
+        assert!(said(create().err()).contains("another process uses this pass"));
+        assert!(said(PassFile::open(&path, &key).err()).contains("another process"));
+        drop(file);
+        assert!(said(create().err()).contains("there is a pass file already"));
+        assert_eq!(PassFile::open(&path, &key).unwrap().account(), ("ada", "secret"));
+    }
+
+    /// What is read before the file is ours may be old when it is.
+    #[test]
+    fn a_pass_file_is_read_once_it_is_locked() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, key) = (folder.path().join("pass"), key_file(folder.path()));
+        drop(PassFile::create(&path, &key, &card(), "ada", "secret").unwrap());
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::remove_file(beside(&path, "lock")).unwrap();
+        // A reader of this one waits until somebody writes.
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || PassFile::open(&path, &key).is_ok()
+        });
+        let end = Instant::now() + Duration::from_secs(10);
+        while !beside(&path, "lock").exists() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        let locked = lock(&path).is_err();
+        std::fs::write(&path, bytes).unwrap();
+        assert!(locked, "it reads before it locks");
+        assert!(reader.join().unwrap());
     }
 }

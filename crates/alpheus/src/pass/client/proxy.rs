@@ -2,7 +2,7 @@
 //! request goes on with its stamp.
 
 use crate::network::answer::ApiError;
-use crate::pass::client::browser::{Door, inward, outward};
+use crate::pass::client::browser::{Door, expire, inward, outward, stale};
 use crate::pass::client::session::{Current, Live, Order};
 use crate::pass::forward::{NotForwarded, forward, never};
 use alpheus_access_pass::request::{HEADER, Target};
@@ -121,7 +121,9 @@ impl Local {
 async fn send(live: &Live, mut request: Request) -> Response {
     let base = live.link.base();
     let (authority, origin) = (base.authority(), base.origin());
-    outward(request.headers_mut(), live.number, &authority, &origin);
+    let stale = stale(request.headers(), &live.jar);
+    outward(request.headers_mut(), &live.jar, &authority, &origin);
+    let local = request.uri().path().to_owned();
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     let target = Target { method: request.method().as_str(), authority: &authority, path };
     let stamp = live.stamper.lock().unwrap_or_else(PoisonError::into_inner).stamp(&target);
@@ -130,7 +132,8 @@ async fn send(live: &Live, mut request: Request) -> Response {
     request.headers_mut().insert(HEADER, stamp);
     match forward(&live.link, request, never(), ()).await {
         Ok(mut response) => {
-            inward(response.headers_mut(), live.number, &origin);
+            inward(response.headers_mut(), &live.jar, &origin);
+            expire(response.headers_mut(), &stale, &local);
             response
         }
         Err(NotForwarded::Cut) => no_session(),

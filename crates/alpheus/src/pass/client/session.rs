@@ -1,24 +1,24 @@
-//! The client's session: logs in, connects, carries on, tries again, and never
-//! shows the pass where it was shown before.
+//! The client's session: logs in, connects, carries on, begins anew, tries again.
 
 use crate::failure::{Blame, Category, Failure};
-use crate::pass::card::Card;
+use crate::pass::client::passes::Passes;
 use crate::pass::client::passfile::PassFile;
+use crate::pass::client::stock::Stock;
 use crate::pass::clock;
 use crate::pass::gateway::api::PATH;
 use crate::pass::link::{Base, Link, LinkError};
-use alpheus_access_pass::client::{Next, connect, next};
+use crate::pass::refusal;
+use alpheus_access_pass::client::{Next, Served, connect, next};
 use alpheus_access_pass::error::{ClientRefused, Denied};
 use alpheus_access_pass::messages::{Acknowledgement, Connected, Hello};
 use alpheus_access_pass::request::Stamper;
 use alpheus_anonymous_credential::configuration::{OtherConfiguration, Pinned};
-use alpheus_anonymous_credential::error::HolderRefused;
-use alpheus_anonymous_credential::holder::{Holder, Outgoing, Which};
+use alpheus_anonymous_credential::error::{HolderRefused, Refused};
+use alpheus_anonymous_credential::holder::{Outgoing, Which};
 use alpheus_anonymous_credential::ledger::LedgerError;
-use alpheus_anonymous_credential::messages::SessionId;
-use alpheus_anonymous_credential::schedule::{Epoch, Period, Time};
-use alpheus_crypto::hash::Digest;
+use alpheus_anonymous_credential::schedule::Epoch;
 use axum::http::Method;
+use data_encoding::HEXLOWER;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use std::sync::{Arc, Mutex};
@@ -27,6 +27,8 @@ use tokio::sync::{mpsc, watch};
 
 /// The first pause before trying again, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
+/// The wall clock may be set while one waits.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// A login's length; re-ups are shorter.
 const LOGIN: usize = 392;
 
@@ -36,8 +38,8 @@ pub struct Live {
     pub link: Link,
     /// Makes stamps.
     pub stamper: Mutex<Stamper>,
-    /// Counts sessions of this process: cookies are kept apart by it.
-    pub number: u64,
+    /// Names the session's cookies, in this process or a later one.
+    pub jar: String,
 }
 
 /// What requests see of the session.
@@ -50,6 +52,13 @@ pub enum Order {
     Reconnect,
     /// End the session, and stop.
     LogOut,
+}
+
+/// Whether the driver goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Going {
+    On,
+    Stops,
 }
 
 /// Why the session does not go on.
@@ -84,53 +93,66 @@ pub enum SessionError {
 impl SessionError {
     /// Whether there is no use in trying again.
     fn is_final(&self) -> bool {
-        matches!(self, Self::Configuration(_) | Self::Ledger(_) | Self::NoPass | Self::Failed(_))
+        match self {
+            Self::Configuration(_) | Self::Ledger(_) | Self::NoPass | Self::Failed(_) => true,
+            Self::Client(refused) => *refused == ClientRefused::OtherSession,
+            _ => false,
+        }
     }
+}
+
+/// How a client runs.
+#[derive(Clone, Debug)]
+pub struct Habits {
+    /// Another address of the gateway than the card's.
+    pub gateway: Option<String>,
+    /// At epochs whose number is a multiple of this the session begins anew.
+    pub rotation: u64,
+    /// Whether it fetches the next period's pass.
+    pub fetches: bool,
 }
 
 /// Drives one pass's sessions.
 pub struct Driver {
-    file: PassFile,
+    passes: Passes,
+    stock: Stock,
     pinned: Pinned,
-    card: Card,
     base: Base,
+    authority: Option<String>,
     rng: ChaCha20Rng,
-    holder: Option<Holder>,
     current: watch::Sender<Option<Arc<Live>>>,
-    session: Option<(SessionId, Epoch)>,
-    /// Where a session's epochs began: it is carried on for so many.
-    first: Option<Epoch>,
-    most_epochs: u64,
-    sessions: u64,
+    session: Option<Served>,
+    /// Logged in ahead and connected: takes over when its first epoch begins.
+    coming: Option<(Served, Arc<Live>)>,
+    rotation: u64,
 }
 
 impl Driver {
     /// A driver without a session.
     ///
     /// # Errors
-    /// If the card in the file is damaged, or `gateway` is no address.
+    /// If the card in the file is damaged, or the gateway's address is none.
     pub fn new(
         file: PassFile,
-        gateway: Option<&str>,
-        most_epochs: u64,
+        habits: &Habits,
         rng: ChaCha20Rng,
     ) -> Result<(Self, Current), Failure> {
-        let (card, pinned) = file.card()?;
-        let base = Base::parse(gateway.unwrap_or(&card.gateway)).blame(Category::Usage)?;
+        let card = file.card()?;
+        let pinned = card.pinned;
+        let gateway = habits.gateway.as_ref().unwrap_or(&card.gateway);
+        let base = Base::parse(gateway).blame(Category::Usage)?;
         let (current, seen) = watch::channel(None);
-        let (holder, session, first) = (None, None, None);
         let driver = Self {
-            file,
+            passes: Passes::new(file, pinned.clone()),
+            stock: Stock::new(habits.fetches),
             pinned,
-            card,
             base,
+            authority: card.authority,
             rng,
-            holder,
             current,
-            session,
-            first,
-            most_epochs,
-            sessions: 0,
+            session: None,
+            coming: None,
+            rotation: habits.rotation,
         };
         Ok((driver, seen))
     }
@@ -143,85 +165,98 @@ impl Driver {
         let mut jitter = self.rng.next_u32();
         let mut pause = PAUSES.0;
         loop {
-            let epoch = self.session.map(|(_, epoch)| epoch);
-            let done = match next(&self.pinned.schedule, clock::now(), epoch, jitter) {
+            self.take_over();
+            self.stock.tend(self.passes.file(), &self.pinned, &mut self.rng);
+            let epoch = self.session.map(|served| served.epoch());
+            let done = match self.next(epoch, jitter) {
                 Next::Wait(until) => self.wait(clock::until(until), &mut orders).await,
-                Next::ReUp if self.is_spent() => self.wait_for_next(&mut orders).await,
-                Next::ReUp => self.re_up().await.map(|()| false),
-                Next::LogIn => self.log_in(Which::Running).await.map(|()| false),
-                Next::LogInNext => self.log_in(Which::Next).await.map(|()| false),
+                Next::ReUp => self.re_up().await.map(|()| Going::On),
+                Next::LogIn => self.log_in(Which::Running).await.map(|()| Going::On),
+                Next::LogInNext => self.log_in(Which::Next).await.map(|()| Going::On),
             };
             match done {
-                Ok(true) => return Ok(()),
-                Ok(false) => pause = PAUSES.0,
-                Err(error) if error.is_final() => return Err(error),
+                Ok(Going::Stops) => return Ok(()),
+                Ok(Going::On) => pause = PAUSES.0,
+                Err(error) if self.is_over(&error) => return Err(error),
                 Err(error) => {
-                    tracing::warn!(%error, "no session yet; trying again");
-                    if self.wait(self.pause(&error, pause), &mut orders).await? {
+                    tracing::warn!(%error, "not done; trying again");
+                    let pausing = self.pause(&error, pause);
+                    if self.wait(pausing, &mut orders).await? == Going::Stops {
                         return Ok(());
                     }
                     pause = (pause * 2).min(PAUSES.1);
                 }
             }
-            if self.session.map(|(_, epoch)| epoch) != epoch {
+            if self.session.map(|served| served.epoch()) != epoch {
                 jitter = self.rng.next_u32();
             }
         }
     }
 
-    /// Until an order comes or the time is over; whether to stop.
+    /// A session that is live goes on to its end, even if there is no pass for what
+    /// comes after it.
+    fn is_over(&self, error: &SessionError) -> bool {
+        let lives = matches!(error, SessionError::NoPass) && self.session.is_some();
+        error.is_final() && !lives
+    }
+
+    fn next(&self, epoch: Option<Epoch>, jitter: u32) -> Next {
+        match &self.coming {
+            Some((served, _)) => Next::Wait(self.pinned.schedule.starts(served.epoch())),
+            None => next(&self.pinned.schedule, clock::now(), epoch, jitter, self.rotation),
+        }
+    }
+
+    /// The session that was logged in ahead serves from its first epoch on.
+    fn take_over(&mut self) {
+        let begun = |(served, _): &mut (Served, Arc<Live>)| {
+            clock::now() >= self.pinned.schedule.starts(served.epoch())
+        };
+        if let Some((served, live)) = self.coming.take_if(begun) {
+            self.session = Some(served);
+            self.current.send_replace(Some(live));
+        }
+    }
+
+    /// Until an order comes or the time is over.
     async fn wait(
         &mut self,
         time: Duration,
         orders: &mut mpsc::Receiver<Order>,
-    ) -> Result<bool, SessionError> {
-        // The wall clock may be set meanwhile.
-        let time = time.min(Duration::from_secs(5));
+    ) -> Result<Going, SessionError> {
         let order = tokio::select! {
-            () = tokio::time::sleep(time) => return Ok(false),
+            () = tokio::time::sleep(time.min(LONGEST_WAIT)) => return Ok(Going::On),
             order = orders.recv() => order,
         };
-        match order {
-            None => Ok(true),
-            Some(Order::LogOut) => self.log_out().await.map(|()| true),
-            Some(Order::Reconnect) => {
-                if let Some((session, _)) = self.session {
-                    let link = self.fresh_link()?;
-                    self.connect(session, link).await?;
-                }
-                Ok(false)
+        match (order, self.session) {
+            (None, _) => return Ok(Going::Stops),
+            (Some(Order::LogOut), _) => return self.log_out().await.map(|()| Going::Stops),
+            (Some(Order::Reconnect), Some(served)) => {
+                let live = self.connect(&served, self.fresh_link()?).await?;
+                self.current.send_replace(Some(live));
             }
+            (Some(Order::Reconnect), None) => {}
         }
+        Ok(Going::On)
     }
 
-    /// The session was carried on for as long as it was wanted.
-    fn is_spent(&self) -> bool {
-        let Some((_, epoch)) = self.session else { return false };
-        self.first.is_some_and(|first| epoch.0 + 1 - first.0 >= self.most_epochs)
-    }
-
-    async fn wait_for_next(
-        &mut self,
-        orders: &mut mpsc::Receiver<Order>,
-    ) -> Result<bool, SessionError> {
-        let epoch = self.session.map_or(Epoch(0), |(_, epoch)| epoch);
-        let until = self.pinned.schedule.starts(epoch.next());
-        self.wait(clock::until(until), orders).await
-    }
-
-    /// What would not be taken now is tried in the next epoch; what was lost, soon.
-    fn pause(&self, error: &SessionError, pause: Duration) -> Duration {
+    /// What was lost is tried again soon; what would not be taken now, in the next
+    /// epoch, and not at the moment at which all others come.
+    fn pause(&mut self, error: &SessionError, pause: Duration) -> Duration {
         let lost = matches!(error, SessionError::Link(error) if error.may_pass());
         if lost {
             return pause;
         }
-        let running = self.pinned.schedule.epoch_at(clock::now()).unwrap_or(Epoch(0));
-        clock::until(self.pinned.schedule.starts(running.next())).max(Duration::from_millis(1))
+        let schedule = &self.pinned.schedule;
+        let running = schedule.epoch_at(clock::now()).unwrap_or(Epoch(0));
+        let spread = Duration::from_micros(schedule.pre_login);
+        let spread = spread.mul_f64(f64::from(self.rng.next_u32()) / f64::from(u32::MAX));
+        clock::until(schedule.starts(running.next())) + spread
     }
 
     /// New connections, to be used by one session only.
     fn fresh_link(&self) -> Result<Link, SessionError> {
-        let link = Link::new(self.base.clone(), self.card.authority.as_deref());
+        let link = Link::new(self.base.clone(), self.authority.as_deref());
         link.map_err(|failure| SessionError::Failed(failure.to_string()))
     }
 
@@ -229,102 +264,102 @@ impl Driver {
         Ok(Hello::from_bytes(&link.exchange(Method::GET, PATH, &[], Vec::new()).await?)?)
     }
 
-    /// The pass of an epoch's period.
-    fn take_holder(&mut self, epoch: Epoch) -> Result<(), SessionError> {
-        let period: Period = self.pinned.schedule.period_of(epoch);
-        if self.holder.as_ref().is_none_or(|holder| holder.period() != period) {
-            let holder = self.file.holder(&self.pinned, period);
-            let holder = holder.map_err(|failure| SessionError::Failed(failure.to_string()))?;
-            self.holder = Some(holder.ok_or(SessionError::NoPass)?);
-        }
-        Ok(())
-    }
-
     /// Logs in for an epoch; what was shown in it already is sent again instead.
     async fn log_in(&mut self, which: Which) -> Result<(), SessionError> {
         let running = self.pinned.schedule.epoch_at(clock::now()).ok_or(HolderRefused::Epoch)?;
         let epoch = if which == Which::Next { running.next() } else { running };
-        if self.session.is_some_and(|(_, come_to)| come_to < running) {
+        if self.session.is_some_and(|served| served.epoch() < running) {
             self.session = None;
             self.current.send_replace(None);
         }
-        self.take_holder(epoch)?;
+        self.passes.of(epoch)?;
         let link = self.fresh_link()?;
         let hello = self.hello(&link).await?;
         let compared = self.pinned.compare(&hello.fingerprint)?;
-        let holder = self.holder.as_mut().ok_or(SessionError::NoPass)?;
-        let nothing = Digest([0; 32]);
-        let shown = holder.log_in(clock::now(), which, &compared, &nothing, &mut self.rng);
-        let step = match shown {
-            Err(HolderRefused::Burnt) => holder.resend(epoch)?,
-            shown => shown?,
-        };
-        let sent = step.commit(&mut self.file)?;
-        holder.prune().commit(&mut self.file)?;
-        let acknowledged = self.send(&sent, &link).await?;
-        if which == Which::Next {
-            // The old session serves until the new one's first epoch begins.
-            tokio::time::sleep(clock::until(self.pinned.schedule.starts(epoch))).await;
+        let sent = self.passes.log_in(epoch, which, &compared, &mut self.rng)?;
+        let served = self.send(&sent, &link).await?;
+        if self.session.is_some_and(|ours| ours.session() == served.session()) {
+            // It was carried on before this client was started anew.
+            self.session = Some(served);
+            return Ok(());
         }
-        self.first = Some(acknowledged.epoch);
-        self.sessions += 1;
-        self.connect(acknowledged.session, link).await?;
-        self.session = Some((acknowledged.session, acknowledged.epoch));
+        let live = self.connect(&served, link).await?;
+        match which {
+            Which::Next => self.coming = Some((served, live)),
+            Which::Running => {
+                self.session = Some(served);
+                self.current.send_replace(Some(live));
+            }
+        }
         Ok(())
     }
 
     async fn re_up(&mut self) -> Result<(), SessionError> {
-        let (_, epoch) = self.session.ok_or(SessionError::NoPass)?;
+        let served = self.session.ok_or(SessionError::NoPass)?;
         let link = self.current.borrow().as_ref().map(|live| live.link.clone());
         let link = link.map_or_else(|| self.fresh_link(), Ok)?;
-        let holder = self.holder.as_mut().ok_or(SessionError::NoPass)?;
-        let step = if holder.newest() == Some(epoch.next()) {
-            holder.resend(epoch.next())?
-        } else {
-            holder.re_up(clock::now(), &mut self.rng)?
-        };
-        let sent = step.commit(&mut self.file)?;
-        holder.prune().commit(&mut self.file)?;
-        let acknowledged = self.send(&sent, &link).await?;
-        self.session = Some((acknowledged.session, acknowledged.epoch));
+        let sent = self.passes.re_up(served.epoch(), &mut self.rng)?;
+        self.session = Some(self.send(&sent, &link).await?);
         Ok(())
     }
 
     /// Sends what was made durable.
-    async fn send(&self, sent: &Outgoing, link: &Link) -> Result<Acknowledgement, SessionError> {
+    async fn send(&mut self, sent: &Outgoing, link: &Link) -> Result<Served, SessionError> {
         let what = if sent.bytes.len() == LOGIN { "login" } else { "re-up" };
         let answer = link.post(&format!("{PATH}/{what}"), sent.bytes.clone()).await?;
-        Ok(Acknowledgement::from_bytes(&answer)?)
+        let acknowledged = Acknowledgement::from_bytes(&answer)?;
+        Ok(Served::check(self.passes.of(sent.epoch)?, sent, &acknowledged)?)
     }
 
     /// Speaks for the session on a link, from now on.
-    async fn connect(&mut self, session: SessionId, link: Link) -> Result<(), SessionError> {
+    async fn connect(&mut self, served: &Served, link: Link) -> Result<Arc<Live>, SessionError> {
         let hello = self.hello(&link).await?;
         self.pinned.compare(&hello.fingerprint)?;
-        let holder = self.holder.as_ref().ok_or(SessionError::NoPass)?;
-        let (message, connecting) = connect(holder, session, &hello, &mut self.rng)?;
+        let holder = self.passes.of(served.epoch())?;
+        let (message, connecting) = connect(holder, served, &hello, &mut self.rng)?;
         let answer = link.post(&format!("{PATH}/connect"), message.to_bytes()).await?;
         let stamper = connecting.finish(&Connected::from_bytes(&answer)?)?;
-        let live = Live { link, stamper: Mutex::new(stamper), number: self.sessions };
-        self.current.send_replace(Some(Arc::new(live)));
         tracing::info!("connected");
-        Ok(())
+        let jar = HEXLOWER.encode(&served.session().0.0.as_bytes()[..8]);
+        Ok(Arc::new(Live { link, stamper: Mutex::new(stamper), jar }))
     }
 
+    /// Ends the session, and the one that was logged in ahead.
     async fn log_out(&mut self) -> Result<(), SessionError> {
-        let Some((session, _)) = self.session else { return Ok(()) };
-        let link = self.fresh_link()?;
-        let holder = self.holder.as_ref().ok_or(SessionError::NoPass)?;
-        let logout = holder.log_out(session)?;
         self.current.send_replace(None);
-        link.post(&format!("{PATH}/logout"), logout.to_bytes()).await?;
+        let coming = self.coming.take().map(|(served, _)| served);
+        for served in self.session.take().into_iter().chain(coming) {
+            self.end(&served).await?;
+        }
+        Ok(())
+    }
+
+    /// Says it until it is heard, or the session has lapsed by itself.
+    async fn end(&mut self, served: &Served) -> Result<(), SessionError> {
+        let lapses = self.pinned.schedule.starts(served.epoch().next());
+        let logout = self.passes.of(served.epoch())?.log_out(served.session())?.to_bytes();
+        let mut pause = PAUSES.0;
+        while clock::now() < lapses {
+            let link = self.fresh_link()?;
+            match link.post(&format!("{PATH}/logout"), logout.clone()).await {
+                Err(error) if error.may_pass() => {
+                    tracing::warn!(%error, "the session has not ended yet; trying again");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(PAUSES.1);
+                }
+                Err(error) if !is_gone(&error) => return Err(error.into()),
+                _ => return Ok(()),
+            }
+        }
         Ok(())
     }
 }
 
-/// When the running epoch of a schedule ends; for people.
-#[must_use]
-pub fn epoch_end(pinned: &Pinned, now: Time) -> Option<Time> {
-    let running = pinned.schedule.epoch_at(now)?;
-    Some(pinned.schedule.starts(running.next()))
+/// Whether there is nothing to end.
+fn is_gone(error: &LinkError) -> bool {
+    let gone = [Refused::Ended, Refused::NoSession].map(refusal::rule);
+    error.rule().is_some_and(|rule| gone.contains(&rule))
 }
+
+#[cfg(test)]
+mod tests;

@@ -124,7 +124,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let pass = settings.pass.clone().unwrap_or_default();
     let folder = Settings::needed(&settings.identity, "identity")?;
     let identity = IdentityFolder::open(&folder, Role::Gateway)?;
-    let (_, pinned) = card::open(&Settings::needed(&pass.card, "pass.card")?)?;
+    let pinned = card::open(&Settings::needed(&pass.card, "pass.card")?)?.1.pinned;
     let address = Settings::needed(&settings.api, "api")?;
     let plain = pass.plain.unwrap_or(false);
     if plain && !address.ip().is_loopback() {

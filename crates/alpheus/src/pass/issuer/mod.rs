@@ -90,7 +90,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let identity = Settings::needed(&settings.identity, "identity")?;
     let identity = IdentityFolder::open(&identity, Role::Issuer)?;
     let deployment = Settings::needed(&pass.deployment, "pass.deployment")?;
-    let (_, pinned) = card::open(&deployment.join(card::CARD))?;
+    let pinned = card::open(&deployment.join(card::CARD))?.1.pinned;
     let accounts = match (pass.accounts, pass.accounts_command) {
         (_, Some(command)) => Accounts::Command(command),
         (accounts, None) => {
@@ -99,7 +99,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let fence = Settings::needed(&settings.state, "state")?.join("fence");
-    let Found { mut ledger, records, untouched, log } = FencedLedger::open(store, &fence)?;
+    let Found { mut ledger, records, untouched, log } = FencedLedger::open(store, &fence, None)?;
     let log = which_log(args, untouched, log)?;
     let key = init::issuer_key(&deployment)?;
     let issuer = Issuer::restore(key, pinned, records, log, clock::now());

@@ -80,7 +80,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let identity = Settings::needed(&settings.identity, "identity")?;
     let identity = IdentityFolder::open(&identity, Role::Verifier)?;
     let deployment = Settings::needed(&pass.deployment, "pass.deployment")?;
-    let (_, pinned) = card::open(&deployment.join(card::CARD))?;
+    let pinned = card::open(&deployment.join(card::CARD))?.1.pinned;
     let api = Settings::needed(&settings.api, "api")?;
     let alone = format!("https://{api}");
     let shards = Shards::new(pass.verifiers.as_deref().unwrap_or(&alone), &identity)?;
@@ -91,7 +91,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     }
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let fence = Settings::needed(&settings.state, "state")?.join("fence");
-    let found = FencedLedger::open(store, &fence)?;
+    let found = FencedLedger::open(store, &fence, Some(place))?;
     let key = init::issuer_key(&deployment)?;
     let verifier = Verifier::new(key, pinned.clone()).blame(Category::Input)?;
     let engine = restore(found, verifier, &pinned, place)?;
@@ -124,8 +124,6 @@ fn restore(
     place: Place,
 ) -> Result<Engine<FencedLedger>, Failure> {
     let Found { mut ledger, records, log, .. } = found;
-    let same = ledger.is_of(place.shard, place.of).blame(Category::Io)?;
-    let log = if same { log } else { Log::Doubtful };
     if log != Log::Whole {
         eprintln!(
             "the state is new, older than its fence, or another shard's: serving from the next epoch on"
@@ -133,7 +131,6 @@ fn restore(
     }
     let shard = Shard::restore(pinned.clone(), records, log, clock::now());
     let shard = shard.blame(Category::Input)?.commit(&mut ledger).blame(Category::Io)?;
-    ledger.note_place(place.shard, place.of).blame(Category::Io)?;
     let pinned = pinned.clone();
     Ok(Engine { shard, verifier, pinned, ledger, place, clock: clock::now })
 }
