@@ -124,6 +124,15 @@ impl Gateway {
         known.is_some_and(|session| session.ended || running <= Some(session.standing.epoch))
     }
 
+    /// Whether a challenge is this gateway's, and may be answered still. Costs one
+    /// MAC, so ask it before anything else about a `Connect`.
+    ///
+    /// # Errors
+    /// [`Denied::Challenge`].
+    pub fn recognises(&self, now: Time, challenge: &Challenge) -> Result<(), Denied> {
+        self.check_challenge(now, challenge).map(|_| ())
+    }
+
     /// A holder speaks for a session from now on, with a fresh key. An earlier
     /// connection of the session is over: its stamps count no more.
     ///

@@ -2,18 +2,30 @@
 //! (WebSocket) included, until the session that it rests on is over.
 
 use crate::pass::link::{Link, LinkError};
+use crate::service::http::Closer;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::BodyExt;
+use axum::http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header,
+};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::upgrade::{OnUpgrade, on};
 use hyper_util::rt::TokioIo;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use tokio::sync::oneshot;
 
 /// Completes when a request must be cut off.
 pub type Cut = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What ends a request in the middle of its answer: the connection is closed, also
+/// if nobody reads from it, so that nobody takes what came for the whole.
+pub struct Cutting {
+    /// When.
+    pub cut: Cut,
+    /// The connection that it came on.
+    pub closer: Closer,
+}
 
 /// Why nothing comes back.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +33,9 @@ pub enum NotForwarded {
     /// The session was over before the answer began.
     #[error("the session ended while the request ran")]
     Cut,
+    /// It asks for a tunnel to anywhere.
+    #[error("CONNECT is not for this service")]
+    Tunnel,
     /// The other server does not answer.
     #[error(transparent)]
     Link(#[from] LinkError),
@@ -51,6 +66,24 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     headers.remove("proxy-connection");
 }
 
+/// Takes off what says where a request came from, and through what.
+pub fn strip_forwarded(headers: &mut HeaderMap) {
+    strip(headers, |name| {
+        name.starts_with("x-forwarded-") || ["forwarded", "via", "x-real-ip"].contains(&name)
+    });
+}
+
+/// Takes off what only we say to each other.
+pub fn strip_ours(headers: &mut HeaderMap) {
+    strip(headers, |name| name.starts_with("alpheus-"));
+}
+
+fn strip(headers: &mut HeaderMap, which: impl Fn(&str) -> bool) {
+    let names = headers.keys().filter(|name| which(name.as_str()));
+    let names: Vec<HeaderName> = names.cloned().collect();
+    names.iter().for_each(|name| drop(headers.remove(name)));
+}
+
 /// What the request wants its connection to become, if anything.
 #[must_use]
 pub fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
@@ -62,18 +95,27 @@ pub fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get(header::UPGRADE).filter(|_| asked).cloned()
 }
 
-/// Sends the request on. `guard` lives as long as anything of it runs; `cut`
-/// ends it, in the middle of an answer if need be.
+/// Sends the request on. `guard` lives as long as anything of it runs; `cutting`
+/// ends it, in the middle of an answer if need be. Of upgrades only WebSockets are
+/// handed on: another protocol would be requests that nobody checks.
 ///
 /// # Errors
 /// [`NotForwarded`].
 pub async fn forward(
     link: &Link,
     mut request: Request<Body>,
-    mut cut: Cut,
+    cutting: Option<Cutting>,
     guard: impl Send + Unpin + 'static,
 ) -> Result<Response<Body>, NotForwarded> {
+    if request.method() == Method::CONNECT {
+        return Err(NotForwarded::Tunnel);
+    }
+    let (mut cut, closer) = match cutting {
+        Some(Cutting { cut, closer }) => (cut, Some(closer)),
+        None => (never(), None),
+    };
     let upgrade = wanted_upgrade(request.headers());
+    let upgrade = upgrade.filter(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
     let ours = upgrade.is_some().then(|| on(&mut request));
     request.extensions_mut().clear();
     strip_hop_by_hop(request.headers_mut());
@@ -86,9 +128,9 @@ pub async fn forward(
         () = &mut cut => return Err(NotForwarded::Cut),
         response = link.send(request) => response?,
     };
-    if response.status() == StatusCode::SWITCHING_PROTOCOLS
-        && let Some(ours) = ours
-    {
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        let unasked = || LinkError::Malformed(link.base().origin());
+        let ours = ours.ok_or_else(unasked)?;
         let theirs = on(&mut response);
         tokio::spawn(async move {
             let _guard = guard;
@@ -101,7 +143,17 @@ pub async fn forward(
         return Ok(Response::from_parts(head, Body::empty()));
     }
     strip_hop_by_hop(response.headers_mut());
-    Ok(response.map(|inner| Body::new(Watched { inner, cut, _guard: guard })))
+    let (running, over) = oneshot::channel();
+    if let Some(closer) = closer.filter(|_| !response.body().is_end_stream()) {
+        // Nobody asks a body for more while the other end does not read.
+        tokio::spawn(async move {
+            tokio::select! {
+                () = cut => closer.close(),
+                _ = over => {}
+            }
+        });
+    }
+    Ok(response.map(|inner| Body::new(Watched { inner, _guard: guard, _running: running })))
 }
 
 /// Carries bytes both ways until either side closes.
@@ -112,35 +164,22 @@ async fn bridge(ours: OnUpgrade, theirs: OnUpgrade) {
     let _ = tokio::io::copy_bidirectional(&mut ours, &mut theirs).await;
 }
 
-/// An answer's body that breaks off when it is cut: the connection is closed, so
-/// that nobody takes what came for the whole.
+/// An answer's body, and what lasts as long as it does.
 struct Watched<G> {
     inner: Incoming,
-    cut: Cut,
     _guard: G,
-}
-
-/// The body broke off.
-#[derive(Debug, thiserror::Error)]
-enum Broken {
-    #[error("the session ended while the answer was sent")]
-    Cut,
-    #[error(transparent)]
-    Upstream(#[from] hyper::Error),
+    _running: oneshot::Sender<()>,
 }
 
 impl<G: Unpin> HttpBody for Watched<G> {
     type Data = Bytes;
-    type Error = Broken;
+    type Error = hyper::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        if self.cut.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Some(Err(Broken::Cut)));
-        }
-        Pin::new(&mut self.inner).poll_frame(cx).map_err(Broken::from)
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut self.inner).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -152,19 +191,8 @@ impl<G: Unpin> HttpBody for Watched<G> {
     }
 }
 
-/// Nothing cuts it.
-#[must_use]
-pub fn never() -> Cut {
+fn never() -> Cut {
     Box::pin(std::future::pending())
-}
-
-/// Reads a short body whole.
-///
-/// # Errors
-/// If it breaks off or is longer.
-pub async fn short(body: Body, most: usize) -> Option<Bytes> {
-    let body = http_body_util::Limited::new(body, most).collect().await;
-    body.ok().map(|body| body.to_bytes())
 }
 
 #[cfg(test)]
@@ -185,6 +213,20 @@ mod tests {
             headers.insert(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
         strip_hop_by_hop(&mut headers);
+        assert_eq!(headers.keys().collect::<Vec<_>>(), ["accept"]);
+    }
+
+    #[test]
+    fn nobody_says_for_somebody_else_where_a_request_came_from() {
+        let mut headers = HeaderMap::new();
+        let theirs = ["forwarded", "x-forwarded-for", "x-forwarded-user", "x-real-ip", "via"];
+        let ours = ["alpheus-session", "alpheus-pass"];
+        for name in theirs.iter().chain(&ours).chain(&["accept"]) {
+            headers.insert(name.parse::<HeaderName>().unwrap(), "1".parse().unwrap());
+        }
+        strip_forwarded(&mut headers);
+        assert_eq!(headers.len(), 3);
+        strip_ours(&mut headers);
         assert_eq!(headers.keys().collect::<Vec<_>>(), ["accept"]);
     }
 

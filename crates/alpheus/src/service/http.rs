@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
@@ -55,6 +55,18 @@ pub struct Peer {
     pub address: SocketAddr,
     /// Its certificate in DER form, verified, if the server asked for one.
     pub certificate: Option<Arc<[u8]>>,
+}
+
+/// Closes the connection that a request came on, whatever is under way on it and
+/// whether or not the other end reads; an extension of each request.
+#[derive(Clone, Default)]
+pub struct Closer(Arc<Notify>);
+
+impl Closer {
+    /// Closes it.
+    pub fn close(&self) {
+        self.0.notify_one();
+    }
 }
 
 /// How serving ended.
@@ -292,7 +304,9 @@ async fn serve_one(
     silence: Option<Duration>,
 ) {
     let address = peer.address;
-    let service = TowerToHyperService::new(router.layer(Extension(peer)));
+    let closer = Closer::default();
+    let router = router.layer(Extension(peer)).layer(Extension(closer.clone()));
+    let service = TowerToHyperService::new(router);
     let mut patient = TimeoutStream::new(stream);
     patient.set_read_timeout(silence);
     patient.set_write_timeout(Some(STALLED));
@@ -300,8 +314,11 @@ async fn serve_one(
     builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
     let stream = TokioIo::new(Box::pin(patient));
     let connection = builder.serve_connection_with_upgrades(stream, service);
-    if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%address, %error, "connection ended early");
+    tokio::select! {
+        ended = watcher.watch(connection) => if let Err(error) = ended {
+            tracing::debug!(%address, %error, "connection ended early");
+        },
+        () = closer.0.notified() => tracing::debug!(%address, "connection cut off"),
     }
 }
 

@@ -7,10 +7,13 @@
 mod common;
 
 mod applications;
+mod clocks;
 mod crashes;
 mod gates;
 mod issuing;
+mod lasting;
 mod nginx;
 mod service;
 mod sessions;
+mod strangers;
 mod town;

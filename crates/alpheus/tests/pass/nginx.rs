@@ -75,7 +75,7 @@ fn nginx_asks_about_each_request() {
     let lie = format!("Alpheus-Pass: {stamp}\r\nX-Forwarded-Uri: /song?from=0\r\n");
     assert_eq!(bare("/other", &lie).0, 401);
     // An upgrade would outlive its session.
-    let upgrade = ada.open("/ws", "Upgrade: echo\r\nConnection: upgrade\r\n");
+    let upgrade = ada.open("/ws", "Upgrade: websocket\r\nConnection: upgrade\r\n");
     upgrade.set_read_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
     let (status, answer) = read_answer(upgrade);
     assert_eq!(status, 403, "{answer}");
@@ -121,6 +121,12 @@ fn asks_like_traefik_and_envoy(
     // Said twice, in two ways: nobody knows which one counts.
     let twice = format!("{said}X-Original-Method: GET\r\n");
     assert_eq!(ask("/check", "check", &twice).0, 400);
+    // They take `Upgrade` off before they ask: a WebSocket shows by its own headers.
+    let stamp = fresh("/socket");
+    let said = format!(
+        "Alpheus-Pass: {stamp}\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Uri: /socket\r\nX-Forwarded-Host: {host}\r\nSec-WebSocket-Key: AAAA\r\n"
+    );
+    assert_eq!(ask("/check", "check", &said).0, 403);
     let stamp = fresh("/envoy?a=b");
     let said = format!("Alpheus-Pass: {stamp}\r\n");
     assert_eq!(ask("/path/envoy?a=b", &host.to_string(), &said).0, 204);

@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -31,10 +31,16 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
         }
         match head.split(' ').nth(1).unwrap_or_default() {
             "/stream" => return drip(&mut stream),
+            "/flood" => {
+                OPEN.fetch_add(1, Ordering::SeqCst);
+                let ended = flood(&mut stream);
+                OPEN.fetch_sub(1, Ordering::SeqCst);
+                return ended;
+            }
             "/ws" => {
                 write!(
                     stream,
-                    "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n"
+                    "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
                 )?;
                 let mut bytes = [0; 64];
                 loop {
@@ -51,6 +57,17 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
                 head.len()
             )?,
         }
+    }
+}
+
+/// Floods that somebody still takes, or could.
+pub(crate) static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// As much as one takes, for ever.
+fn flood(stream: &mut TcpStream) -> std::io::Result<()> {
+    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 1_u64 << 40)?;
+    loop {
+        stream.write_all(&[b'.'; 64 << 10])?;
     }
 }
 

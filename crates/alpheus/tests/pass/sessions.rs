@@ -1,9 +1,10 @@
 //! A subscriber uses the service; nobody else does on the same pass.
 
-use crate::service::Wire;
+use crate::service::{OPEN, Wire};
 use crate::town::{Town, read_answer};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -20,7 +21,12 @@ fn one_pass_is_one_session_and_goes_on_over_epochs() {
     let lower = answer.to_lowercase();
     assert!(!lower.contains("alpheus-pass") && !lower.contains("alpheus-local"), "{answer}");
     assert!(lower.contains(&format!("host: {}", town.gateway_at)), "{answer}");
-    assert!(lower.contains("set-cookie: alpheus-1.id=7"), "{answer}");
+    let cookie =
+        lower.split("set-cookie: ").nth(1).and_then(|rest| rest.split('=').next()).unwrap();
+    let jar = cookie.strip_prefix("alpheus-").and_then(|rest| rest.strip_suffix(".id"));
+    assert_eq!(jar.map(str::len), Some(16), "{answer}");
+    let mine = ada.open("/", &format!("Cookie: {cookie}=7\r\nConnection: close\r\n"));
+    assert!(read_answer(mine).1.to_lowercase().contains("\r\ncookie: id=7\r\n"));
     // Whoever does not know the local secret, or comes from another page, has nothing.
     let bare = TcpStream::connect(ada.at).unwrap();
     write!(&bare, "GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", ada.at).unwrap();
@@ -39,6 +45,13 @@ fn one_pass_is_one_session_and_goes_on_over_epochs() {
     // She leaves; the friend gets in within an epoch or two.
     drop(ada);
     eve.process.wait_for_prefix("connected");
+    // A browser that still has the cookie of hers, at a client that was started since,
+    // in a later session: the service sees none, and the browser forgets it.
+    let old = eve.open("/", &format!("Cookie: {cookie}=7\r\nConnection: close\r\n"));
+    let (status, answer) = read_answer(old);
+    let lower = answer.to_lowercase();
+    assert!(status == 200 && !lower.contains("\r\ncookie:"), "{answer}");
+    assert!(lower.contains(&format!("set-cookie: {cookie}=; path=/; max-age=0")), "{answer}");
 }
 
 /// It cannot know whom it served before.
@@ -90,7 +103,7 @@ fn a_stolen_header_is_worth_nothing_once_used() {
 }
 
 /// Asks the local proxy to end the session.
-fn log_out(client: &crate::town::Client) -> (u16, String) {
+pub(crate) fn log_out(client: &crate::town::Client) -> (u16, String) {
     let stream = TcpStream::connect(client.at).unwrap();
     let (at, secret) = (client.at, &client.secret);
     write!(
@@ -108,13 +121,16 @@ fn what_runs_is_cut_when_its_session_is_over() {
     ["ada", "bob"].iter().for_each(|name| town.subscriber(name));
     let mut ada = town.connected("ada");
     let mut bob = town.connected("bob");
-    let streams = ["", "Connection: upgrade\r\nUpgrade: echo\r\n"];
+    let streams = ["", "Connection: upgrade\r\nUpgrade: websocket\r\n"];
     let open = |client: &crate::town::Client| {
         let [stream, socket] = [client.open("/stream", streams[0]), client.open("/ws", streams[1])];
         (stream, socket)
     };
     let (mut stream, mut socket) = open(&bob);
     let (mut other, _other_socket) = open(&ada);
+    // Nobody reads this one, so that all buffers on the way are full.
+    let _unread = ada.open("/flood", "");
+    crate::town::until("a flood", || (OPEN.load(Ordering::SeqCst) == 1).then_some(()));
     // They live longer than an epoch, since the session is carried on.
     let mut bytes = [0; 4096];
     let started = Instant::now();
@@ -137,7 +153,9 @@ fn what_runs_is_cut_when_its_session_is_over() {
     // A client that is frozen does not carry its session on: its stream is cut when
     // the epoch and the overlap are over, by the gateway.
     ada.process.freeze();
-    std::thread::sleep(Duration::from_secs(5));
+    let frozen = Instant::now();
+    crate::town::until("the flood's end", || (OPEN.load(Ordering::SeqCst) == 0).then_some(()));
+    std::thread::sleep(Duration::from_secs(5).saturating_sub(frozen.elapsed()));
     ada.process.thaw();
     let mut rest = Vec::new();
     other.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

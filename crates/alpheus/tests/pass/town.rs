@@ -17,6 +17,8 @@ pub(crate) struct Town {
     pub(crate) gateway_at: SocketAddr,
     pub(crate) verifiers: Vec<String>,
     pub(crate) upstream: SocketAddr,
+    /// Lets servers' wall clocks be set, each by a file.
+    pub(crate) skewed: Option<PathBuf>,
 }
 
 /// A client that runs.
@@ -33,7 +35,7 @@ impl Town {
         let verifiers = (0..shards).map(|_| free_address().to_string()).collect();
         let folder = tempfile::tempdir().unwrap();
         let upstream = service::start();
-        let town = Self { folder, issuer_at, gateway_at, verifiers, upstream };
+        let town = Self { folder, issuer_at, gateway_at, verifiers, upstream, skewed: None };
         town.done(&["ca", "init", "pki"]);
         let roles = ["issuer", "gateway"].map(|role| (role, role.to_owned()));
         let shards = (0..shards).map(|shard| ("verifier", format!("shard-{shard}")));
@@ -70,7 +72,14 @@ impl Town {
     }
 
     fn start(&self, args: &[&str]) -> Process {
-        let mut process = Process::start(&mut self.command(args));
+        let mut command = self.command(args);
+        if let Some(library) = self.skewed.clone() {
+            let clock = self.path(&format!("{}.clock", args[1]));
+            fs::write(&clock, "+0").unwrap();
+            command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", clock);
+            command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
+        let mut process = Process::start(&mut command);
         process.wait_for_prefix("serving at ");
         process
     }

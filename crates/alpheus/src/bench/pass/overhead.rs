@@ -8,7 +8,7 @@ use crate::bench::report::{Figure, Goal};
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::clock;
-use crate::pass::forward::{forward, never};
+use crate::pass::forward::forward;
 use crate::pass::gateway::sessions::Sessions;
 use crate::pass::gateway::{Api, router};
 use crate::pass::link::{Base, Link};
@@ -65,13 +65,14 @@ pub(super) fn figures() -> Result<Vec<Figure>, Failure> {
     let plain = link()?;
     let plain = Router::new().fallback(move |request: Request| {
         let plain = plain.clone();
-        async move { forward(&plain, request, never(), ()).await.map_err(|e| e.to_string()) }
+        async move { forward(&plain, request, None, ()).await.map_err(|e| e.to_string()) }
     });
     let plain = serve(plain)?;
     let (sessions, mut stamper) = session(&town)?;
     let shards = Shards::new(&format!("https://{}", town.verifier_at), &town.identity()?)?;
     let (pinned, upstream) = (town.pinned.clone(), Some(link()?));
-    let api = Api { pinned, sessions, shards, upstream, outcomes: Family::default() };
+    let api =
+        Api { pinned, sessions, shards, upstream, fronted: false, outcomes: Family::default() };
     let checked = serve(router(api))?;
     let compared = in_turns(plain, checked, &mut stamper)?;
     let name = "a request of 4 KB, beside the same proxy without the check".to_owned();

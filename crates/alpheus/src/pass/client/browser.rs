@@ -1,6 +1,7 @@
 //! What stands between a browser and the local proxy: only programs that know the
 //! local secret get through, no other page does, and no cookie outlives a session.
 
+use crate::pass::forward::{strip_forwarded, strip_ours};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use data_encoding::BASE64;
 use std::net::SocketAddr;
@@ -12,16 +13,6 @@ const SECRET: HeaderName = HeaderName::from_static("alpheus-local");
 const COOKIE: &str = "alpheus-local";
 /// The user of basic authentication, for players.
 const USER: &str = "pass";
-/// Headers that say where a request comes from or went through.
-const TELLING: [&str; 7] = [
-    "forwarded",
-    "referer",
-    "via",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-real-ip",
-];
 
 /// So many cookies are forgotten with one answer; the others with the next.
 const MOST_EXPIRED: usize = 64;
@@ -165,11 +156,12 @@ pub fn outward(headers: &mut HeaderMap, jar: &str, authority: &str, origin: &str
     if let (false, Ok(cookie)) = (kept.is_empty(), HeaderValue::from_str(&kept.join("; "))) {
         headers.insert(header::COOKIE, cookie);
     }
-    headers.remove(&SECRET);
+    strip_ours(headers);
     if headers.get(header::AUTHORIZATION).and_then(basic_secret).is_some() {
         headers.remove(header::AUTHORIZATION);
     }
-    TELLING.iter().for_each(|name| drop(headers.remove(*name)));
+    strip_forwarded(headers);
+    headers.remove(header::REFERER);
     if let (true, Ok(origin)) =
         (headers.contains_key(header::ORIGIN), HeaderValue::from_str(origin))
     {

@@ -11,6 +11,7 @@ use alpheus_anonymous_credential::schedule::{Epoch, Period};
 use alpheus_crypto::hash::Digest;
 use rand_core::CryptoRng;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// The passes of a file. At a period's border two are in use: one whose session
 /// still runs, and one that has logged in ahead.
@@ -44,12 +45,15 @@ impl Passes {
         let Self { file, pinned, held } = self;
         let period = pinned.schedule.period_of(epoch);
         held.retain(|known, _| known.0.saturating_add(1) >= period.0);
-        if !held.contains_key(&period) {
-            let holder = file.holder(pinned, period);
-            let holder = holder.map_err(|failure| SessionError::Failed(failure.to_string()))?;
-            held.insert(period, holder.ok_or(SessionError::NoPass)?);
-        }
-        Ok((held.get_mut(&period).ok_or(SessionError::NoPass)?, file))
+        let holder = match held.entry(period) {
+            Entry::Occupied(held) => held.into_mut(),
+            Entry::Vacant(place) => {
+                let holder = file.holder(pinned, period);
+                let holder = holder.map_err(|failure| SessionError::Failed(failure.to_string()))?;
+                place.insert(holder.ok_or(SessionError::NoPass)?)
+            }
+        };
+        Ok((holder, file))
     }
 
     /// Shows the pass in an epoch; what was shown in it already is given again.

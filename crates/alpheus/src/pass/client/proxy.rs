@@ -4,7 +4,7 @@
 use crate::network::answer::ApiError;
 use crate::pass::client::browser::{Door, expire, inward, outward, stale};
 use crate::pass::client::session::{Current, Live, Order};
-use crate::pass::forward::{NotForwarded, forward, never};
+use crate::pass::forward::{NotForwarded, forward};
 use alpheus_access_pass::request::{HEADER, Target};
 use axum::Router;
 use axum::body::Body;
@@ -130,13 +130,17 @@ async fn send(live: &Live, mut request: Request) -> Response {
     let stamp = stamp.ok().and_then(|stamp| HeaderValue::from_str(&stamp.to_string()).ok());
     let Some(stamp) = stamp else { return no_session() };
     request.headers_mut().insert(HEADER, stamp);
-    match forward(&live.link, request, never(), ()).await {
+    match forward(&live.link, request, None, ()).await {
         Ok(mut response) => {
             inward(response.headers_mut(), &live.jar, &origin);
             expire(response.headers_mut(), &stale, &local);
             response
         }
         Err(NotForwarded::Cut) => no_session(),
+        Err(error @ NotForwarded::Tunnel) => {
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method", error.to_string())
+                .into_response()
+        }
         Err(NotForwarded::Link(error)) => {
             let detail = error.to_string();
             ApiError::new(StatusCode::BAD_GATEWAY, "gateway", detail).into_response()

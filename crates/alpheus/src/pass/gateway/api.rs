@@ -9,6 +9,7 @@
 //! | `POST …/logout` | ends it |
 
 use crate::network::answer::ApiError;
+use crate::network::door::in_time;
 use crate::pass::gateway::Api;
 use alpheus_access_pass::error::Denied;
 use alpheus_access_pass::gateway::session_of;
@@ -19,7 +20,7 @@ use alpheus_anonymous_credential::messages::{Login, Logout, ReUp, SessionId};
 use alpheus_anonymous_credential::sessions::Standing;
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::header::{self, HeaderName};
 use axum::routing::{get, post};
 
@@ -38,14 +39,14 @@ fn answer(bytes: Vec<u8>) -> Answer {
 
 /// The routes.
 pub fn router() -> Router<Api> {
-    Router::new()
+    let router = Router::new()
         .route("/", get(hello))
         .route("/login", post(log_in))
         .route("/re-up", post(re_up))
         .route("/connect", post(connect))
         .route("/logout", post(log_out))
-        .fallback(|| async { ApiError::missing("a gateway knows no such request") })
-        .layer(DefaultBodyLimit::max(LARGEST))
+        .fallback(|| async { ApiError::missing("a gateway knows no such request") });
+    in_time(router, LARGEST)
 }
 
 async fn hello(State(api): State<Api>) -> Answer {
@@ -64,6 +65,8 @@ async fn re_up(State(api): State<Api>, body: Bytes) -> Answer {
 
 async fn connect(State(api): State<Api>, body: Bytes) -> Answer {
     let connect = Connect::from_bytes(&body)?;
+    // Strangers do not get as far as the verifier.
+    api.sessions.recognises(&connect.challenge)?;
     if !api.sessions.knows(connect.session) {
         api.refresh(connect.session).await?;
     }

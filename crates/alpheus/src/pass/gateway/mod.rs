@@ -104,6 +104,8 @@ pub struct Api {
     pub shards: Shards,
     /// The way to the service behind it.
     pub upstream: Option<Link>,
+    /// Whether a proxy in front says where requests come from; else nobody may.
+    pub fronted: bool,
     /// Counts requests.
     pub outcomes: Family<Outcome, Counter>,
 }
@@ -144,7 +146,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     });
     let shards = Shards::new(&verifiers, &identity)?;
     let upstream = upstream.transpose()?;
-    let api = Api { pinned, sessions: sessions.clone(), shards, upstream, outcomes };
+    let api =
+        Api { pinned, sessions: sessions.clone(), shards, upstream, fronted: plain, outcomes };
     let tls = settings.tls.clone();
     let tls = tls.unwrap_or_else(|| TlsFiles { client_ca: None, ..identity.tls() });
     let tls = (!plain).then_some(tls);

@@ -2,12 +2,16 @@
 //! already.
 
 use crate::network::answer::ApiError;
-use crate::pass::forward::{NotForwarded, forward, wanted_upgrade};
+use crate::pass::forward::{
+    Cutting, NotForwarded, forward, strip_forwarded, strip_ours, wanted_upgrade,
+};
 use crate::pass::gateway::Api;
 use crate::pass::gateway::sessions::Permit;
+use crate::service::http::Closer;
 use alpheus_access_pass::error::Denied;
 use alpheus_access_pass::gateway::Admitted;
 use alpheus_access_pass::request::{HEADER, Stamp, Target};
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -15,7 +19,11 @@ use axum::response::{IntoResponse, Response};
 use data_encoding::BASE64URL_NOPAD;
 
 /// Any request to the service: checked, stripped of its stamp, handed on.
-pub(super) async fn serve(State(api): State<Api>, request: Request) -> Response {
+pub(super) async fn serve(
+    State(api): State<Api>,
+    Extension(closer): Extension<Closer>,
+    request: Request,
+) -> Response {
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let admitted = admit(&api, request.headers(), method.as_str(), &uri).await;
     api.count(admitted.as_ref().err());
@@ -28,11 +36,18 @@ pub(super) async fn serve(State(api): State<Api>, request: Request) -> Response 
             .into_response();
     };
     let mut request = request;
-    request.headers_mut().remove(HEADER);
-    let cut = permit.cut();
-    match forward(upstream, request, cut, permit).await {
+    strip_ours(request.headers_mut());
+    if !api.fronted {
+        strip_forwarded(request.headers_mut());
+    }
+    let cutting = Cutting { cut: permit.cut(), closer };
+    match forward(upstream, request, Some(cutting), permit).await {
         Ok(response) => response,
         Err(NotForwarded::Cut) => refuse(Denied::Lapsed),
+        Err(error @ NotForwarded::Tunnel) => {
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method", error.to_string())
+                .into_response()
+        }
         Err(NotForwarded::Link(error)) => {
             tracing::warn!(%error, "the service behind this gateway does not answer");
             let detail = "the service behind this gateway does not answer";
@@ -125,7 +140,9 @@ fn said<'a>(headers: &'a HeaderMap, names: [&'static str; 2]) -> Result<&'a str,
 /// none may become something else: a WebSocket would outlive its session.
 async fn answer(api: &Api, headers: &HeaderMap, target: &Target<'_>) -> Response {
     let said = headers.get("x-original-upgrade").is_some_and(|value| !value.is_empty());
-    if said || wanted_upgrade(headers).is_some() {
+    // Traefik and Caddy take `Upgrade` off before they ask, but not these.
+    let socket = headers.keys().any(|name| name.as_str().starts_with("sec-websocket-"));
+    if said || socket || wanted_upgrade(headers).is_some() {
         let detail = "upgrades need the reverse proxy; forward authentication sees no end of them";
         return ApiError::new(StatusCode::FORBIDDEN, "no-upgrade", detail).into_response();
     }

@@ -5,7 +5,7 @@ use crate::pass::clock;
 use crate::pass::forward::Cut;
 use alpheus_access_pass::error::Denied;
 use alpheus_access_pass::gateway::{Admitted, Gateway};
-use alpheus_access_pass::messages::{Connect, Connected, Hello};
+use alpheus_access_pass::messages::{Challenge, Connect, Connected, Hello};
 use alpheus_access_pass::request::{Stamp, Target};
 use alpheus_anonymous_credential::messages::{Logout, SessionId};
 use alpheus_anonymous_credential::schedule::Time;
@@ -68,6 +68,15 @@ impl Sessions {
     pub fn knows(&self, session: SessionId) -> bool {
         let (inner, now) = self.lock();
         inner.gateway.knows(now, session)
+    }
+
+    /// Whether a challenge is ours, and may be answered.
+    ///
+    /// # Errors
+    /// [`Denied::Challenge`].
+    pub fn recognises(&self, challenge: &Challenge) -> Result<(), Denied> {
+        let (inner, now) = self.lock();
+        inner.gateway.recognises(now, challenge)
     }
 
     /// A holder speaks for a session.

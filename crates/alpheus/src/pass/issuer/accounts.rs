@@ -9,6 +9,7 @@ use data_encoding::{BASE64URL_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -33,6 +34,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     accounts: PathBuf,
 }
+
+/// A longer secret is nobody's.
+const LONGEST_SECRET: usize = 1024;
 
 /// Who may get a pass.
 pub enum Accounts {
@@ -147,10 +151,14 @@ impl Accounts {
     /// # Errors
     /// [`AccountError`]; whether it is the name or the secret it does not say.
     pub fn check(&self, name: &str, secret: &str) -> Result<(), AccountError> {
+        self.ask_for(name, secret, PATIENCE)
+    }
+
+    fn ask_for(&self, name: &str, secret: &str, patience: Duration) -> Result<(), AccountError> {
         check_name(name).map_err(|_| AccountError::Unknown)?;
         let belongs = match self {
             Self::File(file) => file.has(name, &Secret::from_bytes(digest(name, secret)))?,
-            Self::Command(command) => ask(command, name, secret)?,
+            Self::Command(command) => ask(command, name, secret, patience)?,
         };
         if belongs { Ok(()) } else { Err(AccountError::Unknown) }
     }
@@ -158,29 +166,36 @@ impl Accounts {
 
 /// Name and secret go in by standard input: arguments are seen by everybody on
 /// the machine, and would have to be quoted.
-fn ask(command: &str, name: &str, secret: &str) -> Result<bool, AccountError> {
-    if secret.contains('\n') {
+fn ask(command: &str, name: &str, secret: &str, patience: Duration) -> Result<bool, AccountError> {
+    // A pipe holds this much, so that writing to it waits for nobody.
+    if secret.contains('\n') || secret.len() > LONGEST_SECRET {
         return Ok(false);
     }
     let mut shell = Command::new("sh");
     let shell = shell.arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::null());
-    let mut child = shell.spawn()?;
+    let mut child = shell.process_group(0).spawn()?;
     if let Some(mut input) = child.stdin.take() {
         // A command that does not read its input may have decided already.
         let _ = input.write_all(format!("{name}\n{secret}\n").as_bytes());
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + patience;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status.success());
         }
         if Instant::now() > until {
-            child.kill()?;
+            kill_all(child.id())?;
             child.wait()?;
             return Err(AccountError::Slow);
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Kills a process and whatever it started, which is of its group.
+fn kill_all(group: u32) -> std::io::Result<()> {
+    let mut kill = Command::new("sh");
+    kill.args(["-c", "kill -KILL -- \"-$1\"", "sh", &group.to_string()]).status().map(|_| ())
 }
 
 #[cfg(test)]
@@ -212,5 +227,25 @@ mod tests {
         assert!(matches!(hook.check("bob", "y"), Err(AccountError::Unknown)));
         assert!(matches!(hook.check("bob", "$(x) ;y\nz"), Err(AccountError::Unknown)));
         assert!(Accounts::Command("exit 0".into()).check("bob", "any").is_ok());
+    }
+
+    /// What it started goes with it.
+    #[test]
+    fn a_command_that_hangs_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let ticks = folder.path().join("ticks");
+        let every = format!("while sleep 0.05; do echo >> {}; done", ticks.display());
+        let hook = Accounts::Command(format!("({every}) & wait"));
+        assert!(matches!(
+            hook.ask_for("bob", "s", Duration::from_millis(300)),
+            Err(AccountError::Slow)
+        ));
+        let length = || std::fs::metadata(&ticks).unwrap().len();
+        let then = length();
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(then > 0 && length() == then, "it goes on");
+        // A secret that no pipe holds is not waited with.
+        let long = "s".repeat(1 << 20);
+        assert!(matches!(hook.check("bob", &long), Err(AccountError::Unknown)));
     }
 }

@@ -7,6 +7,7 @@ use crate::commands::Globals;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::network::answer::ApiError;
+use crate::network::door::in_time;
 use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
 use crate::pass::ledger::{FencedLedger, Found};
@@ -20,7 +21,7 @@ use alpheus_anonymous_credential::issuer::Issuer;
 use alpheus_anonymous_credential::ledger::Log;
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::post;
 use data_encoding::BASE64;
@@ -29,6 +30,9 @@ use rand_chacha::ChaCha20Rng;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -115,12 +119,13 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let api = Api {
         desk: Arc::new(Mutex::new(desk)),
         accounts: Arc::new(accounts),
+        slots: Arc::new(Semaphore::new(AT_ONCE)),
         trigger: Arc::new(trigger),
         issued,
         refused,
     };
-    let router = Router::new().route("/v1/pass", post(issue));
-    let router = router.layer(DefaultBodyLimit::max(1024)).with_state(api);
+    let router = Router::new().route("/v1/pass", post(issue)).with_state(api);
+    let router = in_time(router, LARGEST);
     let address = Settings::needed(&settings.api, "api")?;
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
@@ -159,6 +164,13 @@ fn which_log(args: &Args, untouched: bool, found: Log) -> Result<Log, Failure> {
     Err(Failure::new(Category::Input, error).with_help(help))
 }
 
+/// The largest body: a request for a pass.
+const LARGEST: usize = 1024;
+/// So many requests are looked at together: each may start a command.
+const AT_ONCE: usize = 16;
+/// So long a request waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(15);
+
 struct Desk {
     issuer: Issuer,
     ledger: FencedLedger,
@@ -169,6 +181,7 @@ struct Desk {
 struct Api {
     desk: Arc<Mutex<Desk>>,
     accounts: Arc<Accounts>,
+    slots: Arc<Semaphore>,
     trigger: Arc<Trigger>,
     issued: Counter,
     refused: Counter,
@@ -180,9 +193,18 @@ async fn issue(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
+    let busy = || {
+        let detail = "too many ask at the same time; try again";
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
+    };
+    let slot = timeout(PATIENCE, Arc::clone(&api.slots).acquire_owned()).await;
+    let slot = slot.ok().and_then(Result::ok).ok_or_else(busy)?;
     let answered = tokio::task::spawn_blocking({
         let api = api.clone();
-        move || api.issue(&headers, &body)
+        move || {
+            let _slot = slot;
+            api.issue(&headers, &body)
+        }
     });
     let answered = answered.await.map_err(|_| ApiError::failed("the request was cut short"))?;
     let count = if answered.is_ok() { &api.issued } else { &api.refused };

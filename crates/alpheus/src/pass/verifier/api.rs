@@ -12,6 +12,7 @@
 //! All start with `/v1/shards/{shard}/{of}` and are `POST`.
 
 use crate::network::answer::{ApiError, caller, decode, encode};
+use crate::network::door::in_time;
 use crate::network::role::Role;
 use crate::network::wire::Done;
 use crate::pass::clock;
@@ -33,7 +34,7 @@ use alpheus_anonymous_credential::sessions::{Moved, Standing};
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -95,10 +96,8 @@ pub fn router(api: Api) -> Router {
         .route("/hold-for-code", post(hold_for_code))
         .route("/release", post(release))
         .route_layer(middleware::from_fn_with_state(api.clone(), addressed));
-    Router::new()
-        .nest("/v1/shards/{shard}/{of}", shard)
-        .layer(DefaultBodyLimit::max(LARGEST))
-        .with_state(api)
+    let router = Router::new().nest("/v1/shards/{shard}/{of}", shard).with_state(api);
+    in_time(router, LARGEST)
 }
 
 /// Refuses what is meant for another shard, or for another number of them.
