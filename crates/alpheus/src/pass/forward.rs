@@ -114,15 +114,7 @@ pub async fn forward(
         Some(Cutting { cut, closer }) => (cut, Some(closer)),
         None => (never(), None),
     };
-    let upgrade = wanted_upgrade(request.headers());
-    let upgrade = upgrade.filter(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
-    let ours = upgrade.is_some().then(|| on(&mut request));
-    request.extensions_mut().clear();
-    strip_hop_by_hop(request.headers_mut());
-    if let Some(upgrade) = upgrade {
-        request.headers_mut().insert(header::UPGRADE, upgrade);
-        request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-    }
+    let ours = outbound(&mut request);
     let mut response = tokio::select! {
         biased;
         () = &mut cut => return Err(NotForwarded::Cut),
@@ -154,6 +146,21 @@ pub async fn forward(
         });
     }
     Ok(response.map(|inner| Body::new(Watched { inner, _guard: guard, _running: running })))
+}
+
+/// Leaves in a request what is for the other server: of its connection nothing but
+/// a WebSocket's upgrade, which is given.
+fn outbound(request: &mut Request<Body>) -> Option<OnUpgrade> {
+    let upgrade = wanted_upgrade(request.headers());
+    let upgrade = upgrade.filter(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
+    let ours = upgrade.is_some().then(|| on(&mut *request));
+    request.extensions_mut().clear();
+    strip_hop_by_hop(request.headers_mut());
+    if let Some(upgrade) = upgrade {
+        request.headers_mut().insert(header::UPGRADE, upgrade);
+        request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    }
+    ours
 }
 
 /// Carries bytes both ways until either side closes.
