@@ -136,9 +136,11 @@ pub(super) async fn log_in_and_re_up(
     Ok(Sent { login: (between - start) * each, re_up: (end - between) * each })
 }
 
-/// An epoch that begins once something of that length is done.
+/// An epoch that begins once something of that length is done, and that nobody could
+/// log in for yet when the shard was started: else it would refuse it.
 fn first_epoch(town: &Town, takes: Duration) -> Epoch {
-    let done = clock::now().0 + u64::try_from(takes.as_micros()).unwrap_or(0);
+    let takes = u64::try_from(takes.as_micros()).unwrap_or(0);
+    let done = clock::now().0 + takes + town.pinned.schedule.border_pre_login;
     town.pinned.schedule.epoch_at(Time(done)).unwrap_or(Epoch(0)).next()
 }
 
