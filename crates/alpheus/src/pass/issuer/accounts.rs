@@ -184,7 +184,8 @@ fn ask(command: &str, name: &str, secret: &str, patience: Duration) -> Result<bo
             return Ok(status.success());
         }
         if Instant::now() > until {
-            kill_all(child.id())?;
+            // Itself at least, if there is no group to be killed.
+            kill_all(child.id()).or_else(|_| child.kill())?;
             child.wait()?;
             return Err(AccountError::Slow);
         }
@@ -195,7 +196,9 @@ fn ask(command: &str, name: &str, secret: &str, patience: Duration) -> Result<bo
 /// Kills a process and whatever it started, which is of its group.
 fn kill_all(group: u32) -> std::io::Result<()> {
     let mut kill = Command::new("sh");
-    kill.args(["-c", "kill -KILL -- \"-$1\"", "sh", &group.to_string()]).status().map(|_| ())
+    let kill = kill.args(["-c", "kill -s KILL -- \"-$1\"", "sh", &group.to_string()]);
+    let killed = kill.status()?.success();
+    if killed { Ok(()) } else { Err(std::io::Error::other("no such group of processes")) }
 }
 
 #[cfg(test)]
