@@ -3,6 +3,10 @@
 //!
 //! A check fails by panicking, as fuzzers want it.
 
+use alpheus_access_pass::file::FileKey;
+use alpheus_access_pass::messages as pass;
+use alpheus_access_pass::request::Stamp;
+use alpheus_anonymous_credential::codes::Code;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages as credential;
 use alpheus_crypto::group::Element;
@@ -153,6 +157,36 @@ pub fn credential(data: &[u8]) {
         assert_eq!(logout.to_bytes(), data, "{spelling}");
     }
     decoded::<alpheus_anonymous_credential::configuration::Configuration>(data);
+}
+
+/// What clients and gates send is read and written back to the same bytes.
+pub fn access_pass(data: &[u8]) {
+    let spelling = "a message has one spelling";
+    if let Ok(hello) = pass::Hello::from_bytes(data) {
+        assert_eq!(hello.to_bytes(), data, "{spelling}");
+    }
+    if let Ok(connect) = pass::Connect::from_bytes(data) {
+        assert_eq!(connect.to_bytes(), data, "{spelling}");
+    }
+    if let Ok(connected) = pass::Connected::from_bytes(data) {
+        assert_eq!(connected.to_bytes(), data, "{spelling}");
+    }
+    if let Ok(acknowledgement) = pass::Acknowledgement::from_bytes(data) {
+        assert_eq!(acknowledgement.to_bytes(), data, "{spelling}");
+    }
+    if let Ok(code) = Code::from_bytes(data) {
+        assert_eq!(code.to_bytes(), data, "{spelling}");
+    }
+    if let Ok(text) = std::str::from_utf8(data)
+        && let Ok(stamp) = text.parse::<Stamp>()
+    {
+        assert_eq!(stamp.to_string(), text, "{spelling}");
+    }
+    // A head with another length of work than ours may take long, so only others'
+    // mistakes are tried: nothing here opens.
+    if data.len() < 33 {
+        assert!(FileKey::open(b"no key", data).is_err(), "nobody locked this");
+    }
 }
 
 /// A proof is read for a statement and written back to the same bytes; one that

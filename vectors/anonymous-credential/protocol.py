@@ -133,12 +133,12 @@ class Configuration:
         self.issuer, self.limit, self.tier, self.kind = issuer, limit, tier, kind
         self.deployment = hashlib.sha256(b"alpheus credential deployment").digest()
         self.incarnation = 300
-        # Start, epoch, pre-login, border pre-login (microseconds), epochs of a period.
-        self.schedule = [1_700_000_000_000_000, 15_000_000, 3_000_000, 10_000_000, 5760]
+        # Start, epoch, pre-login, border pre-login (microseconds), epochs of a period, ahead.
+        self.schedule = [1_700_000_000_000_000, 15_000_000, 3_000_000, 10_000_000, 5760, 3]
         numbers = [kind, self.tier, limit, self.incarnation, *self.schedule]
         self.bytes = self.deployment + b"".join(map(varint, numbers))
         self.bytes += b"".join(e.encode() for e in issuer.public)
-        self.fingerprint = r.labelled_hash(PREFIX + "configuration/v1", [self.bytes])
+        self.fingerprint = r.labelled_hash(PREFIX + "configuration/v2", [self.bytes])
 
     def json(self):
         return {"deployment": self.deployment.hex(), "kind": self.kind, "tier": self.tier,

@@ -14,6 +14,7 @@
 //! - [`generate`]: plausible data for examples,
 //! - [`network`]: who processes are, and how they reach each other,
 //! - [`owner`]: what a person does about their streams,
+//! - [`pass`]: access passes: issuer, verifier, gateway, client, gates,
 //! - [`produce`]: a device,
 //! - [`query`]: what a query would reveal, before anything runs,
 //! - [`replay`]: a recorded file through the whole system,
@@ -33,6 +34,7 @@ pub mod files;
 pub mod generate;
 pub mod network;
 pub mod owner;
+pub mod pass;
 pub mod produce;
 pub mod query;
 pub mod replay;

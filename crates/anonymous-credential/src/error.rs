@@ -14,7 +14,7 @@ pub enum BadConfiguration {
     Signature(Rejected),
     /// Epochs or periods without length, or logins open for longer than an epoch.
     #[error(
-        "the schedule makes no sense: lengths above zero, pre-login at most border pre-login at most an epoch"
+        "the schedule makes no sense: lengths above zero, pre-login at most border pre-login at most an epoch, codes at most 16 epochs ahead"
     )]
     Schedule,
 }
@@ -121,6 +121,12 @@ pub enum Refused {
     /// Not signed by the session's holder.
     #[error("not signed by the session's holder")]
     Signature,
+    /// The configuration lets codes spend no epochs.
+    #[error("this deployment takes no login codes; its schedule has `ahead` at 0")]
+    NoCodes,
+    /// The code was used already, at another gate or in another scan.
+    #[error("the code was used already")]
+    Used,
 }
 
 /// Why a holder does not do what it is asked to.
@@ -151,6 +157,9 @@ pub enum HolderRefused {
     /// Re-up is for a limit of one.
     #[error("re-up is for credentials with a limit of one")]
     LimitForbids,
+    /// The configuration lets codes spend no epochs.
+    #[error("this deployment takes no login codes; its schedule has `ahead` at 0")]
+    NoCodes,
     /// The comparison was of another configuration.
     #[error("the comparison was of another configuration; compare this one")]
     OtherConfiguration,

@@ -75,7 +75,7 @@ pub struct DamagedLog;
 /// Changes to make durable first, then what they entitle to.
 #[must_use = "a step that is not committed releases nothing"]
 pub struct Step<T> {
-    changes: Vec<Change>,
+    pub(crate) changes: Vec<Change>,
     released: T,
 }
 

@@ -12,9 +12,11 @@
 //! | issuer | [`issuer`]: one credential for each account and period |
 //! | holder | [`holder`]: requests, shows, re-ups, resends |
 //! | verifier | [`verifier`]: logins with the key, re-ups without |
+//! | login codes: a login and its re-ups in one | [`codes`] |
 //! | store of spent tags and sessions | [`sessions`] |
 //! | shared | [`configuration`], [`schedule`], [`limit`], [`keys`], [`messages`], [`ledger`], [`error`] |
 
+pub mod codes;
 pub mod configuration;
 pub mod error;
 pub mod holder;

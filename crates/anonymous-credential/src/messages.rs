@@ -11,12 +11,13 @@ use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::{Signature, VerifyingKey};
+use serde::{Deserialize, Serialize};
 
 /// Reads fixed parts from the front of bytes.
-struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (part, rest) = self.0.split_first_chunk().ok_or(Malformed::Length)?;
         self.0 = rest;
         Ok(*part)
@@ -26,7 +27,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_be_bytes(self.array()?))
     }
 
-    fn element(&mut self) -> Result<Element, Malformed> {
+    pub(crate) fn element(&mut self) -> Result<Element, Malformed> {
         Ok(Element::from_bytes(&self.array()?)?)
     }
 
@@ -243,7 +244,7 @@ impl Logout {
 }
 
 /// A tag's name: the digest of context and tag. Shards are told by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TagId(pub Digest);
 
 impl TagId {
@@ -264,5 +265,5 @@ impl TagId {
 
 /// A session's name: that of the tag that it was logged in with, so it lies on
 /// that tag's shard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionId(pub TagId);

@@ -30,7 +30,13 @@ pub struct Schedule {
     pub border_pre_login: u64,
     /// Epochs of a period.
     pub epochs_per_period: u64,
+    /// Epochs after the running one that a login code spends as well; none for
+    /// no codes. A shard that may have forgotten tags waits out as many more.
+    pub ahead: u64,
 }
+
+/// The most epochs that a login code spends beside its own.
+const MOST_AHEAD: u64 = 16;
 
 /// Epochs are below this, so that no arithmetic on them overflows.
 const LAST: u64 = 1 << 40;
@@ -51,7 +57,8 @@ impl Schedule {
         let windows =
             self.pre_login <= self.border_pre_login && self.border_pre_login <= self.epoch;
         let sizes = self.start.0 < LAST_TIME && self.epoch < LAST && self.epochs_per_period < LAST;
-        if lengths && windows && sizes { Ok(()) } else { Err(BadConfiguration::Schedule) }
+        let codes = self.ahead <= MOST_AHEAD;
+        if lengths && windows && sizes && codes { Ok(()) } else { Err(BadConfiguration::Schedule) }
     }
 
     /// The epoch that runs, if the schedule has begun.
@@ -82,6 +89,22 @@ impl Schedule {
         self.opens(epoch) <= now && now < self.starts(epoch.next())
     }
 
+    /// Whether a tag of an epoch may be held for a login code: from as many
+    /// epochs before its pre-login as codes spend, to its end.
+    #[must_use]
+    pub fn may_hold(&self, epoch: Epoch, now: Time) -> bool {
+        let first = Epoch(epoch.0.saturating_sub(self.ahead));
+        self.opens(first) <= now && now < self.starts(epoch.next())
+    }
+
+    /// How many epochs a login code for an epoch spends beside it: as many as
+    /// codes do, as far as its period goes.
+    #[must_use]
+    pub fn carried_by_code(&self, epoch: Epoch) -> u64 {
+        let next = self.first_epoch(Period(self.period_of(epoch).0.saturating_add(1)));
+        self.ahead.min(next.0.saturating_sub(epoch.0).saturating_sub(1))
+    }
+
     /// The period of an epoch.
     #[must_use]
     pub fn period_of(&self, epoch: Epoch) -> Period {
@@ -105,6 +128,7 @@ mod tests {
         pre_login: 10,
         border_pre_login: 50,
         epochs_per_period: 3,
+        ahead: 2,
     };
 
     #[test]
@@ -120,6 +144,14 @@ mod tests {
     }
 
     #[test]
+    fn a_code_goes_as_far_as_its_period() {
+        let carried = [0, 1, 2, 3].map(|epoch| SCHEDULE.carried_by_code(Epoch(epoch)));
+        assert_eq!(carried, [2, 1, 0, 2]);
+        let hold = |epoch, now| SCHEDULE.may_hold(Epoch(epoch), Time(now));
+        assert!(!hold(5, 1_249) && hold(5, 1_250) && hold(5, 1_599) && !hold(5, 1_600));
+    }
+
+    #[test]
     fn schedules_that_make_no_sense_are_refused() {
         assert_eq!(SCHEDULE.check(), Ok(()));
         for bad in [
@@ -127,6 +159,7 @@ mod tests {
             Schedule { epochs_per_period: 0, ..SCHEDULE },
             Schedule { border_pre_login: 9, ..SCHEDULE },
             Schedule { border_pre_login: 101, ..SCHEDULE },
+            Schedule { ahead: 17, ..SCHEDULE },
             Schedule { start: Time(u64::MAX), ..SCHEDULE },
         ] {
             assert_eq!(bad.check(), Err(BadConfiguration::Schedule));

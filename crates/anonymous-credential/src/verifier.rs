@@ -1,10 +1,12 @@
 //! Verification of showings, which needs the issuer's key, and of re-ups, which
 //! needs none: gateways hold no key.
 
+use crate::codes::Code;
 use crate::configuration::Pinned;
 use crate::error::{IssueRefused, Malformed, Refused};
 use crate::keys::IssuerKey;
-use crate::messages::Login;
+use crate::messages::{Login, ReUp};
+use crate::sessions::codes::UnspentCode;
 use crate::sessions::{DueReUp, Unspent};
 use crate::statements;
 use alpheus_crypto::group::{Element, SecretScalar};
@@ -19,6 +21,9 @@ pub struct Verifier {
 
 /// A login whose tag was not spent when it was looked up, and whose proof holds.
 pub struct ProvenLogin(pub(crate) Box<Login>);
+
+/// A code whose tag was not spent when it was looked up, and whose proofs hold.
+pub struct ProvenCode(pub(crate) Box<Code>);
 
 /// A re-up that is due, and whose proof holds.
 pub struct ProvenReUp(pub(crate) DueReUp);
@@ -47,6 +52,28 @@ impl Verifier {
         verdicts(logins, claims, |Unspent(login)| ProvenLogin(login))
     }
 
+    /// Checks all proofs of a code together: the login's, and those of the re-ups
+    /// that carry it to each of the epochs that codes spend.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    ///
+    /// # Privacy
+    /// As of a login; the tags of a code are linked to each other.
+    pub fn verify_code(&self, unspent: UnspentCode) -> Result<ProvenCode, Refused> {
+        let code = unspent.code();
+        let carried = self.pinned.schedule.carried_by_code(code.login.epoch);
+        if code.onward.len() as u64 != carried {
+            return Err(Malformed::Length.into());
+        }
+        let mut claims = vec![self.claim(&unspent.login().0)?];
+        for (from, re_up) in code.re_ups(code.session(&self.pinned)) {
+            claims.push(re_up_claim(&self.pinned, &from, &re_up)?);
+        }
+        check_all(&claims).map_err(|_| Refused::Proof)?;
+        Ok(ProvenCode(unspent.0))
+    }
+
     /// V = (x0 + x2·m2)·Ũ + x1·Cm − C', in constant time: the key meets nothing
     /// else. What goes on into the check is an element and public scalars.
     fn claim(&self, login: &Login) -> Result<Claim, Refused> {
@@ -66,13 +93,15 @@ impl Verifier {
 /// # Privacy
 /// Re-ups of one session are linked to it and to each other, by design.
 pub fn verify_re_ups(pinned: &Pinned, re_ups: Vec<DueReUp>) -> Vec<Result<ProvenReUp, Refused>> {
-    let claim = |due: &DueReUp| {
-        let statement = statements::re_up(pinned, &due.from, &due.re_up);
-        let proof = Proof::from_bytes(&due.re_up.proof, &statement).map_err(Malformed::from)?;
-        Ok(Claim::new(statement, proof))
-    };
+    let claim = |due: &DueReUp| re_up_claim(pinned, &due.from, &due.re_up);
     let claims = re_ups.iter().map(claim).collect();
     verdicts(re_ups, claims, ProvenReUp)
+}
+
+fn re_up_claim(pinned: &Pinned, from: &Element, re_up: &ReUp) -> Result<Claim, Refused> {
+    let statement = statements::re_up(pinned, from, re_up);
+    let proof = Proof::from_bytes(&re_up.proof, &statement).map_err(Malformed::from)?;
+    Ok(Claim::new(statement, proof))
 }
 
 /// Checks the claims that there are in one batch, and pairs each message with

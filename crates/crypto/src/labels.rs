@@ -90,7 +90,7 @@ pub const PROOF_BATCH: &str = "alpheus/proof/batch/v1";
 /// The weights of a batch of proofs (hash).
 pub const PROOF_WEIGHTS: &str = "alpheus/proof/weights/v1";
 /// What a deployment's holders, issuer and verifier agree on (signature).
-pub const CREDENTIAL_CONFIGURATION: &str = "alpheus/credential/configuration/v1";
+pub const CREDENTIAL_CONFIGURATION: &str = "alpheus/credential/configuration/v2";
 /// The public attribute m2 of a credential (hash to scalar).
 pub const CREDENTIAL_ATTRIBUTES: &str = "alpheus/credential/attributes/v1";
 /// T, the element of a context (hash to element).
@@ -119,3 +119,27 @@ pub const CREDENTIAL_SESSION_KEY: &str = "alpheus/credential/session-key/v1";
 pub const CREDENTIAL_CONNECTION: &str = "alpheus/credential/connection/v1";
 /// A session ends, by its holder (signature).
 pub const CREDENTIAL_LOGOUT: &str = "alpheus/credential/logout/v1";
+/// For whom a code's tags are held on other shards (hash).
+pub const CREDENTIAL_CODE_HOLD: &str = "alpheus/credential/code-hold/v1";
+/// A gateway's challenge, for its own eyes (HMAC).
+pub const PASS_CHALLENGE: &str = "alpheus/pass/challenge/v1";
+/// What a holder signs to speak for a session: challenge and both agreement keys (hash).
+pub const PASS_CONNECTION: &str = "alpheus/pass/connection/v1";
+/// The key for a session's requests, from what was agreed (HKDF).
+pub const PASS_REQUESTS: &str = "alpheus/pass/requests/v1";
+/// A gateway has the same key (HMAC).
+pub const PASS_CONFIRMATION: &str = "alpheus/pass/confirmation/v1";
+/// A request of a session (HMAC).
+pub const PASS_REQUEST: &str = "alpheus/pass/request/v1";
+/// What a code is bound to: a gate's nonce (hash).
+pub const PASS_GATE: &str = "alpheus/pass/gate/v1";
+/// What a code is bound to: ten seconds (hash).
+pub const PASS_TIME: &str = "alpheus/pass/time/v1";
+/// A pass file, under its passphrase's key (name of what is locked).
+pub const PASS_FILE: &str = "alpheus/pass/file/v1";
+/// What an account shows to the issuer, as the issuer keeps it (hash).
+pub const PASS_ACCOUNT: &str = "alpheus/pass/account/v1";
+/// A deployment's public card (signature).
+pub const PASS_CARD: &str = "alpheus/pass/card/v1";
+/// A scan at a gate, to know it again (hash).
+pub const PASS_SCAN: &str = "alpheus/pass/scan/v1";

@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-transport", &[]),
     ("alpheus-encrypted-stream", &["alpheus-crypto", "alpheus-policy"]),
     ("alpheus-anonymous-credential", &["alpheus-crypto"]),
+    ("alpheus-access-pass", &["alpheus-crypto", "alpheus-anonymous-credential"]),
     (
         "alpheus",
         &[
@@ -19,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-transport",
             "alpheus-encrypted-stream",
             "alpheus-anonymous-credential",
+            "alpheus-access-pass",
         ],
     ),
     (
@@ -29,6 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-transport",
             "alpheus-encrypted-stream",
             "alpheus-anonymous-credential",
+            "alpheus-access-pass",
             "alpheus",
         ],
     ),

@@ -4,8 +4,13 @@ use super::{Finding, reach};
 use crate::tree::Tree;
 
 /// Crates whose protocol is written down beside the code.
-const PROTOCOLS: &[&str] =
-    &["crates/crypto", "crates/policy", "crates/encrypted-stream", "crates/anonymous-credential"];
+const PROTOCOLS: &[&str] = &[
+    "crates/crypto",
+    "crates/policy",
+    "crates/encrypted-stream",
+    "crates/anonymous-credential",
+    "crates/access-pass",
+];
 
 const README_LINES: usize = 150;
 

@@ -9,6 +9,7 @@ const PURE: &[&str] = &[
     "crates/policy/",
     "crates/encrypted-stream/",
     "crates/anonymous-credential/",
+    "crates/access-pass/",
 ];
 
 /// Doors to the outside, and what to take as an argument instead.

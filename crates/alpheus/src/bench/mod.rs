@@ -11,6 +11,7 @@ mod floors;
 mod log;
 mod masks;
 mod measure;
+mod pass;
 mod report;
 mod sums;
 
@@ -29,7 +30,8 @@ Examples:
   alpheus bench streams
   alpheus bench streams --format json > bench/results/streams.json
   alpheus bench streams --only masks --only transformer
-  alpheus bench streams --quick --strict";
+  alpheus bench streams --quick --strict
+  alpheus bench pass --clients 12000 --epochs 40";
 
 /// Arguments of `alpheus bench`.
 #[derive(Debug, clap::Args)]
@@ -44,6 +46,8 @@ enum What {
     /// Encrypted streams: events, masks, sums, the log
     #[command(after_help = EXAMPLES)]
     Streams(Streams),
+    /// Access passes: logins, re-ups, a crowd of clients, the gateway
+    Pass(pass::Args),
 }
 
 /// Arguments of `alpheus bench streams`.
@@ -134,11 +138,13 @@ struct NotMet(usize);
 /// # Errors
 /// If something to be measured does not work, or with `--strict` a goal is not met.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let What::Streams(streams) = &args.what;
-    let report = measure(streams).blame(Category::Io)?;
+    let (report, strict) = match &args.what {
+        What::Streams(streams) => (measure(streams).blame(Category::Io)?, streams.strict),
+        What::Pass(pass) => (pass::measure(pass)?, pass.strict),
+    };
     print(&report, globals.format.unwrap_or_default())?;
     let missed = report.figures.iter().filter(|figure| figure.met == Some(false)).count();
-    if streams.strict && missed > 0 { Err(NotMet(missed)).blame(Category::Check) } else { Ok(()) }
+    if strict && missed > 0 { Err(NotMet(missed)).blame(Category::Check) } else { Ok(()) }
 }
 
 fn measure(args: &Streams) -> Result<Report, BenchFailed> {

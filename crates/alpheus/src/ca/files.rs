@@ -127,7 +127,9 @@ pub(super) fn issue_tls(
 fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, Failure> {
     let mut names = hosts.to_vec();
     // Who is reached also on the machine itself.
-    if matches!(name.role, Role::Server | Role::Controller) {
+    let serves = matches!(name.role, Role::Server | Role::Controller)
+        || matches!(name.role, Role::Issuer | Role::Verifier | Role::Gateway);
+    if serves {
         names.extend(["localhost".to_owned(), "127.0.0.1".to_owned()]);
     }
     let mut params = CertificateParams::new(names).blame(Category::Usage)?;
@@ -138,8 +140,8 @@ fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, F
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     // Who only calls cannot pose as somebody who listens, nor the service as a caller.
     params.extended_key_usages = match name.role {
-        Role::Server => vec![ExtendedKeyUsagePurpose::ServerAuth],
-        Role::Controller => {
+        Role::Server | Role::Issuer => vec![ExtendedKeyUsagePurpose::ServerAuth],
+        Role::Controller | Role::Verifier | Role::Gateway => {
             vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth]
         }
         Role::Producer | Role::Owner | Role::Consumer => vec![ExtendedKeyUsagePurpose::ClientAuth],

@@ -145,6 +145,8 @@ pub enum Command {
     Produce(crate::produce::Args),
     /// See results, or who learnt what about you, in a browser
     Console(crate::console::Args),
+    /// Protect a service with passes that nobody can link
+    Pass(crate::pass::Args),
     /// Make a PKI to try things with
     Ca(crate::ca::Args),
     /// Print a completion script for a shell
@@ -188,6 +190,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Owner(args) => crate::owner::run(&args, &globals),
         Command::Produce(args) => crate::produce::run(&args, &globals),
         Command::Console(args) => crate::console::run(&args, &globals),
+        Command::Pass(args) => crate::pass::run(&args, &globals),
         Command::Ca(args) => crate::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
     }

@@ -29,6 +29,12 @@ impl ApiError {
         self
     }
 
+    /// The rule that was broken, as a word.
+    #[must_use]
+    pub fn rule(&self) -> &str {
+        &self.0.rule
+    }
+
     /// The body or the path is not what the request takes.
     #[must_use]
     pub fn malformed(detail: impl Into<String>) -> ApiError {
@@ -59,6 +65,13 @@ impl ApiError {
         let allowed: Vec<&str> = allowed.iter().map(|role| role.as_str()).collect();
         let detail = format!("a {is} may not ask this, only a {}", allowed.join(" or a "));
         ApiError::new(StatusCode::FORBIDDEN, "role", detail)
+    }
+}
+
+/// A refusal of another process, handed on.
+impl From<Problem> for ApiError {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
     }
 }
 

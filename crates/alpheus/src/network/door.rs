@@ -8,10 +8,11 @@
 use super::answer::{ApiError, caller};
 use super::role::{Name, Role};
 use crate::service::http::Peer;
-use axum::body::{Body, to_bytes};
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::MethodRouter;
 use std::collections::HashMap;
@@ -111,6 +112,41 @@ fn busy(detail: &str) -> ApiError {
     ApiError::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail)
 }
 
+/// Lets anybody ask what a router answers, with at most so many bytes of body, and
+/// for as long only as these need to come.
+pub fn in_time<S: Clone + Send + Sync + 'static>(router: Router<S>, most: usize) -> Router<S> {
+    in_time_of(router, most, PATIENCE)
+}
+
+fn in_time_of<S: Clone + Send + Sync + 'static>(
+    router: Router<S>,
+    most: usize,
+    patience: Duration,
+) -> Router<S> {
+    router.layer(from_fn(move |request: Request, next: Next| async move {
+        if declared(&request).is_some_and(|bytes| bytes > most) {
+            return Err(too_large(most));
+        }
+        let (parts, body) = request.into_parts();
+        let body = whole(body, most, patience).await?;
+        Ok::<_, ApiError>(next.run(Request::from_parts(parts, Body::from(body))).await)
+    }))
+}
+
+fn too_large(most: usize) -> ApiError {
+    let detail = format!("the body may have {most} bytes at most");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "size", detail)
+}
+
+/// A body of so many bytes, if it comes in time.
+async fn whole(body: Body, most: usize, patience: Duration) -> Result<Bytes, ApiError> {
+    let body = timeout(patience, to_bytes(body, most)).await.map_err(|_| {
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "slow", "the body did not come in time")
+    })?;
+    // It stopped, or it is longer than it may be.
+    body.map_err(|_| too_large(most))
+}
+
 /// Who asks; then how much; then the body, in good time; then the request.
 async fn enter(
     State(asked): State<Asked>,
@@ -121,25 +157,19 @@ async fn enter(
     let peer = request.extensions().get::<Peer>().cloned();
     let peer = peer.ok_or_else(|| ApiError::failed("it is not known who asks"))?;
     let name = caller(&peer, roles)?;
-    let too_large = || {
-        let detail = format!("the body may have {most} bytes at most");
-        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "size", detail)
-    };
-    let declared = request.headers().get(header::CONTENT_LENGTH);
-    let declared = declared.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    let bytes = declared.unwrap_or(if has_body(&request) { most } else { 0 });
+    let bytes = declared(&request).unwrap_or(if has_body(&request) { most } else { 0 });
     if bytes > most {
-        return Err(too_large());
+        return Err(too_large(most));
     }
     let _pass = door.pass(&name, bytes)?;
     let (parts, body) = request.into_parts();
     let patience = door.patience + Duration::from_secs(bytes as u64) / SLOWEST;
-    let body = timeout(patience, to_bytes(body, most)).await.map_err(|_| {
-        ApiError::new(StatusCode::REQUEST_TIMEOUT, "slow", "the body did not come in time")
-    })?;
-    // It stopped, or it is longer than it may be.
-    let body = body.map_err(|_| too_large())?;
+    let body = whole(body, most, patience).await?;
     Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
+}
+
+fn declared(request: &Request) -> Option<usize> {
+    request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 fn has_body(request: &Request) -> bool {
@@ -150,9 +180,9 @@ fn has_body(request: &Request) -> bool {
 mod tests {
     use super::*;
     use crate::network::role::NoName;
-    use axum::body::{Bytes, HttpBody};
+    use axum::Extension;
+    use axum::body::HttpBody;
     use axum::routing::post;
-    use axum::{Extension, Router};
     use hyper::service::Service;
     use hyper_util::service::TowerToHyperService;
     use rcgen::{CertificateParams, KeyPair, SanType};
@@ -223,6 +253,21 @@ mod tests {
         let answer = route(&door, "alpheus://controller/eve").call(request(body, 10)).await;
         assert_eq!(answer.unwrap().status(), StatusCode::REQUEST_TIMEOUT);
         assert!(polled.load(Ordering::Relaxed));
+    }
+
+    #[tokio::test]
+    async fn a_strangers_body_is_short_and_comes_in_time() {
+        for (patience, body, length, expected) in [
+            (Duration::ZERO, silent().0, 10, StatusCode::REQUEST_TIMEOUT),
+            (PATIENCE, silent().0, MOST + 1, StatusCode::PAYLOAD_TOO_LARGE),
+            (PATIENCE, Body::from(vec![7; MOST + 1]), 10, StatusCode::PAYLOAD_TOO_LARGE),
+            (PATIENCE, Body::from("0123456789"), 10, StatusCode::OK),
+        ] {
+            let router = Router::new().route("/", post(|body: Bytes| async move { body }));
+            let service = TowerToHyperService::new(in_time_of(router, MOST, patience));
+            let answer = service.call(request(body, length)).await.unwrap();
+            assert_eq!(answer.status(), expected, "{length} bytes");
+        }
     }
 
     #[tokio::test]

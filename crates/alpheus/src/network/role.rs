@@ -21,6 +21,12 @@ pub enum Role {
     Owner,
     /// Asks queries and reads results.
     Consumer,
+    /// Issues access passes.
+    Issuer,
+    /// Checks access passes and keeps spent tags.
+    Verifier,
+    /// Serves sessions of access passes; also a gate that scans codes.
+    Gateway,
 }
 
 /// Who a process is.
@@ -56,8 +62,16 @@ const LONGEST: usize = 64;
 
 impl Role {
     /// Every role.
-    pub const ALL: [Role; 5] =
-        [Role::Server, Role::Controller, Role::Producer, Role::Owner, Role::Consumer];
+    pub const ALL: [Role; 8] = [
+        Role::Server,
+        Role::Controller,
+        Role::Producer,
+        Role::Owner,
+        Role::Consumer,
+        Role::Issuer,
+        Role::Verifier,
+        Role::Gateway,
+    ];
 
     /// How it is written.
     #[must_use]
@@ -68,6 +82,9 @@ impl Role {
             Role::Producer => "producer",
             Role::Owner => "owner",
             Role::Consumer => "consumer",
+            Role::Issuer => "issuer",
+            Role::Verifier => "verifier",
+            Role::Gateway => "gateway",
         }
     }
 }

@@ -12,8 +12,8 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Extension, Router};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use std::collections::HashMap;
@@ -23,17 +23,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use x509_cert::der::Decode;
 
-/// The most connections at once; further ones wait to be accepted.
-const MAX_CONNECTIONS: usize = 1_024;
-/// The most connections with one certificate at once; further ones are closed.
-const MAX_OF_ONE: usize = 32;
 /// How long the other end may leave an answer unread, or us without the rest of
 /// what it has begun. More than the longest that a request may wait for news.
 const STALLED: Duration = Duration::from_secs(75);
@@ -61,6 +57,18 @@ pub struct Peer {
     pub certificate: Option<Arc<[u8]>>,
 }
 
+/// Closes the connection that a request came on, whatever is under way on it and
+/// whether or not the other end reads; an extension of each request.
+#[derive(Clone, Default)]
+pub struct Closer(Arc<Notify>);
+
+impl Closer {
+    /// Closes it.
+    pub fn close(&self) {
+        self.0.notify_one();
+    }
+}
+
 /// How serving ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drained {
@@ -70,12 +78,32 @@ pub enum Drained {
     Cut(usize),
 }
 
+/// How much one server takes at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The most connections at once; further ones wait to be accepted.
+    pub connections: usize,
+    /// The most connections with one certificate at once; further ones are closed.
+    pub of_one: usize,
+    /// How long the other end may say nothing; none if it may listen for hours, as
+    /// with a download or a WebSocket. Heads of requests are bounded all the same.
+    pub silence: Option<Duration>,
+}
+
+impl Default for Bounds {
+    /// For processes among themselves.
+    fn default() -> Bounds {
+        Bounds { connections: 1_024, of_one: 32, silence: Some(STALLED) }
+    }
+}
+
 /// A listener that does not serve yet: its address is known, so that others
 /// can be told before the first request comes.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,
+    bounds: Bounds,
 }
 
 impl std::fmt::Debug for Connections {
@@ -90,11 +118,15 @@ struct Connections {
     graceful: GracefulShutdown,
     slots: Arc<Semaphore>,
     guests: Guests,
+    silence: Option<Duration>,
 }
 
 /// How many connections each certificate has. Clones are one.
-#[derive(Clone, Default)]
-struct Guests(Arc<Mutex<Counts>>);
+#[derive(Clone)]
+struct Guests {
+    most: usize,
+    counts: Arc<Mutex<Counts>>,
+}
 
 /// By certificate, in DER form.
 type Counts = HashMap<Option<Arc<[u8]>>, usize>;
@@ -107,7 +139,7 @@ struct Guest {
 
 impl Guests {
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets a connection in, unless its certificate has enough of them. Those who
@@ -115,7 +147,7 @@ impl Guests {
     fn admit(&self, certificate: Option<Arc<[u8]>>) -> Option<Guest> {
         let mut counts = self.counts();
         let count = counts.entry(certificate.clone()).or_default();
-        if certificate.is_some() && *count >= MAX_OF_ONE {
+        if certificate.is_some() && *count >= self.most {
             return None;
         }
         *count += 1;
@@ -154,7 +186,14 @@ impl Server {
     ) -> Result<Self, ListenError> {
         let failed = |source| ListenError { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
-        Ok(Self { listener, tls })
+        Ok(Self { listener, tls, bounds: Bounds::default() })
+    }
+
+    /// Takes so much at once.
+    #[must_use]
+    pub fn with_bounds(mut self, bounds: Bounds) -> Self {
+        self.bounds = bounds;
+        self
     }
 
     /// Where it listens.
@@ -171,8 +210,9 @@ impl Server {
         let mut connections = Connections {
             tasks: JoinSet::new(),
             graceful: GracefulShutdown::new(),
-            slots: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
-            guests: Guests::default(),
+            slots: Arc::new(Semaphore::new(self.bounds.connections)),
+            guests: Guests { most: self.bounds.of_one, counts: Arc::default() },
+            silence: self.bounds.silence,
         };
         loop {
             tokio::select! {
@@ -214,11 +254,12 @@ impl Connections {
         slot: tokio::sync::OwnedSemaphorePermit,
     ) {
         let (watcher, guests) = (self.graceful.watcher(), self.guests.clone());
+        let silence = self.silence;
         self.tasks.spawn(async move {
             let _slot = slot;
             let Some(tls) = tls else {
                 let peer = Peer { address, certificate: None };
-                return serve_one(stream, peer, router, watcher).await;
+                return serve_one(stream, peer, router, watcher, silence).await;
             };
             match timeout(PATIENCE, tls.accept(stream)).await {
                 Ok(Ok(stream)) => {
@@ -230,7 +271,8 @@ impl Connections {
                     };
                     // It was checked at the handshake, and is good no longer than it says.
                     let good = certificate.as_deref().map_or(Duration::MAX, left_of);
-                    let serving = serve_one(stream, Peer { address, certificate }, router, watcher);
+                    let peer = Peer { address, certificate };
+                    let serving = serve_one(stream, peer, router, watcher, silence);
                     if timeout(good, serving).await.is_err() {
                         tracing::debug!(%address, "the certificate has expired");
                     }
@@ -259,18 +301,24 @@ async fn serve_one(
     peer: Peer,
     router: Router,
     watcher: hyper_util::server::graceful::Watcher,
+    silence: Option<Duration>,
 ) {
     let address = peer.address;
-    let service = TowerToHyperService::new(router.layer(Extension(peer)));
+    let closer = Closer::default();
+    let router = router.layer(Extension(peer)).layer(Extension(closer.clone()));
+    let service = TowerToHyperService::new(router);
     let mut patient = TimeoutStream::new(stream);
-    patient.set_read_timeout(Some(STALLED));
+    patient.set_read_timeout(silence);
     patient.set_write_timeout(Some(STALLED));
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
-        .serve_connection(TokioIo::new(Box::pin(patient)), service);
-    if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%address, %error, "connection ended early");
+    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    let stream = TokioIo::new(Box::pin(patient));
+    let connection = builder.serve_connection_with_upgrades(stream, service);
+    tokio::select! {
+        ended = watcher.watch(connection) => if let Err(error) = ended {
+            tracing::debug!(%address, %error, "connection ended early");
+        },
+        () = closer.0.notified() => tracing::debug!(%address, "connection cut off"),
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn configuration(key: &IssuerKey, limit: Limit) -> Configuration {
         pre_login: 3 * SECOND,
         border_pre_login: 10 * SECOND,
         epochs_per_period: 5760,
+        ahead: 0,
     };
     Configuration {
         deployment: [1; 32],

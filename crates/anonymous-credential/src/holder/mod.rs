@@ -6,6 +6,7 @@
 //! What was sent once is sent again as it was, never proven again. Epochs come
 //! from the holder's own clock and pinned schedule; no argument names one.
 
+mod codes;
 mod records;
 mod request;
 
@@ -66,6 +67,8 @@ struct Shown {
 pub struct Outgoing {
     /// The session that it begins or carries on.
     pub session: SessionId,
+    /// The epoch that it is for; a code's first.
+    pub epoch: Epoch,
     /// A [`Login`] or [`ReUp`].
     pub bytes: Vec<u8>,
 }
@@ -147,7 +150,7 @@ impl Holder {
     pub fn resend(&self, epoch: Epoch) -> Result<Step<Outgoing>, HolderRefused> {
         let last = self.shown.range((epoch, 0)..=(epoch, u32::MAX)).next_back();
         let ((_, index), shown) = last.ok_or(HolderRefused::NothingShown)?;
-        let outgoing = Outgoing { session: shown.session, bytes: shown.bytes.clone() };
+        let outgoing = Outgoing { session: shown.session, epoch, bytes: shown.bytes.clone() };
         // Stored again, in case the first commit is still on its way to the disk.
         Ok(Step::new(vec![records::shown(self.period, epoch, *index, shown)], outgoing))
     }
@@ -177,16 +180,26 @@ impl Holder {
         self.shown.last_key_value().map(|((epoch, _), _)| *epoch)
     }
 
+    /// Whether a session was begun or carried on for an epoch, as far as that is
+    /// remembered.
+    #[must_use]
+    pub fn has_shown(&self, session: SessionId, epoch: Epoch) -> bool {
+        let mut shown = self.shown.range((epoch, 0)..=(epoch, u32::MAX));
+        shown.any(|(_, shown)| shown.session == session)
+    }
+
     /// The period of the credential.
     #[must_use]
     pub fn period(&self) -> Period {
         self.period
     }
 
-    /// Forgets the bytes of epochs before the newest and the one before it.
+    /// Forgets the bytes of epochs that can no longer be shown in.
     pub fn prune(&mut self) -> Step<()> {
         let Some(newest) = self.newest() else { return Step::new(Vec::new(), ()) };
-        let first = (Epoch(newest.0.saturating_sub(1)), 0);
+        // A code is shown in the first of its epochs, when all are burnt already.
+        let reach = self.pinned.schedule.ahead.saturating_add(1);
+        let first = (Epoch(newest.0.saturating_sub(reach)), 0);
         let kept = self.shown.split_off(&first);
         let over = std::mem::replace(&mut self.shown, kept);
         let gone = |(epoch, index): &(Epoch, u32)| Change {
@@ -216,12 +229,17 @@ impl Holder {
     fn check_clock(&self, now: Time) -> Result<(), HolderRefused> {
         let running = self.pinned.schedule.epoch_at(now).map_or(0, |epoch| epoch.0);
         let newest = self.newest().map_or(0, |epoch| epoch.0);
-        if running.saturating_add(1) < newest { Err(HolderRefused::ClockStepped) } else { Ok(()) }
+        let ahead = self.pinned.schedule.ahead;
+        if running.saturating_add(1).saturating_add(ahead) < newest {
+            Err(HolderRefused::ClockStepped)
+        } else {
+            Ok(())
+        }
     }
 
     fn burn(&mut self, epoch: Epoch, index: u32, shown: Shown) -> Step<Outgoing> {
         let change = records::shown(self.period, epoch, index, &shown);
-        let outgoing = Outgoing { session: shown.session, bytes: shown.bytes.clone() };
+        let outgoing = Outgoing { session: shown.session, epoch, bytes: shown.bytes.clone() };
         self.shown.insert((epoch, index), shown);
         Step::new(vec![change], outgoing)
     }

@@ -10,6 +10,8 @@
 //! session may lie on different shards; each step is durable before the next,
 //! and each can be repeated after a crash. A logout before the move wins.
 
+pub mod codes;
+pub mod peers;
 mod records;
 
 use crate::configuration::Pinned;
@@ -19,8 +21,11 @@ use crate::messages::{Login, Logout, ReUp, SessionId, TagId};
 use crate::schedule::{Epoch, Time};
 use crate::verifier::{ProvenLogin, ProvenReUp};
 use alpheus_crypto::group::Element;
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::{Signature, VerifyingKey};
+use peers::Wanted;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One shard: the tags whose names fall to it, and the sessions that were
@@ -42,6 +47,8 @@ enum Spent {
     /// By a re-up that has not moved its session yet, or never will.
     Pending(SessionId),
     Active(SessionId),
+    /// By a code, in this scan.
+    Admitted(Digest),
 }
 
 #[derive(Clone, Copy)]
@@ -103,6 +110,19 @@ pub struct Live {
     pub holder: VerifyingKey,
     /// When it lapses unless it is re-upped.
     pub until: Time,
+}
+
+/// A session as gateways know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The session.
+    pub session: SessionId,
+    /// Whose signatures speak for it.
+    pub holder: VerifyingKey,
+    /// The epoch that it was logged in for.
+    pub first: Epoch,
+    /// The epoch that it has come to.
+    pub epoch: Epoch,
 }
 
 impl Shard {
@@ -201,16 +221,10 @@ impl Shard {
     ) -> Result<Step<Reserved>, Refused> {
         let (epoch, session) = (due.re_up.epoch, due.re_up.session);
         self.check(now, epoch)?;
-        let id = self.tag_id(epoch, &due.re_up.tag);
-        let spent = match self.tags.get(&(epoch, id)) {
-            None => Spent::Pending(session),
-            Some(Spent::Pending(by) | Spent::Active(by)) if *by == session => {
-                self.tags[&(epoch, id)]
-            }
-            Some(_) => return Err(Refused::Spent),
-        };
+        let tag = self.tag_id(epoch, &due.re_up.tag);
+        let change = self.hold(Wanted { epoch, tag, session })?;
         let mut changes = self.tick(now);
-        changes.push(self.set_tag(epoch, id, spent));
+        changes.push(change);
         Ok(Step::new(changes, Reserved(due)))
     }
 
@@ -242,14 +256,35 @@ impl Shard {
     /// # Errors
     /// [`Refused::MayHaveForgotten`] if the reservation is gone.
     pub fn activate(&mut self, Moved(re_up): Moved) -> Result<Step<Acknowledged>, Refused> {
-        let id = self.tag_id(re_up.epoch, &re_up.tag);
-        let session = re_up.session;
-        match self.tags.get(&(re_up.epoch, id)) {
-            Some(Spent::Pending(by) | Spent::Active(by)) if *by == session => {}
-            _ => return Err(Refused::MayHaveForgotten),
+        let ReUp { epoch, session, tag, .. } = re_up;
+        let wanted = Wanted { epoch, tag: self.tag_id(epoch, &tag), session };
+        Ok(Step::new(vec![self.keep(wanted)?], Acknowledged { session, epoch }))
+    }
+
+    /// All of a re-up at once, where tag and session both lie on this shard: one
+    /// commit makes it all durable or none, so no order within it matters.
+    ///
+    /// # Errors
+    /// [`Refused`], as of [`Shard::reserve`] and [`Shard::advance`].
+    pub fn re_up_here(
+        &mut self,
+        now: Time,
+        ProvenReUp(due): ProvenReUp,
+    ) -> Result<Step<Acknowledged>, Refused> {
+        let ReUp { epoch, session, tag, .. } = due.re_up;
+        let wanted = Wanted { epoch, tag: self.tag_id(epoch, &tag), session };
+        self.check(now, epoch)?;
+        let free = match self.tags.get(&(epoch, wanted.tag)) {
+            None => true,
+            Some(Spent::Pending(by) | Spent::Active(by)) => *by == session,
+            Some(_) => false,
+        };
+        if !free {
+            return Err(Refused::Spent);
         }
-        let change = self.set_tag(re_up.epoch, id, Spent::Active(session));
-        Ok(Step::new(vec![change], Acknowledged { session, epoch: re_up.epoch }))
+        let Step { mut changes, .. } = self.advance(now, Reserved(due))?;
+        changes.push(self.set_tag(epoch, wanted.tag, Spent::Active(session)));
+        Ok(Step::new(changes, Acknowledged { session, epoch }))
     }
 
     /// Ends a session. Sent again, it is acknowledged again.
@@ -284,6 +319,21 @@ impl Shard {
         }
         let until = self.pinned.schedule.starts(session.epoch.next());
         Ok(Live { holder: session.holder, until })
+    }
+
+    /// What gateways need to know of a session that has not ended, whatever the
+    /// time. One that is told while its records are still on their way to the disk
+    /// may be lost by a crash: its holder then sends its login again.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn standing(&self, id: SessionId) -> Result<Standing, Refused> {
+        let session = self.sessions.get(&id).ok_or(Refused::NoSession)?;
+        if session.ended {
+            return Err(Refused::Ended);
+        }
+        let Session { holder, first, epoch, .. } = *session;
+        Ok(Standing { session: id, holder, first, epoch })
     }
 
     /// A new connection speaks for a session: its holder signed the fresh nonce

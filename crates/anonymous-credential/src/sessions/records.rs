@@ -87,7 +87,8 @@ fn first_unopened(pinned: &Pinned, now: Time) -> Epoch {
     let running = schedule.epoch_at(now).unwrap_or(Epoch(0));
     let candidates = [running, running.next(), running.next().next()];
     let unopened = candidates.into_iter().find(|epoch| schedule.opens(*epoch) > now);
-    unopened.unwrap_or(Epoch(u64::MAX))
+    // Codes may have spent tags of so many epochs more.
+    unopened.map_or(Epoch(u64::MAX), |epoch| Epoch(epoch.0.saturating_add(schedule.ahead)))
 }
 
 pub(super) fn clock(epoch: Epoch) -> Change {
@@ -110,12 +111,13 @@ pub(super) fn no_session(id: SessionId) -> Change {
     Change { key: session_key(id), value: None }
 }
 
-/// 0, or 1 (pending) or 2 (active) and the session.
+/// 0, or 1 (pending) or 2 (active) and the session, or 3 (admitted) and the scan.
 pub(super) fn tag(epoch: Epoch, id: TagId, spent: Spent) -> Change {
     let value = match spent {
         Spent::Login => vec![0],
         Spent::Pending(by) => [&[1], by.0.0.as_bytes().as_slice()].concat(),
         Spent::Active(by) => [&[2], by.0.0.as_bytes().as_slice()].concat(),
+        Spent::Admitted(scan) => [&[3], scan.as_bytes().as_slice()].concat(),
     };
     put(tag_key(epoch, id), value)
 }
@@ -145,6 +147,7 @@ fn read_spent(value: &[u8]) -> Option<Spent> {
         (0, []) => Some(Spent::Login),
         (1, by) => Some(Spent::Pending(SessionId(tag_id(by)?))),
         (2, by) => Some(Spent::Active(SessionId(tag_id(by)?))),
+        (3, scan) => Some(Spent::Admitted(tag_id(scan)?.0)),
         _ => None,
     }
 }

@@ -5,6 +5,7 @@
 
 mod anything;
 mod batches;
+mod codes;
 mod holders;
 mod issuing;
 mod logins;

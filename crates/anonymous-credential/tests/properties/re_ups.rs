@@ -156,7 +156,7 @@ fn a_re_up_is_from_the_epoch_before() {
     let (mut town, mut device, session) = logged_in(36);
     let sent = town.carry(&mut device, at(13)).unwrap();
     let skipped = ReUp { epoch: Epoch(START.0 + 2), ..ReUp::from_bytes(&sent.bytes).unwrap() };
-    let skipped = Outgoing { session, bytes: skipped.to_bytes() };
+    let skipped = Outgoing { session, epoch: skipped.epoch, bytes: skipped.to_bytes() };
     assert_eq!(town.re_up(at(13), &skipped, None), Err(Refused::Epoch));
     assert_eq!(town.re_up(at(28), &skipped, None), Err(Refused::NotCurrent));
     // Late, but within the next epoch: what was not acknowledged comes through.
@@ -185,7 +185,7 @@ fn no_re_up_crosses_the_border_of_a_period() {
     // Nor does the service take one from a holder that tries.
     let element = alpheus_crypto::group::Element::base();
     let forged = ReUp { epoch: Epoch(START.0 + 5760), session, tag: element, proof: Vec::new() };
-    let forged = Outgoing { session, bytes: forged.to_bytes() };
+    let forged = Outgoing { session, epoch: forged.epoch, bytes: forged.to_bytes() };
     assert_eq!(town.re_up(border, &forged, None), Err(Refused::NeedsLogin));
     assert!(town.is_live(Time(at(last + 15).0 - SECOND), session));
     assert!(!town.is_live(at(last + 15), session));

@@ -76,6 +76,7 @@ fn pinned(case: &Value) -> Pinned {
             pre_login: s[2],
             border_pre_login: s[3],
             epochs_per_period: s[4],
+            ahead: s[5],
         },
         issuer: *issuer_key(case).public(),
     };

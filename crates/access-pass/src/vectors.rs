@@ -1,0 +1,91 @@
+//! Known answers of `vectors/access-pass`, made by a script that shares no code
+//! with this crate.
+
+use crate::client::{connection_nonce, request_key};
+use crate::code::Binding;
+use crate::error::Denied;
+use crate::messages::Challenge;
+use crate::request::{Stamp, Stamper, Target, tag};
+use alpheus_anonymous_credential::messages::{SessionId, TagId};
+use alpheus_crypto::agree::AgreementKey;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::labels;
+use alpheus_crypto::mac::MacKey;
+use alpheus_crypto::secret::Secret;
+use data_encoding::HEXLOWER;
+use serde_json::Value;
+
+fn cases(text: &str) -> Vec<Value> {
+    let cases: Vec<Value> = serde_json::from_str(text).unwrap();
+    assert!(!cases.is_empty());
+    cases
+}
+
+fn bytes<const N: usize>(case: &Value, field: &str) -> [u8; N] {
+    HEXLOWER.decode(case[field].as_str().unwrap().as_bytes()).unwrap().try_into().unwrap()
+}
+
+fn session(case: &Value) -> SessionId {
+    SessionId(TagId(Digest(bytes(case, "session"))))
+}
+
+#[test]
+fn both_sides_of_a_connection_get_the_same_key() {
+    for case in cases(include_str!("../../../vectors/access-pass/v1/connection.json")) {
+        let key = |field| AgreementKey::from_seed(&Secret::from_bytes(bytes(&case, field)));
+        let (gateway, client) = (key("gateway_seed"), key("client_seed"));
+        assert_eq!(gateway.public().0, bytes(&case, "gateway_public"));
+        assert_eq!(client.public().0, bytes(&case, "client_public"));
+        let challenge = Challenge(bytes(&case, "challenge"));
+        let nonce = connection_nonce(&challenge, &gateway.public(), &client.public());
+        assert_eq!(nonce, bytes(&case, "nonce"));
+        let until = case["until"].as_u64().unwrap().to_be_bytes();
+        let known = MacKey::new(&Secret::from_bytes(bytes(&case, "key")));
+        let agreements =
+            [client.agree(&gateway.public()), gateway.agree(&client.public())].map(Result::unwrap);
+        for agreed in agreements {
+            let key = request_key(&agreed, session(&case), &nonce);
+            let confirmation = key.tag(labels::PASS_CONFIRMATION, &[&nonce, &until]);
+            assert_eq!(confirmation.0, bytes(&case, "confirmation"));
+            let parts: [&[u8]; 1] = [b"any"];
+            assert_eq!(key.tag("label", &parts), known.tag("label", &parts));
+        }
+    }
+}
+
+#[test]
+fn requests_are_stamped_as_the_vectors_say() {
+    for case in cases(include_str!("../../../vectors/access-pass/v1/request.json")) {
+        let text = |field: &str| case[field].as_str().unwrap().to_owned();
+        let (method, authority, path) = (text("method"), text("authority"), text("path"));
+        let target = Target { method: &method, authority: &authority, path: &path };
+        let (counter, id) = (case["counter"].as_u64().unwrap(), session(&case));
+        let key = MacKey::new(&Secret::from_bytes(bytes(&case, "key")));
+        let stamp = Stamp { session: id, counter, tag: tag(&key, id, counter, &target) };
+        assert_eq!(stamp.to_string(), text("stamp"));
+        assert_eq!(text("stamp").parse(), Ok(stamp));
+        if counter == 0 {
+            assert_eq!(Stamper::new(id, key).stamp(&target), Ok(stamp));
+        }
+    }
+}
+
+#[test]
+fn what_is_no_stamp_is_refused() {
+    for case in cases(include_str!("../../../vectors/access-pass/v1/request_bad_stamp.json")) {
+        let refused = case["stamp"].as_str().unwrap().parse::<Stamp>();
+        assert_eq!(refused, Err(Denied::Malformed), "{}", case["why"]);
+        assert_eq!(case["error"], "Malformed");
+    }
+}
+
+#[test]
+fn codes_are_bound_as_the_vectors_say() {
+    for case in cases(include_str!("../../../vectors/access-pass/v1/binding.json")) {
+        let binding = match case["step"].as_u64() {
+            Some(step) => Binding::Step(step),
+            None => Binding::Gate(bytes(&case, "nonce")),
+        };
+        assert_eq!(binding.challenge(), bytes::<32>(&case, "challenge"));
+    }
+}

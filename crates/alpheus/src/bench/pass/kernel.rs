@@ -1,0 +1,97 @@
+//! The checks alone, in this process: decoding, look-up, proof.
+
+use crate::bench::measure::Effort;
+use crate::bench::pass::holders::tokens;
+use crate::bench::report::{Figure, Goal};
+use crate::entropy;
+use crate::failure::{Blame, Category, Failure};
+use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::keys::IssuerKey;
+use alpheus_anonymous_credential::ledger::Log;
+use alpheus_anonymous_credential::limit::Limit;
+use alpheus_anonymous_credential::messages::{Login, ReUp};
+use alpheus_anonymous_credential::schedule::{Epoch, Schedule, Time};
+use alpheus_anonymous_credential::sessions::{Due, DueReUp, LookUp, Shard, Unspent};
+use alpheus_anonymous_credential::verifier::{Verifier, verify_re_ups};
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use std::collections::BTreeMap;
+use std::hint::black_box;
+
+const BATCH: usize = 256;
+const EPOCH: u64 = 15_000_000;
+
+/// Milliseconds for one, alone and in batches.
+///
+/// # Errors
+/// If what is measured does not work.
+pub(super) fn figures(effort: Effort) -> Result<Vec<Figure>, Failure> {
+    let (key, pinned) = deployment()?;
+    let sent = tokens(&key, &pinned, 256, Epoch(100), 2)?;
+    let verifier = Verifier::new(key, pinned.clone()).blame(Category::Io)?;
+    let now = pinned.schedule.starts(Epoch(100));
+    let restore = || Shard::restore(pinned.clone(), [], Log::New, Time(0)).blame(Category::Io);
+    let empty = restore()?.commit(&mut BTreeMap::new()).blame(Category::Io)?;
+    let unspent = |count: usize| -> Vec<Unspent> {
+        let one = |bytes: &Vec<u8>| {
+            let login = Login::from_bytes(bytes, Limit::ONE).ok()?;
+            let LookUp::Unspent(login) = empty.look_up(now, login).ok()? else { return None };
+            Some(login)
+        };
+        sent.iter().take(count).filter_map(|tokens| one(&tokens.login)).collect()
+    };
+    let mut shard = restore()?.commit(&mut BTreeMap::new()).blame(Category::Io)?;
+    for proven in verifier.verify(unspent(BATCH)) {
+        let step = proven.and_then(|proven| shard.log_in(now, proven)).blame(Category::Io)?;
+        step.commit(&mut BTreeMap::new()).blame(Category::Io)?;
+    }
+    let later = pinned.schedule.opens(Epoch(101));
+    let due = |count: usize| -> Vec<DueReUp> {
+        let one = |bytes: &Vec<u8>| match shard.due(later, ReUp::from_bytes(bytes).ok()?).ok()? {
+            Due::Due(due) => Some(due),
+            Due::Moved(_) => None,
+        };
+        sent.iter().take(count).filter_map(|tokens| one(tokens.re_ups.first()?)).collect()
+    };
+    let login =
+        |count| effort.time(|| _ = black_box(verifier.verify(unspent(count)))) / count as f64;
+    let re_up =
+        |count| effort.time(|| _ = black_box(verify_re_ups(&pinned, due(count)))) / count as f64;
+    let figure = |name: &str, nanoseconds: f64, most: f64| {
+        let alone =
+            Figure::alone("pass, the checks alone", name.to_owned(), "ms", nanoseconds / 1e6);
+        alone.with_goal(Goal::AtMost(most))
+    };
+    Ok(vec![
+        figure("login, one", login(1), 0.3),
+        figure("login, in batches of 256", login(BATCH), 0.3),
+        figure("re-up, one", re_up(1), 0.1),
+        figure("re-up, in batches of 256", re_up(BATCH), 0.045),
+    ])
+}
+
+fn deployment() -> Result<(IssuerKey, Pinned), Failure> {
+    let rng = &mut entropy::rng()?;
+    let key = IssuerKey::random(rng).blame(Category::Io)?;
+    let schedule = Schedule {
+        start: Time(0),
+        epoch: EPOCH,
+        pre_login: EPOCH / 5,
+        border_pre_login: EPOCH / 5,
+        epochs_per_period: 5760,
+        ahead: 0,
+    };
+    let configuration = Configuration {
+        deployment: *Secret::<32>::random(rng).expose(),
+        kind: 1,
+        tier: 1,
+        limit: Limit::ONE,
+        incarnation: 1,
+        schedule,
+        issuer: *key.public(),
+    };
+    let operator = SigningKey::from_seed(&Secret::random(rng));
+    let signed = Signed::new(&configuration, &operator);
+    Ok((key, Pinned::open(&signed, &operator.verifying_key()).blame(Category::Io)?))
+}

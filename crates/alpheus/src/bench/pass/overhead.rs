@@ -1,0 +1,158 @@
+//! What the gateway's check adds to a request: the same proxy with and without
+//! it, in this process, in turns over one connection each.
+
+use crate::bench::measure::Compared;
+use crate::bench::pass::holders::holder;
+use crate::bench::pass::town::Town;
+use crate::bench::report::{Figure, Goal};
+use crate::entropy;
+use crate::failure::{Blame, Category, Failure};
+use crate::pass::clock;
+use crate::pass::forward::forward;
+use crate::pass::gateway::sessions::Sessions;
+use crate::pass::gateway::{Api, router};
+use crate::pass::link::{Base, Link};
+use crate::pass::verifier::shards::Shards;
+use crate::service::http::Server;
+use crate::service::shutdown::Trigger;
+use alpheus_access_pass::client::{Served, connect};
+use alpheus_access_pass::gateway::{Gateway, Limits};
+use alpheus_access_pass::messages::Acknowledgement;
+use alpheus_access_pass::request::{HEADER, Stamper, Target};
+use alpheus_anonymous_credential::holder::Which;
+use alpheus_anonymous_credential::limit::Limit;
+use alpheus_anonymous_credential::messages::{Login, SessionId};
+use alpheus_anonymous_credential::sessions::Standing;
+use alpheus_crypto::hash::Digest;
+use axum::Router;
+use axum::extract::Request;
+use axum::routing::get;
+use prometheus_client::metrics::family::Family;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Bytes of an answer.
+const BODY: usize = 4096;
+/// Requests of a turn.
+const TURN: usize = 200;
+/// Turns.
+const TURNS: usize = 25;
+
+/// Microseconds for a request, with and without.
+///
+/// # Errors
+/// If something does not start or is refused.
+pub(super) fn figures() -> Result<Vec<Figure>, Failure> {
+    // An epoch that lasts as long as the bench.
+    let town = Town::new(3600, 0)?;
+    let trigger = Trigger::new();
+    let serve = |router: Router| -> Result<SocketAddr, Failure> {
+        let bound = Server::bind(([127, 0, 0, 1], 0).into(), None);
+        let server = town.runtime.block_on(bound).blame(Category::Io)?;
+        let address = server.address().blame(Category::Io)?;
+        town.runtime.spawn(server.serve(router, trigger.shutdown(), Duration::ZERO));
+        Ok(address)
+    };
+    let body = Arc::new(vec![b'x'; BODY]);
+    let service = Router::new().route("/song", get(move || async move { body.as_ref().clone() }));
+    let upstream = serve(service)?;
+    let link = || -> Result<Link, Failure> {
+        Link::new(Base::parse(&format!("http://{upstream}")).blame(Category::Io)?, None)
+    };
+    let plain = link()?;
+    let plain = Router::new().fallback(move |request: Request| {
+        let plain = plain.clone();
+        async move { forward(&plain, request, None, ()).await.map_err(|e| e.to_string()) }
+    });
+    let plain = serve(plain)?;
+    let (sessions, mut stamper) = session(&town)?;
+    let shards = Shards::new(&format!("https://{}", town.verifier_at), &town.identity()?)?;
+    let (pinned, upstream) = (town.pinned.clone(), Some(link()?));
+    let api =
+        Api { pinned, sessions, shards, upstream, fronted: false, outcomes: Family::default() };
+    let checked = serve(router(api))?;
+    let compared = in_turns(plain, checked, &mut stamper)?;
+    let name = "a request of 4 KB, beside the same proxy without the check".to_owned();
+    let figure = Figure::compared("pass, gateway", name, "µs", compared);
+    Ok(vec![figure.with_goal(Goal::RatioAtMost(1.05))])
+}
+
+/// A session that is connected to a gateway, without a verifier.
+fn session(town: &Town) -> Result<(Arc<Sessions>, Stamper), Failure> {
+    let (mut rng, now) = (entropy::rng()?, clock::now());
+    let mut holder = holder(&town.key()?, &town.pinned, 0, now)?;
+    let compared = town.pinned.compare(&town.pinned.fingerprint()).blame(Category::Io)?;
+    let nothing = Digest([0; 32]);
+    let login = holder.log_in(now, Which::Running, &compared, &nothing, &mut rng);
+    let login = login.blame(Category::Io)?.commit(&mut BTreeMap::new()).blame(Category::Io)?;
+    let session: SessionId = login.session;
+    let shown = Login::from_bytes(&login.bytes, Limit::ONE).blame(Category::Io)?;
+    let epoch = shown.epoch;
+    let gateway = Gateway::new(town.pinned.clone(), Limits::default(), &mut rng);
+    let sessions = Sessions::new(gateway, entropy::rng()?);
+    sessions.note(Standing { session, holder: shown.holder, first: epoch, epoch });
+    let served = Served::check(&holder, &login, &Acknowledgement { session, epoch });
+    let (served, hello) = (served.blame(Category::Io)?, sessions.hello());
+    let (message, connecting) = connect(&holder, &served, &hello, &mut rng).blame(Category::Io)?;
+    let connected = sessions.connect(&message).blame(Category::Io)?;
+    Ok((sessions, connecting.finish(&connected).blame(Category::Io)?))
+}
+
+fn in_turns(
+    plain: SocketAddr,
+    checked: SocketAddr,
+    stamper: &mut Stamper,
+) -> Result<Compared, Failure> {
+    let connection = |at: SocketAddr| -> Result<TcpStream, Failure> {
+        let stream = TcpStream::connect(at).blame(Category::Io)?;
+        stream.set_nodelay(true).blame(Category::Io)?;
+        Ok(stream)
+    };
+    let mut streams = [connection(plain)?, connection(checked)?];
+    let [without, with] = [plain, checked].map(|at| at.to_string());
+    let mut samples = Vec::with_capacity(TURNS);
+    for _ in 0..=TURNS {
+        let mut stamped = Vec::with_capacity(TURN);
+        for _ in 0..TURN {
+            let target = Target { method: "GET", authority: &with, path: "/song" };
+            stamped.push(stamper.stamp(&target).blame(Category::Io)?.to_string());
+        }
+        // The same bytes to both; the one does not look at the stamp.
+        let floor = turn(&mut streams[0], &without, &stamped)?;
+        let ours = turn(&mut streams[1], &with, &stamped)?;
+        samples.push((floor, ours));
+    }
+    // The first turn warms up.
+    Ok(Compared::of(&samples[1..]))
+}
+
+/// Microseconds for a request.
+fn turn(stream: &mut TcpStream, host: &str, stamps: &[String]) -> Result<f64, Failure> {
+    let start = Instant::now();
+    for stamp in stamps {
+        let request = format!("GET /song HTTP/1.1\r\nHost: {host}\r\n{HEADER}: {stamp}\r\n\r\n");
+        stream.write_all(request.as_bytes()).blame(Category::Io)?;
+        read_answer(stream)?;
+    }
+    Ok(start.elapsed().as_secs_f64() * 1e6 / stamps.len() as f64)
+}
+
+fn read_answer(stream: &mut TcpStream) -> Result<(), Failure> {
+    let (mut answer, mut bytes) = (Vec::with_capacity(2 * BODY), [0; 2 * BODY]);
+    loop {
+        let read = stream.read(&mut bytes).blame(Category::Io)?;
+        answer.extend_from_slice(bytes.get(..read).unwrap_or_default());
+        let head = answer.windows(4).position(|window| window == b"\r\n\r\n");
+        if head.is_some_and(|head| answer.len() >= head + 4 + BODY) {
+            break;
+        }
+        if read == 0 {
+            return Err("the proxy closed the connection").blame(Category::Io);
+        }
+    }
+    let ok = answer.starts_with(b"HTTP/1.1 200");
+    if ok { Ok(()) } else { Err("the proxy refused a request").blame(Category::Io) }
+}

@@ -1,0 +1,162 @@
+//! The ledgers of issuer and verifier: a space of a durable store, and a fence
+//! beside it that shows an older copy.
+
+use crate::failure::{Blame, Category, Failure};
+use crate::pass::verifier::engine::Place;
+use crate::runtime::fence::{FenceError, FenceFile};
+use crate::runtime::storage::scan_all;
+use alpheus_anonymous_credential::ledger::{Change, Ledger, LedgerError, Log};
+use alpheus_encrypted_stream::ledger::Fence;
+use alpheus_policy::ids::ControllerId;
+use alpheus_policy::time::Timestamp;
+use alpheus_transport::{Batch, Error, Space, Store};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How far the ledger has come, beside the records.
+const SEQUENCE: &[u8] = b"sequence";
+/// Which shard's ledger it is.
+const PLACE: &[u8] = b"place";
+/// The fence file has one entry.
+const ENTRY: ControllerId = ControllerId([0; 32]);
+
+/// A durable ledger with one writer, fenced.
+pub struct FencedLedger {
+    store: Arc<dyn Store>,
+    records: Space,
+    fenced: Space,
+    fence: FenceFile,
+    sequence: u64,
+    /// Whose it is from the next commit on, if it was another's or nobody's.
+    moves_to: Option<Vec<u8>>,
+    failed: bool,
+}
+
+/// What a ledger holds, and what is known of it.
+pub struct Found {
+    /// The ledger.
+    pub ledger: FencedLedger,
+    /// Its records.
+    pub records: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether there was never anything, neither ledger nor fence.
+    pub untouched: bool,
+    /// Whole if the fence has seen no more than the ledger holds, and it is the
+    /// ledger of the same shard of as many as before.
+    pub log: Log,
+}
+
+impl FencedLedger {
+    /// Opens the ledger in a store, with the fence at `fence`, as that shard's if it
+    /// is a shard's. Another shard's records are not to be believed, nor are those
+    /// of as many shards more or fewer: the first commit, which removes them,
+    /// makes the ledger this shard's, and nothing else does.
+    ///
+    /// # Errors
+    /// The store or the fence cannot be read.
+    pub fn open(
+        store: Arc<dyn Store>,
+        fence: &Path,
+        shard: Option<Place>,
+    ) -> Result<Found, Failure> {
+        let fence = FenceFile::load(fence).blame(Category::Input)?;
+        Self::read(store, fence, shard).blame(Category::Io)
+    }
+
+    fn read(store: Arc<dyn Store>, fence: FenceFile, shard: Option<Place>) -> Result<Found, Error> {
+        let (records, fenced) = (Space::new("pass")?, Space::new("pass-fence")?);
+        store.ensure_space(&records)?;
+        store.ensure_space(&fenced)?;
+        let held = store.get(&fenced, SEQUENCE)?;
+        let held = held.and_then(|bytes| bytes.as_ref().try_into().ok().map(u64::from_be_bytes));
+        let seen = fence.get(&ENTRY).map(|fence| fence.sequence);
+        let place = shard.map(place).unwrap_or_default();
+        let was = store.get(&fenced, PLACE)?;
+        let same = was.as_deref().unwrap_or_default() == place.as_slice();
+        let log = match (held, seen) {
+            (Some(held), Some(seen)) if held >= seen && same => Log::Whole,
+            _ => Log::Doubtful,
+        };
+        let found = scan_all(store.as_ref(), &records, b"")?;
+        let found: Vec<_> = found.into_iter().map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
+        let untouched = held.is_none() && seen.is_none() && found.is_empty();
+        let sequence = held.unwrap_or(0).max(seen.unwrap_or(0));
+        let moves_to = (!same).then_some(place);
+        let ledger = Self { store, records, fenced, fence, sequence, moves_to, failed: false };
+        Ok(Found { ledger, records: found, untouched, log })
+    }
+
+    fn write(&mut self, changes: &[Change]) -> Result<(), NotWritten> {
+        let mut batch = Batch::new();
+        for Change { key, value } in changes {
+            match value {
+                Some(value) => batch.put(&self.records, key.clone(), value.to_vec())?,
+                None => batch.delete(&self.records, key.clone())?,
+            }
+        }
+        self.sequence += 1;
+        batch.put(&self.fenced, SEQUENCE, self.sequence.to_be_bytes().to_vec())?;
+        if let Some(place) = self.moves_to.take() {
+            batch.put(&self.fenced, PLACE, place)?;
+        }
+        self.store.commit(batch)?;
+        let fence = Fence { sequence: self.sequence, clock: Timestamp(0), restored: None };
+        Ok(self.fence.advance([(ENTRY, fence)])?)
+    }
+}
+
+fn place(Place { shard, of }: Place) -> Vec<u8> {
+    [shard.to_be_bytes(), of.to_be_bytes()].concat()
+}
+
+#[derive(Debug, thiserror::Error)]
+enum NotWritten {
+    #[error(transparent)]
+    Store(#[from] Error),
+    #[error(transparent)]
+    Fence(#[from] FenceError),
+}
+
+impl Ledger for FencedLedger {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        if self.failed {
+            return Err(LedgerError);
+        }
+        self.write(changes).map_err(|error| {
+            tracing::error!(%error, "the ledger could not be written");
+            self.failed = true;
+            LedgerError
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_transport::simulated::Machine;
+
+    /// A shard is killed while it takes another's place: the records that it may not
+    /// believe are still there, and still not believed.
+    #[test]
+    fn a_ledger_is_another_shards_until_it_is_begun_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let fence = folder.path().join("fence");
+        let store = Machine::new().open().unwrap();
+        let (first, second) = (Place { shard: 0, of: 2 }, Place { shard: 0, of: 3 });
+        let open = |shard| FencedLedger::open(Arc::clone(&store), &fence, Some(shard)).unwrap();
+        let change = |value: Option<&[u8]>| {
+            [Change { key: b"tag".to_vec(), value: value.map(|v| v.to_vec().into()) }]
+        };
+        let mut found = open(first);
+        assert!(found.untouched && found.log == Log::Doubtful);
+        found.ledger.commit(&change(Some(b"spent"))).unwrap();
+        assert!(open(first).log == Log::Whole);
+        for _ in 0..2 {
+            // Opened, and killed before anything was written.
+            let found = open(second);
+            assert!(found.log == Log::Doubtful && found.records.len() == 1);
+        }
+        assert!(open(first).log == Log::Whole, "nothing has happened to it");
+        open(second).ledger.commit(&change(None)).unwrap();
+        assert!(open(second).log == Log::Whole && open(first).log == Log::Doubtful);
+    }
+}

@@ -1,0 +1,179 @@
+//! The shard's thread, turn by turn, under a clock of the test's own and a ledger
+//! that can fail.
+
+use super::*;
+use crate::entropy;
+use alpheus_anonymous_credential::configuration::Configuration;
+use alpheus_anonymous_credential::holder::{Holder, Requesting, Which};
+use alpheus_anonymous_credential::issuer::Issuer;
+use alpheus_anonymous_credential::keys::IssuerKey;
+use alpheus_anonymous_credential::ledger::{Change, Log};
+use alpheus_anonymous_credential::limit::Limit;
+use alpheus_anonymous_credential::schedule::{Epoch, Schedule};
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+const EPOCH: u64 = 15_000_000;
+
+thread_local! {
+    static NOW: Cell<u64> = const { Cell::new(0) };
+}
+
+fn set(seconds: u64) -> Time {
+    NOW.set(100 * EPOCH + seconds * 1_000_000);
+    clock()
+}
+
+fn clock() -> Time {
+    Time(NOW.get())
+}
+
+#[derive(Default)]
+struct Disk {
+    records: BTreeMap<Vec<u8>, Vec<u8>>,
+    full: bool,
+    commits: usize,
+}
+
+impl Ledger for Disk {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        self.commits += 1;
+        if self.full { Err(LedgerError) } else { self.records.commit(changes) }
+    }
+}
+
+fn world() -> (Engine<Disk>, Issuer) {
+    let rng = &mut entropy::rng().unwrap();
+    let key = IssuerKey::random(rng).unwrap();
+    let schedule = Schedule {
+        start: Time(0),
+        epoch: EPOCH,
+        pre_login: EPOCH / 5,
+        border_pre_login: EPOCH / 5,
+        epochs_per_period: 5760,
+        ahead: 0,
+    };
+    let configuration = Configuration {
+        deployment: [1; 32],
+        kind: 1,
+        tier: 1,
+        limit: Limit::ONE,
+        incarnation: 1,
+        schedule,
+        issuer: *key.public(),
+    };
+    let operator = SigningKey::from_seed(&Secret::random(rng));
+    let signed = Signed::new(&configuration, &operator);
+    let pinned = Pinned::open(&signed, &operator.verifying_key()).unwrap();
+    let copy = IssuerKey::from_bytes(&key.expose()).unwrap();
+    let issuer = Issuer::restore(copy, pinned.clone(), [], Log::New, set(0)).unwrap();
+    let issuer = issuer.commit(&mut Disk::default()).unwrap();
+    let mut ledger = Disk::default();
+    let shard = Shard::restore(pinned.clone(), [], Log::New, set(0)).unwrap();
+    let shard = shard.commit(&mut ledger).unwrap();
+    let verifier = Verifier::new(key, pinned.clone()).unwrap();
+    let place = Place { shard: 0, of: 1 };
+    (Engine { shard, verifier, pinned, ledger, place, clock }, issuer)
+}
+
+/// A holder, and its login for the running epoch.
+fn logging_in(engine: &Engine<Disk>, issuer: &mut Issuer, account: u8) -> (Holder, Box<Login>) {
+    let (rng, account) = (&mut entropy::rng().unwrap(), [account]);
+    let pinned = engine.pinned.clone();
+    let asking = Requesting::begin(pinned.clone(), &account, clock(), Which::Running, rng);
+    let asking = asking.unwrap().commit(&mut Disk::default()).unwrap();
+    let answer = issuer.issue(clock(), &account, &asking.bytes(), rng).unwrap();
+    let answer = answer.commit(&mut Disk::default()).unwrap();
+    let mut holder = asking.finish(&answer).unwrap().commit(&mut Disk::default()).unwrap();
+    let compared = pinned.compare(&pinned.fingerprint()).unwrap();
+    let sent = holder.log_in(clock(), Which::Running, &compared, &Digest([0; 32]), rng);
+    let sent = sent.unwrap().commit(&mut Disk::default()).unwrap();
+    (holder, Box::new(Login::from_bytes(&sent.bytes, Limit::ONE).unwrap()))
+}
+
+type Answer<T> = oneshot::Receiver<Result<T, Refused>>;
+
+fn ask<T>(jobs: &mut Vec<Job>, job: impl FnOnce(Reply<T>) -> Job) -> Answer<T> {
+    let (reply, answer) = oneshot::channel();
+    jobs.push(job(reply));
+    answer
+}
+
+#[test]
+fn a_crowd_costs_one_commit_and_a_forger_spoils_nothing_for_others() {
+    let (mut engine, mut issuer) = world();
+    set(1);
+    let (mut jobs, mut answers) = (Vec::new(), Vec::new());
+    for account in 0..40 {
+        let (_, mut login) = logging_in(&engine, &mut issuer, account);
+        if account == 17 {
+            login.proof[100] ^= 1;
+        }
+        answers.push(ask(&mut jobs, |reply| Job::LogIn(login, reply)));
+    }
+    let before = engine.ledger.commits;
+    engine.turn(jobs).unwrap();
+    assert_eq!(engine.ledger.commits - before, 1, "one flush for all");
+    for (account, mut answer) in answers.into_iter().enumerate() {
+        let answer = answer.try_recv().unwrap();
+        assert_eq!(answer.is_ok(), account != 17, "{account}");
+    }
+}
+
+#[test]
+fn a_clock_that_goes_back_serves_nothing() {
+    let (mut engine, mut issuer) = world();
+    let early = {
+        set(1);
+        logging_in(&engine, &mut issuer, 1).1
+    };
+    set(16);
+    let late = logging_in(&engine, &mut issuer, 2).1;
+    let mut log_in = |login: &Login, seconds| {
+        set(seconds);
+        let mut jobs = Vec::new();
+        let mut answer = ask(&mut jobs, |reply| Job::LogIn(Box::new(login.clone()), reply));
+        engine.turn(jobs).unwrap();
+        answer.try_recv().unwrap().map(|standing| standing.epoch)
+    };
+    assert_eq!(log_in(&late, 17), Ok(Epoch(101)));
+    assert_eq!(log_in(&early, 2), Err(Refused::ClockStepped));
+    assert_eq!(log_in(&late, 2), Err(Refused::ClockStepped));
+    assert_eq!(log_in(&late, 18), Ok(Epoch(101)));
+}
+
+#[test]
+fn a_logout_in_the_same_turn_wins_over_a_re_up() {
+    let (mut engine, mut issuer) = world();
+    set(1);
+    let (mut holder, login) = logging_in(&engine, &mut issuer, 1);
+    let mut jobs = Vec::new();
+    let mut answer = ask(&mut jobs, |reply| Job::LogIn(login, reply));
+    engine.turn(jobs).unwrap();
+    let session = answer.try_recv().unwrap().unwrap().session;
+    let rng = &mut entropy::rng().unwrap();
+    let sent = holder.re_up(set(13), rng).unwrap().commit(&mut Disk::default()).unwrap();
+    let re_up = Box::new(ReUp::from_bytes(&sent.bytes).unwrap());
+    let mut jobs = Vec::new();
+    let mut carried = ask(&mut jobs, |reply| Job::ReUp(re_up, reply));
+    let logout = holder.log_out(session).unwrap();
+    let mut ended = ask(&mut jobs, |reply| Job::LogOut(logout, reply));
+    engine.turn(jobs).unwrap();
+    assert_eq!(ended.try_recv().unwrap(), Ok(()));
+    assert_eq!(carried.try_recv().unwrap().err(), Some(Refused::Ended));
+}
+
+#[test]
+fn what_was_not_stored_is_not_acknowledged() {
+    let (mut engine, mut issuer) = world();
+    set(1);
+    let (_, login) = logging_in(&engine, &mut issuer, 1);
+    let mut jobs = Vec::new();
+    let mut answer = ask(&mut jobs, |reply| Job::LogIn(login, reply));
+    engine.ledger.full = true;
+    assert_eq!(engine.turn(jobs), Err(LedgerError));
+    assert!(answer.try_recv().is_err(), "nobody said anything");
+}
