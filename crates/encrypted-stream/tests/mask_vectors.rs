@@ -167,7 +167,7 @@ impl Masks {
     fn round<'a>(&self, members: &'a RosterSet) -> Round<'a> {
         let start = Timestamp(self.window * self.window_size);
         let window = Window { start, end: start.plus(Span(self.window_size)) };
-        Round { window, members, membership: Digest(array(&self.membership)) }
+        Round { window, members, membership: Digest(array(&self.membership)), pickers: &[] }
     }
 }
 

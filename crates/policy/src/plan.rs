@@ -236,10 +236,16 @@ impl MaskStrategy {
     #[must_use]
     pub const fn needed_picks(self) -> Option<u32> {
         match self {
-            Self::Neighbours { picks, .. } => Some(picks - picks / 5),
+            Self::Neighbours { picks, .. } => Some(needed_picks(picks)),
             Self::Single | Self::Clique | Self::Dream { .. } | Self::Epoch { .. } => None,
         }
     }
+}
+
+/// ⌈(1 − ρ)m⌉ of m picks, ρ = ⅕.
+#[must_use]
+pub const fn needed_picks(picks: u32) -> u32 {
+    picks - picks / 5
 }
 
 impl fmt::Display for MaskStrategy {

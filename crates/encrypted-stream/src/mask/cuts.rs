@@ -14,6 +14,8 @@
 //!   into B, and each has at most ⌊ρm⌋ picks in X.
 
 use crate::mask::lnsum::{LnSum, ln_choose};
+use crate::mask::quorum::majority;
+use alpheus_policy::plan::needed_picks;
 
 /// Rosters that a controller gives its picks for, in its life: each is another
 /// draw for a service that hopes for a bad one.
@@ -38,18 +40,11 @@ pub struct Cuts {
     pub cut_off: u32,
 }
 
-/// Picks of its own that a controller needs: ⌈(1 − ρ)m⌉, ρ = ⅕.
-#[must_use]
-pub const fn needed(picks: u32) -> u32 {
-    picks - picks / 5
-}
-
 /// ⌊(N + t)/2⌋ + 1 + r: two sets of this many, each less r and t, have an honest
 /// controller in common.
 #[must_use]
 pub fn quorum(controllers: u32, tolerated: u32, cut_off: u32) -> u32 {
-    let twice = u64::from(controllers) + u64::from(tolerated);
-    u32::try_from(twice / 2 + 1 + u64::from(cut_off)).unwrap_or(u32::MAX)
+    majority(controllers, tolerated.saturating_add(cut_off.saturating_mul(2)))
 }
 
 /// The fewest picks, and for these the least r, that keep the bound for this
@@ -64,9 +59,8 @@ pub fn least(controllers: u32, tolerated: u32, delta_exponent: u8) -> Option<Cut
     }
     let most = (controllers - tolerated) / 16;
     let sparse = controllers.saturating_sub(1) / 2;
-    let keeps = |picks, cut_off| {
-        keeps(controllers, tolerated, Cuts { picks, cut_off }, delta_exponent)
-    };
+    let keeps =
+        |picks, cut_off| keeps(controllers, tolerated, Cuts { picks, cut_off }, delta_exponent);
     let picks = (1..sparse).find(|picks| keeps(*picks, most))?;
     // F falls with r: the least that keeps the bound.
     let (mut low, mut high) = (0, most);
@@ -103,7 +97,7 @@ pub fn ln_alone(controllers: u32, tolerated: u32, picks: u32) -> f64 {
     while first <= honest / SMALL {
         let last = (first + first / 64).min(honest / SMALL);
         let inside = tolerated + last - 1;
-        let enough = ln_drawn(inside, others - inside, picks, needed(picks)..=picks)
+        let enough = ln_drawn(inside, others - inside, picks, needed_picks(picks)..=picks)
             - ln_choose(others, picks);
         let each = ln_choose(honest, last) + f64::from(first) * enough;
         sum.add(each + f64::from(last - first + 1).ln());
@@ -141,7 +135,8 @@ fn ln_box(controllers: u32, honest: u32, picks: u32, b: (u32, u32), x: (u32, u32
     let others = controllers - 1;
     let fewest = honest.saturating_sub(b.1 + x.1).max(honest / SMALL + 1);
     let rest = others - b.0 - x.0;
-    let one = ln_drawn(x.0, rest, picks, 0..=picks - needed(picks)) - ln_choose(others, picks);
+    let one =
+        ln_drawn(x.0, rest, picks, 0..=picks - needed_picks(picks)) - ln_choose(others, picks);
     let left = honest - b.0;
     let choices = ln_choose(honest, nearest(b, honest / 2)) + ln_choose(left, nearest(x, left / 2));
     let terms = f64::from(b.1 - b.0 + 1) * f64::from(x.1 - x.0 + 1);
@@ -189,9 +184,8 @@ mod tests {
     fn parameters_are_near_the_designs() {
         let third = least(10_000, 3_333, 9).unwrap();
         let half = least(10_000, 5_000, 9).unwrap();
-        assert_eq!((third.picks, half.picks), (79, 184));
-        assert_eq!((third.cut_off, half.cut_off), (84, 50));
-        assert_eq!(needed(80), 64);
+        assert_eq!((third.picks, half.picks), (78, 183));
+        assert_eq!((third.cut_off, half.cut_off), (85, 50));
     }
 
     #[test]
@@ -213,7 +207,7 @@ mod tests {
         assert_eq!(least(MOST_CONTROLLERS + 1, 0, 9), None);
         assert!(!keeps(100, 33, Cuts { picks: 0, cut_off: 3 }, 9));
         assert!(!keeps(100, 33, Cuts { picks: 100, cut_off: 3 }, 9));
-        assert!(!keeps(100, 33, Cuts { picks: 99, cut_off: 33 }, 9), "no set is large enough");
+        assert!(!keeps(100, 33, Cuts { picks: 99, cut_off: 34 }, 9), "no set is large enough");
         assert!(keeps(100, 33, Cuts { picks: 99, cut_off: 0 }, 9), "everybody picks everybody");
     }
 

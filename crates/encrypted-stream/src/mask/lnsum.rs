@@ -47,7 +47,9 @@ fn ln_factorial(n: u32) -> f64 {
         return (1..=n).map(f64::from).product::<f64>().ln();
     }
     let n = f64::from(n);
-    let series = (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * n * n)) / (n * n)) / (n * n)) / n;
+    let series = (1.0 / 12.0
+        - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * n * n)) / (n * n)) / (n * n))
+        / n;
     (n + 0.5) * n.ln() - n + 0.5 * (2.0 * std::f64::consts::PI).ln() + series
 }
 

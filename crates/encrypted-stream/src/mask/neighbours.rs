@@ -108,7 +108,9 @@ mod tests {
     #[test]
     fn what_cannot_be_picked_is_told() {
         assert!(are_picks(&[0, 2, 4], 3, 1, 5));
-        for (picks, position) in [(&[0, 2][..], 1), (&[0, 0, 2], 1), (&[2, 0, 3], 1), (&[0, 1, 2], 1), (&[0, 2, 5], 1)] {
+        for (picks, position) in
+            [(&[0, 2][..], 1), (&[0, 0, 2], 1), (&[2, 0, 3], 1), (&[0, 1, 2], 1), (&[0, 2, 5], 1)]
+        {
             assert!(!are_picks(picks, 3, position, 5), "{picks:?}");
         }
     }

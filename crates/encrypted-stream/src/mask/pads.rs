@@ -202,6 +202,12 @@ impl Masker {
         self.pairs.meet(key, roster, others)
     }
 
+    /// Whom this controller picks; nobody where it knows all.
+    #[must_use]
+    pub fn picks(&self) -> Vec<u32> {
+        self.pairs.picks().collect()
+    }
+
     /// T: `token`, the key sum τ of the window, under this round's masks.
     ///
     /// # Privacy
@@ -319,7 +325,11 @@ impl Masker {
         if let Some(needed) = self.terms.masks.needed_picks() {
             let held = u32::try_from(picks).unwrap_or(u32::MAX);
             let enough = held >= needed.max(1);
-            return if enough { Ok(()) } else { Err(MaskRefusal::TooFewPicks { set, held, needed }) };
+            return if enough {
+                Ok(())
+            } else {
+                Err(MaskRefusal::TooFewPicks { set, held, needed })
+            };
         }
         let alone = neighbours.is_empty() && !self.terms.may_be_alone;
         if alone { Err(MaskRefusal::Isolated { set }) } else { Ok(()) }

@@ -277,8 +277,8 @@ mod tests {
             MaskStrategy::Epoch { bits: 1 }
         );
         assert_eq!(
-            chosen(None, 1000, 10, Fraction::THIRD),
-            chosen(Some(Wanted::Epoch), 1000, 10, Fraction::THIRD)
+            chosen(None, 500, 10, Fraction::THIRD),
+            chosen(Some(Wanted::Epoch), 500, 10, Fraction::THIRD)
         );
         assert_eq!(chosen(Some(Wanted::Clique), 1000, 10, Fraction::THIRD), MaskStrategy::Clique);
     }
@@ -297,6 +297,20 @@ mod tests {
             chosen(Some(Wanted::Dream), 207, 200, Fraction::ZERO),
             MaskStrategy::Dream { bits: 2 }
         );
+    }
+
+    #[test]
+    fn many_controllers_pick_neighbours_where_their_owners_suffice() {
+        let neighbours = chosen(Some(Wanted::Neighbours), 1000, 10, Fraction::THIRD);
+        assert!(matches!(neighbours, MaskStrategy::Neighbours { picks: 50..80, cut_off: 5..15 }));
+        assert_eq!(chosen(None, 1000, 10, Fraction::THIRD), neighbours);
+        assert_eq!(chosen(None, 1000, 650, Fraction::THIRD), neighbours);
+        // 667 less the r that are cut off is below 660: the epoch graph loses nobody.
+        let epoch = chosen(None, 1000, 660, Fraction::THIRD);
+        assert!(matches!(epoch, MaskStrategy::Epoch { .. }), "{epoch}");
+        let wished = chosen(Some(Wanted::Neighbours), 1000, 660, Fraction::THIRD);
+        assert_eq!(wished, MaskStrategy::Clique);
+        assert_eq!(chosen(Some(Wanted::Neighbours), 20, 5, Fraction::THIRD), MaskStrategy::Clique);
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl<'a> Roster<'a> {
 }
 
 /// `⌊(N+t)/2⌋ + 1`: two sets of this many have an honest controller in common.
-fn majority(controllers: u32, tolerated: u32) -> u32 {
+pub(crate) fn majority(controllers: u32, tolerated: u32) -> u32 {
     narrow((controllers as usize + tolerated as usize) / 2).saturating_add(1)
 }
 
