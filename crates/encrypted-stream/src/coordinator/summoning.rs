@@ -179,7 +179,12 @@ impl Coordinator {
 
     /// M over those who are present and not left out, if it can open.
     fn acceptable(&self, round: &Round, left_out: &BTreeSet<u32>) -> Result<Fixing, Failure> {
-        let nobody = || Failure::QuorumLost { held: 0, needed: self.quorum(0) };
+        let nobody = || {
+            let (all, needed) = (narrow(round.present.len()), self.quorum(0));
+            // Enough were there, but nobody had enough of its picks.
+            let held = if all < needed { all } else { 0 };
+            Failure::QuorumLost { held, needed }
+        };
         let fixing = self.membership_of(round, left_out).ok_or_else(nobody)?;
         match self.forbids(&fixing.fixed, fixing.fixed.members()) {
             None => Ok(fixing),

@@ -26,5 +26,6 @@ mod plans;
 #[path = "../noise/pmf.rs"]
 mod pmf;
 mod simulation;
+mod sparse_storms;
 mod streams;
 mod world;

@@ -96,7 +96,16 @@ impl Setup {
 impl Setup {
     /// What stream `number` of a plan sends in an event of a window.
     fn value(&self, number: usize, window: u64) -> u64 {
-        if self.noise.is_some() { 1 + number as u64 } else { value_of(number, window) }
+        match (self.noise, self.width()) {
+            (Some(_), _) => 1 + number as u64,
+            (None, 1) => 1 << (number % 48),
+            (None, _) => value_of(number, window),
+        }
+    }
+
+    /// Bits between the values of streams: one where there are many.
+    pub fn width(&self) -> usize {
+        if self.controllers * self.streams_each > 12 { 1 } else { 5 }
     }
 
     /// The key of a stream's owner.
