@@ -6,6 +6,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
     reason = "a test's way to fail, and numbers it made itself"
 )]
 
@@ -14,6 +15,7 @@ mod bounds;
 mod budgets;
 mod coordinator;
 mod disk;
+mod dropouts;
 mod evil;
 mod honest;
 mod liar;

@@ -162,12 +162,12 @@ fn who_drops_out_is_left_out_and_comes_back() {
     let mut net = Net::new(setup());
     let report = net.world.report(0);
     let step = net.coordinator.window_closed(after(0), &report);
-    net.sleep_after_presence = Some(7);
+    net.sleep_after_presence = vec![7];
     net.run(after(0), step);
     net.timeout(after(0).plus(Span::seconds(2)));
     let rest = (0..ALL as usize).filter(|p| *p != 7);
     assert_eq!(opened(&net, 0), net.world.truth(rest, 0));
-    (net.asleep, net.sleep_after_presence) = (vec![3], None);
+    (net.asleep, net.sleep_after_presence) = (vec![3], vec![]);
     net.close(1);
     net.timeout(after(1).plus(Span::seconds(2)));
     assert_eq!(opened(&net, 1), net.world.truth((0..ALL as usize).filter(|p| *p != 3), 1));

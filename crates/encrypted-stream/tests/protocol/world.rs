@@ -262,7 +262,7 @@ impl World {
             Deployment::new(authority.verifying_key(), &certificate.issue(&authority)).unwrap();
         let schema = Arc::new(if setup.noise.is_some() { noisy_schema() } else { schema() });
         let layout = Arc::new(Layout::of(&schema).unwrap());
-        let seats = certify(setup.controllers, &authority, &deployment);
+        let seats = certify(&setup, &authority, &deployment);
         let roster = seats.iter().map(|(id, ..)| *id).collect();
         let plan = make_plan(&setup, &schema, &layout, roster);
         let seats: Vec<_> = seats.into_iter().map(|(_, seed, signed)| (seed, signed)).collect();
@@ -422,17 +422,18 @@ impl Sums for World {
 
 /// Controllers with their seeds and certificates, in the order of their ids.
 fn certify(
-    controllers: u32,
+    setup: &Setup,
     authority: &SigningKey,
     deployment: &Deployment,
 ) -> Vec<(ControllerId, u8, Signed<Certificate>)> {
     let one = |number: u32| {
-        let seed = u8::try_from(number).unwrap();
+        // Another seed has another roster.
+        let seed = u8::try_from(number).unwrap().wrapping_add(setup.seed);
         let secrets = IdentitySecrets::from_seed(&Secret::from_bytes([seed; 32]));
         let signed = secrets.request(format!("controller {number}")).issue(authority);
         (secrets.certified(&signed, deployment).unwrap().id(), seed, signed)
     };
-    let mut seats: Vec<_> = (0..controllers).map(one).collect();
+    let mut seats: Vec<_> = (0..setup.controllers).map(one).collect();
     seats.sort_by_key(|(id, ..)| *id);
     seats
 }
