@@ -1,8 +1,10 @@
 //! `EXPLAIN`: what a query will reveal, to whom, of how many, and what can go
 //! wrong, before it runs.
 
+mod loss;
 mod privacy;
 
+pub use loss::{Window, chance_of_loss};
 pub use privacy::PrivacyExplanation;
 
 use crate::catalog::CatalogSchema;
@@ -240,7 +242,13 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
         masks: plan.masks,
         delta_exponent: plan.delta_exponent,
         failure_rate,
-        loss: loss(plan.masks, controllers, controllers.saturating_sub(quorum), failure_rate),
+        loss: Window {
+            controllers,
+            members: controllers,
+            spare: controllers.saturating_sub(quorum),
+            rate: failure_rate,
+        }
+        .chance_of_loss(plan),
         privacy: None,
     }
 }
@@ -265,48 +273,6 @@ fn quorum(controllers: u32, tolerated: u32, dropout: Fraction) -> u32 {
     let majority =
         (controllers / 2 + tolerated / 2 + (controllers % 2 + tolerated % 2) / 2).saturating_add(1);
     majority.max(controllers.saturating_sub(spared)).min(controllers)
-}
-
-/// The chance that more than `spare` controllers fail or are left out, each on its
-/// own: under `Neighbours` one is left out if more than ⌊ρm⌋ of its m picks fail.
-fn loss(masks: MaskStrategy, controllers: u32, spare: u32, rate: f64) -> f64 {
-    let missing = match (masks, masks.needed_picks()) {
-        (MaskStrategy::Neighbours { picks, .. }, Some(needed)) => {
-            chance_of_loss(picks, picks - needed, rate)
-        }
-        _ => 0.0,
-    };
-    chance_of_loss(controllers, spare, rate + (1.0 - rate) * missing)
-}
-
-/// P[more than `spare` of `controllers` fail], each on its own with chance
-/// `rate` in one window: the upper tail of a binomial distribution.
-///
-/// Real failures come together (a host, a network), so this is the chance of
-/// bad luck alone. A controller that fails before the heartbeat is not in the
-/// window's membership and is not counted against `spare`.
-#[must_use]
-pub fn chance_of_loss(controllers: u32, spare: u32, rate: f64) -> f64 {
-    if spare >= controllers || rate.is_nan() || rate <= 0.0 {
-        return 0.0;
-    }
-    if rate >= 1.0 {
-        return 1.0;
-    }
-    let (mut ln_chance, ratio) =
-        (f64::from(controllers) * (-rate).ln_1p(), (rate / (1.0 - rate)).ln());
-    let (mut within, mut beyond) = (0.0, 0.0);
-    for failures in 0..=controllers {
-        if failures <= spare {
-            within += ln_chance.exp();
-        } else {
-            beyond += ln_chance.exp();
-        }
-        let (left, next) = (f64::from(controllers - failures), f64::from(failures) + 1.0);
-        ln_chance += (left / next).ln() + ratio;
-    }
-    // The smaller tail is the exact one.
-    if beyond < 0.5 { beyond } else { 1.0 - within }
 }
 
 impl fmt::Display for Explanation {
@@ -424,17 +390,5 @@ mod tests {
         assert_eq!(quorum(2, 1, Fraction::FIFTH), 2);
         assert_eq!(quorum(1, 0, Fraction::FIFTH), 1);
         assert_eq!(quorum(10, 9, Fraction::FIFTH), 10);
-    }
-
-    #[test]
-    fn the_chance_of_loss_is_a_binomial_tail() {
-        let close = |one: f64, other: f64| assert!((one - other).abs() < 1e-12, "{one} {other}");
-        close(chance_of_loss(2, 0, 0.5), 0.75);
-        close(chance_of_loss(3, 1, 0.1), 3.0 * 0.01 * 0.9 + 0.001);
-        close(chance_of_loss(4, 4, 0.9), 0.0);
-        close(chance_of_loss(10, 3, 0.0), 0.0);
-        close(chance_of_loss(10, 3, 1.0), 1.0);
-        assert!(chance_of_loss(10_000, 2_000, 0.1) < 1e-100);
-        assert!(chance_of_loss(10_000, 2_000, 0.3) > 0.999_999);
     }
 }

@@ -287,9 +287,11 @@ impl Masker {
             Some(_) => neighbours.clone(),
             None => Vec::new(),
         };
-        neighbours.extend(round.pickers.iter().filter(|p| round.members.contains(**p)));
-        neighbours.sort_unstable();
-        neighbours.dedup();
+        if !round.pickers.is_empty() {
+            neighbours.extend(round.pickers.iter().filter(|p| round.members.contains(**p)));
+            neighbours.sort_unstable();
+            neighbours.dedup();
+        }
         self.check_company(&neighbours, picks.len(), Among::Membership)?;
         if let Some(stranger) = neighbours.iter().find(|q| !self.pairs.knows(**q)) {
             return Err(MaskRefusal::NoKey { position: *stranger });

@@ -210,24 +210,23 @@ impl PairKeys {
 
     /// Adds to `words` the pads shared with `others`: plus towards later
     /// positions, minus towards earlier ones, so that both ends cancel. `others`
-    /// are positions that it [knows](PairKeys::knows); any other adds nothing.
+    /// are positions that it [knows](PairKeys::knows).
     pub(crate) fn add_pads(&self, others: &[u32], digest: &PadDigest, words: &mut [u64]) {
         let negative = |other: u32| other < self.position;
-        let slots: Vec<(usize, bool)> = others
-            .iter()
-            .filter_map(|other| Some((self.slot(*other)?, negative(*other))))
-            .collect();
-        match &self.masks {
-            MaskKeys::Expanded(keys) => {
-                let pad = |i: usize| Pad { key: &keys[slots[i].0], digest, negative: slots[i].1 };
-                Prf::add_pads(slots.len(), pad, words);
+        match &self.some {
+            None => {
+                let slot = |other: u32| other as usize - usize::from(other > self.position);
+                self.masks.add(
+                    others.len(),
+                    |i| (slot(others[i]), negative(others[i])),
+                    digest,
+                    words,
+                );
             }
-            MaskKeys::Compact(keys) => {
-                let mut next = slots.iter();
-                Prf::with_each_key(slots.iter().map(|(slot, _)| &keys[*slot]), |key| {
-                    let negative = next.next().is_some_and(|(_, negative)| *negative);
-                    Prf::add_pads(1, |_| Pad { key, digest, negative }, words);
-                });
+            Some(_) => {
+                let found = |other: &u32| Some((self.slot(*other)?, negative(*other)));
+                let slots: Vec<(usize, bool)> = others.iter().filter_map(found).collect();
+                self.masks.add(slots.len(), |i| slots[i], digest, words);
             }
         }
     }
@@ -239,6 +238,32 @@ impl MaskKeys {
         match storage {
             Storage::Compact => MaskKeys::Compact(compact),
             Storage::Expanded => MaskKeys::Expanded(compact.iter().map(Prf::from_bytes).collect()),
+        }
+    }
+
+    /// Adds `count` pads: of the key at a place, and whether it is taken off.
+    fn add(
+        &self,
+        count: usize,
+        slot: impl Fn(usize) -> (usize, bool),
+        digest: &PadDigest,
+        words: &mut [u64],
+    ) {
+        match self {
+            MaskKeys::Expanded(keys) => {
+                let pad = |i: usize| {
+                    let (at, negative) = slot(i);
+                    Pad { key: &keys[at], digest, negative }
+                };
+                Prf::add_pads(count, pad, words);
+            }
+            MaskKeys::Compact(keys) => {
+                let mut next = 0..count;
+                Prf::with_each_key((0..count).map(|i| &keys[slot(i).0]), |key| {
+                    let negative = next.next().is_some_and(|i| slot(i).1);
+                    Prf::add_pads(1, |_| Pad { key, digest, negative }, words);
+                });
+            }
         }
     }
 

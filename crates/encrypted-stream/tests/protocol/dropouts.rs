@@ -5,7 +5,7 @@
 use alpheus_encrypted_stream::error::Failure;
 use alpheus_encrypted_stream::mask::cuts;
 use alpheus_encrypted_stream::messages::ServiceMessage;
-use alpheus_policy::explain::chance_of_loss;
+use alpheus_policy::explain;
 use alpheus_policy::plan::{Fraction, MaskStrategy};
 use alpheus_policy::time::Span;
 use rand_chacha::ChaCha20Rng;
@@ -111,15 +111,10 @@ impl Run {
     }
 }
 
-/// What `EXPLAIN` says, of a membership of this many: with the picks that are not in M
-/// missing already.
+/// What `EXPLAIN` says, of a membership of this many.
 fn expected_loss(net: &Net, here: u32, rate: f64) -> f64 {
-    let MaskStrategy::Neighbours { picks, .. } = net.world.plan.masks else { panic!() };
-    let spare = picks - net.world.plan.masks.needed_picks().unwrap();
-    let absent = f64::from(ALL - here) / f64::from(ALL);
-    let peeled = chance_of_loss(picks, spare, absent + (1.0 - absent) * rate);
-    let least = net.world.announced.least_opening(here);
-    chance_of_loss(here, here.saturating_sub(least), rate + (1.0 - rate) * peeled)
+    let spare = here.saturating_sub(net.world.announced.least_opening(here));
+    explain::Window { controllers: ALL, members: here, spare, rate }.chance_of_loss(&net.world.plan)
 }
 
 /// Runs so many windows; says how far it has come.
