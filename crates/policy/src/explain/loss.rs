@@ -145,6 +145,10 @@ pub fn chance_of_loss(controllers: u32, spare: u32, rate: f64) -> f64 {
         }
         let (left, next) = (f64::from(controllers - failures), f64::from(failures) + 1.0);
         ln_chance += (left / next).ln() + ratio;
+        // Past the mode nothing that follows shows in a float any more.
+        if failures > spare && next > f64::from(controllers) * rate && ln_chance < -745.0 {
+            break;
+        }
     }
     // The smaller tail is the exact one.
     if beyond < 0.5 { beyond } else { 1.0 - within }
