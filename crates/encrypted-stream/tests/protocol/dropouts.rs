@@ -134,14 +134,14 @@ fn run(windows: u64, rates: Rates, seed: u64) -> Tally {
     tally
 }
 
-/// As many are lost as the formula says, within four standard errors and the twentieth
-/// by which it takes peeled members for independent.
-fn check_loss(tally: &Tally) {
+/// As many are lost as the formula says, within four standard errors, and the share
+/// more by which who is peeled costs others a pick, which it leaves out.
+fn check_loss(tally: &Tally, more: f64) {
     let (lost, windows) = (tally.lost as f64, tally.windows as f64);
     let share = tally.expected / windows;
     let error = (share * (1.0 - share) * windows).sqrt();
-    let off = (lost - tally.expected).abs();
-    assert!(off <= 4.0 * error + 0.05 * tally.expected, "{lost} of {}", tally.expected);
+    let (least, most) = (tally.expected - 4.0 * error, tally.expected * (1.0 + more) + 4.0 * error);
+    assert!(lost >= least && lost <= most, "{lost} of {}", tally.expected);
 }
 
 /// Drops between M and S alone: what `EXPLAIN` states.
@@ -153,7 +153,7 @@ const EVERYWHERE: Rates = Rates { presence: 0.02, token: 0.05, late: 0.1, gone: 
 fn windows_with_dropouts_open_or_say_why_not() {
     let tally = run(100, EVERYWHERE, 900);
     assert!(tally.opened > 60, "{tally:?}");
-    check_loss(&tally);
+    check_loss(&tally, 0.35);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn windows_with_dropouts_open_or_say_why_not() {
 fn ten_thousand_windows_lose_as_many_as_explain_says() {
     let tally = run(10_000, STATED, 0);
     assert!(tally.opened > 0 && tally.lost > 0, "{tally:?}");
-    check_loss(&tally);
+    check_loss(&tally, 0.05);
 }
 
 #[test]
@@ -169,5 +169,6 @@ fn ten_thousand_windows_lose_as_many_as_explain_says() {
 fn ten_thousand_windows_with_drops_at_every_step_open_or_say_why_not() {
     let tally = run(10_000, EVERYWHERE, 100);
     assert!(tally.opened > 0 && tally.lost > 0 && tally.gone > 0, "{tally:?}");
-    check_loss(&tally);
+    // Some are absent before M already, so that more are peeled, and others for them.
+    check_loss(&tally, 0.35);
 }
