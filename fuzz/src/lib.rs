@@ -124,6 +124,7 @@ pub fn messages(data: &[u8]) {
     decoded::<messages::Refusal>(data);
     decoded::<messages::Summons>(data);
     decoded::<messages::Presence>(data);
+    decoded::<messages::Picks>(data);
     decoded::<messages::Membership>(data);
     decoded::<messages::Token>(data);
     decoded::<messages::OpeningSet>(data);

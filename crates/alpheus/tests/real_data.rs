@@ -169,6 +169,11 @@ fn motorway_speeds_with_epoch_masks() {
 }
 
 #[test]
+fn motorway_speeds_with_neighbours() {
+    TRAFFIC.equals_truth(&["--controllers", "per-owner", "--masks", "neighbours"]);
+}
+
+#[test]
 fn web_log_with_one_controller() {
     WEBLOG.equals_truth(ONE);
 }

@@ -1,8 +1,10 @@
 //! `EXPLAIN`: what a query will reveal, to whom, of how many, and what can go
 //! wrong, before it runs.
 
+mod loss;
 mod privacy;
 
+pub use loss::{Window, chance_of_loss};
 pub use privacy::PrivacyExplanation;
 
 use crate::catalog::CatalogSchema;
@@ -60,7 +62,7 @@ pub struct GroupExplanation {
     /// How many that is (t).
     pub tolerated: u32,
     /// Owners as an honest controller counts them when all have data: less
-    /// those of the t largest others.
+    /// those of the t + r largest others.
     pub counted: u32,
     /// Least population of a window, so counted.
     pub min_population: u32,
@@ -78,6 +80,8 @@ pub struct GroupExplanation {
     pub dropout: Fraction,
     /// How masks are shared.
     pub masks: MaskStrategy,
+    /// A part of the controllers opens by itself with a chance of 10^-this (δ).
+    pub delta_exponent: u8,
     /// Share of a window's controllers that is taken to fail.
     pub failure_rate: f64,
     /// The chance that a window is lost at that rate.
@@ -216,9 +220,10 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
     let (controllers, tolerated) = (narrow(plan.roster.len()), narrow(plan.tolerated()));
     let sizes = owners_per_controller(plan);
     let owners: u32 = sizes.iter().sum();
-    let largest: u32 = sizes.iter().take(plan.tolerated()).sum();
+    let largest: u32 = sizes.iter().take(plan.discounted()).sum();
     let min = plan.population.min;
-    let quorum = quorum(controllers, tolerated, plan.dropout);
+    let (discounted, cut_off) = (narrow(plan.discounted()), plan.masks.cut_off());
+    let quorum = quorum(controllers, discounted.saturating_add(cut_off), plan.dropout);
     GroupExplanation {
         plan: plan.id(),
         group: plan.group.clone(),
@@ -230,13 +235,20 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
         counted: owners.saturating_sub(largest),
         min_population: min,
         max_population: plan.population.max,
-        controllers_needed: min.saturating_add(tolerated),
+        controllers_needed: min.saturating_add(discounted),
         controllers_enough: enough(min, plan.alpha),
         quorum,
         dropout: plan.dropout,
         masks: plan.masks,
+        delta_exponent: plan.delta_exponent,
         failure_rate,
-        loss: chance_of_loss(controllers, controllers.saturating_sub(quorum), failure_rate),
+        loss: Window {
+            controllers,
+            members: controllers,
+            spare: controllers.saturating_sub(quorum),
+            rate: failure_rate,
+        }
+        .chance_of_loss(plan),
         privacy: None,
     }
 }
@@ -254,43 +266,13 @@ fn owners_per_controller(plan: &Plan) -> Vec<u32> {
 }
 
 /// The least opening when all N answered: `max(⌊(N+t)/2⌋ + 1, N − max([N ≥ 4],
-/// ⌊dN⌋))`. The protocol enforces it; here it is only told.
+/// ⌊dN⌋))`, with t + 2r for t under `Neighbours`. The protocol enforces it; here it is only told.
 fn quorum(controllers: u32, tolerated: u32, dropout: Fraction) -> u32 {
     let spared = u32::try_from(dropout.floor_of(controllers as usize)).unwrap_or(u32::MAX);
     let spared = spared.max(u32::from(controllers >= 4));
     let majority =
         (controllers / 2 + tolerated / 2 + (controllers % 2 + tolerated % 2) / 2).saturating_add(1);
     majority.max(controllers.saturating_sub(spared)).min(controllers)
-}
-
-/// P[more than `spare` of `controllers` fail], each on its own with chance
-/// `rate` in one window: the upper tail of a binomial distribution.
-///
-/// Real failures come together (a host, a network), so this is the chance of
-/// bad luck alone. A controller that fails before the heartbeat is not in the
-/// window's membership and is not counted against `spare`.
-#[must_use]
-pub fn chance_of_loss(controllers: u32, spare: u32, rate: f64) -> f64 {
-    if spare >= controllers || rate.is_nan() || rate <= 0.0 {
-        return 0.0;
-    }
-    if rate >= 1.0 {
-        return 1.0;
-    }
-    let (mut ln_chance, ratio) =
-        (f64::from(controllers) * (-rate).ln_1p(), (rate / (1.0 - rate)).ln());
-    let (mut within, mut beyond) = (0.0, 0.0);
-    for failures in 0..=controllers {
-        if failures <= spare {
-            within += ln_chance.exp();
-        } else {
-            beyond += ln_chance.exp();
-        }
-        let (left, next) = (f64::from(controllers - failures), f64::from(failures) + 1.0);
-        ln_chance += (left / next).ln() + ratio;
-    }
-    // The smaller tail is the exact one.
-    if beyond < 0.5 { beyond } else { 1.0 - within }
 }
 
 impl fmt::Display for Explanation {
@@ -366,6 +348,15 @@ impl GroupExplanation {
             self.controllers,
             Share(self.dropout)
         )?;
+        if let (MaskStrategy::Neighbours { picks, cut_off }, Some(needed)) =
+            (self.masks, self.masks.needed_picks())
+        {
+            writeln!(
+                f,
+                "    each picks {picks} others and needs {needed} of them; {cut_off} more of the controllers do not count, since drops may cut them off; fewer open by themselves with a chance below 1e-{}",
+                self.delta_exponent
+            )?;
+        }
         writeln!(
             f,
             "    if {:.1} % of controllers fail in a window, it is lost with a chance of {}",
@@ -399,17 +390,5 @@ mod tests {
         assert_eq!(quorum(2, 1, Fraction::FIFTH), 2);
         assert_eq!(quorum(1, 0, Fraction::FIFTH), 1);
         assert_eq!(quorum(10, 9, Fraction::FIFTH), 10);
-    }
-
-    #[test]
-    fn the_chance_of_loss_is_a_binomial_tail() {
-        let close = |one: f64, other: f64| assert!((one - other).abs() < 1e-12, "{one} {other}");
-        close(chance_of_loss(2, 0, 0.5), 0.75);
-        close(chance_of_loss(3, 1, 0.1), 3.0 * 0.01 * 0.9 + 0.001);
-        close(chance_of_loss(4, 4, 0.9), 0.0);
-        close(chance_of_loss(10, 3, 0.0), 0.0);
-        close(chance_of_loss(10, 3, 1.0), 1.0);
-        assert!(chance_of_loss(10_000, 2_000, 0.1) < 1e-100);
-        assert!(chance_of_loss(10_000, 2_000, 0.3) > 0.999_999);
     }
 }

@@ -2,12 +2,13 @@
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::mac::Tag;
+use alpheus_crypto::merkle::Proof;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
-    Closed, Closing, ControllerMessage, Membership, Opening, OpeningSet, Presence, Segment,
+    Closed, Closing, ControllerMessage, Membership, Opening, OpeningSet, Picks, Presence, Segment,
     SegmentBorder, ServiceMessage, SummonedStream, Summons, Token,
 };
 use alpheus_policy::ids::PlanId;
@@ -43,6 +44,13 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
         bytes(&ServiceMessage::OpeningSet(Signed::new(&set, &key))),
         bytes(&ServiceMessage::Closing(Signed::new(&closing, &key))),
         bytes(&ControllerMessage::Opening(Signed::new(&opening, &key))),
+        bytes(&picks()),
+        bytes(&ControllerMessage::Picks(Signed::new(&picks(), &key))),
+        bytes(&ServiceMessage::Introduction {
+            membership: Signed::new(&membership(), &key),
+            proof: Proof { index: 1, size: 3, path: vec![DIGEST, DIGEST] },
+            pickers: vec![0, 10],
+        }),
     ]
 }
 
@@ -64,6 +72,10 @@ fn summons() -> Summons {
     };
     let stream = SummonedStream { position: 2, segments: vec![segment], check_sum: 0 };
     Summons { plan: PLAN, window: WINDOW, controller: 1, streams: vec![stream] }
+}
+
+fn picks() -> Picks {
+    Picks { plan: PLAN, controller: 1, picks: vec![0, 3, 10] }
 }
 
 fn presence() -> Presence {

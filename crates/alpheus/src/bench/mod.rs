@@ -11,6 +11,7 @@ mod floors;
 mod log;
 mod masks;
 mod measure;
+mod neighbours;
 mod pass;
 mod report;
 mod sums;
@@ -82,6 +83,8 @@ enum Part {
     Encrypt,
     /// A controller's masks
     Masks,
+    /// Set-up and windows of one controller among very many
+    Neighbours,
     /// The transformer's sums
     Transformer,
     /// The embedded log
@@ -160,6 +163,9 @@ fn measure(args: &Streams) -> Result<Report, BenchFailed> {
     }
     if wanted(Part::Masks) {
         figures.extend(masks::figures(effort, say));
+    }
+    if wanted(Part::Neighbours) {
+        figures.extend(neighbours::figures(effort, say));
     }
     if wanted(Part::Transformer) {
         figures.extend(sums::figures(effort, most_streams, say)?);

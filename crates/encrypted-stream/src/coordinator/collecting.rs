@@ -78,8 +78,11 @@ impl Coordinator {
         if now < round.deadline && round.waits() {
             return Step::default();
         }
-        let held = RosterSet::of(self.announced.controllers(), round.tokens.keys().copied());
+        let all = RosterSet::of(self.announced.controllers(), round.tokens.keys().copied());
+        let held = self.graph.peel(all.clone());
         if let Some(failure) = self.forbids(&fixing.fixed, &held) {
+            // Too few tokens say more than that too many were peeled for it.
+            let failure = self.forbids(&fixing.fixed, &all).unwrap_or(failure);
             return self.fail(start, round.blame(failure));
         }
         if self.announced.is_single() {

@@ -84,7 +84,7 @@ fn a_controller_that_falls_asleep_after_its_presence_is_left_out_of_the_opening(
     let now = after(0);
     // Deliver presences by hand, then put one to sleep.
     let step = net.coordinator.window_closed(now, &report);
-    net.sleep_after_presence = Some(4);
+    net.sleep_after_presence = vec![4];
     net.run(now, step);
     assert!(net.outcomes.is_empty());
     net.timeout(now.plus(Span::seconds(2)));

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::merkle::{Tree, leaf};
+use alpheus_crypto::merkle::Tree;
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
-    Membership, OpeningSet, Presence, Retirement, ServiceMessage, Summons,
+    Membership, OpeningSet, Presence, Retirement, ServiceMessage, Summons, member_leaf,
 };
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::Timestamp;
@@ -74,7 +74,12 @@ fn membership(simulation: &mut Simulation, to: u32) -> Option<ServiceMessage> {
         let at = simulation.pick(owners.len());
         owners[at] += 3;
     }
-    let tree = Tree::new(presences.values().map(|(d, ..)| leaf(d.as_bytes())).collect());
+    let lists = pickers(simulation, &presences.keys().copied().collect::<Vec<_>>());
+    let sparse = simulation.world.plan.masks.needed_picks().is_some();
+    let member = |((digest, ..), list): (&(Digest, _, _), &Vec<u32>)| {
+        member_leaf(digest, sparse.then_some(&list[..]))
+    };
+    let tree = Tree::new(presences.values().zip(&lists).map(member).collect());
     let membership = Membership {
         plan,
         window,
@@ -83,7 +88,26 @@ fn membership(simulation: &mut Simulation, to: u32) -> Option<ServiceMessage> {
         root: tree.root(),
     };
     let membership = Signed::new(&membership, &simulation.world.service);
-    Some(ServiceMessage::Membership { membership, proof: tree.prove(rank)? })
+    let proof = tree.prove(rank)?;
+    Some(match sparse {
+        true => ServiceMessage::Introduction { membership, proof, pickers: lists[rank].clone() },
+        false => ServiceMessage::Membership { membership, proof },
+    })
+}
+
+/// Who picked each of these members: the truth, but now and then for one.
+fn pickers(simulation: &mut Simulation, members: &[u32]) -> Vec<Vec<u32>> {
+    let of = |member: &u32| -> Vec<u32> {
+        let picked = |p: &&u32| simulation.picks.get(p).is_some_and(|own| own.contains(member));
+        members.iter().filter(picked).copied().collect()
+    };
+    let mut lists: Vec<Vec<u32>> = members.iter().map(of).collect();
+    for list in &mut lists {
+        if simulation.pick(100) == 0 {
+            list.pop();
+        }
+    }
+    lists
 }
 
 /// Another opening set against some membership that was ever said.
@@ -92,7 +116,8 @@ fn opening_set(simulation: &mut Simulation) -> Option<ServiceMessage> {
         .said
         .iter()
         .filter_map(|message| match message {
-            ServiceMessage::Membership { membership, .. } => Some(membership.clone()),
+            ServiceMessage::Membership { membership, .. }
+            | ServiceMessage::Introduction { membership, .. } => Some(membership.clone()),
             _ => None,
         })
         .collect();

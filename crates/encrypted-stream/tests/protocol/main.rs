@@ -6,6 +6,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
     reason = "a test's way to fail, and numbers it made itself"
 )]
 
@@ -14,9 +15,11 @@ mod bounds;
 mod budgets;
 mod coordinator;
 mod disk;
+mod dropouts;
 mod evil;
 mod honest;
 mod liar;
+mod neighbours;
 mod net;
 mod noise;
 mod old_ledgers;
@@ -25,6 +28,7 @@ mod plans;
 #[path = "../noise/pmf.rs"]
 mod pmf;
 mod simulation;
+mod sparse_storms;
 mod streams;
 mod withdrawals;
 mod world;

@@ -26,8 +26,9 @@ pub struct Net {
     pub heard: Vec<(u32, ControllerMessage)>,
     /// Controllers that do not answer.
     pub asleep: Vec<u32>,
-    /// One that falls asleep once it has sent a presence.
-    pub sleep_after_presence: Option<u32>,
+    /// Who falls asleep once they have sent a presence, or a token.
+    pub sleep_after_presence: Vec<u32>,
+    pub sleep_after_token: Vec<u32>,
     /// Messages that are lost on their way to controllers.
     pub lost: fn(u32, &ServiceMessage) -> bool,
 }
@@ -71,7 +72,8 @@ impl Net {
             sent: vec![],
             heard: vec![],
             asleep: vec![],
-            sleep_after_presence: None,
+            sleep_after_presence: vec![],
+            sleep_after_token: vec![],
             lost: |_, _| false,
         }
     }
@@ -158,9 +160,12 @@ impl Net {
             let heard = self.inbox.open(&message).unwrap();
             let step = self.controllers[to as usize].handle(now, &heard);
             for answer in step.commit(&mut self.store).unwrap() {
-                if matches!(answer, ControllerMessage::Presence(_)) {
-                    self.asleep.extend(self.sleep_after_presence.filter(|p| *p == to));
-                }
+                let tired = match answer {
+                    ControllerMessage::Presence(_) => &self.sleep_after_presence,
+                    ControllerMessage::Token(_) => &self.sleep_after_token,
+                    _ => &vec![],
+                };
+                self.asleep.extend(tired.contains(&to).then_some(to));
                 self.heard.push((to, answer.clone()));
                 let step = self.coordinator.receive(now, to, &answer, &self.world).unwrap();
                 self.service(step, &mut queue);

@@ -27,7 +27,7 @@ use crate::disk::{COPIES, Disk, Fate};
 use crate::liar::{self, Presences};
 use crate::world::{EPOCH, GRACE, Setup, WINDOW, World, after, owner_key, policy, window};
 
-const WINDOWS: u64 = 4;
+pub const WINDOWS: u64 = 4;
 
 /// How often, in a thousand, what goes wrong.
 #[derive(Clone, Copy)]
@@ -42,9 +42,13 @@ pub struct Weather {
 /// Lies to a controller that may have forgotten.
 const RAID: usize = 16;
 
-const CALM: Weather = Weather { drop: 0, double: 0, crash: 0, old_copy: 0, lie: 0 };
-const STORM: Weather = Weather { drop: 60, double: 60, crash: 30, old_copy: 0, lie: 0 };
-const TREASON: Weather = Weather { drop: 30, double: 60, crash: 20, old_copy: 12, lie: 300 };
+pub const CALM: Weather = Weather { drop: 0, double: 0, crash: 0, old_copy: 0, lie: 0 };
+pub const STORM: Weather = Weather { drop: 60, double: 60, crash: 30, old_copy: 0, lie: 0 };
+pub const GUSTS: Weather = Weather { crash: 1, ..STORM };
+pub const TREASON: Weather = Weather { drop: 30, double: 60, crash: 20, old_copy: 12, lie: 300 };
+
+/// How a seed draws a world.
+pub type Draw = fn(&mut ChaCha20Rng, u64) -> Setup;
 
 /// A world that the seed draws.
 fn setup(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
@@ -109,6 +113,8 @@ pub struct Simulation {
     /// What the service ever said or heard, for it to lie with.
     pub said: Vec<ServiceMessage>,
     pub presences: Presences,
+    /// Whom controllers picked, where they do.
+    pub picks: BTreeMap<u32, Vec<u32>>,
     outcomes: BTreeMap<Timestamp, Vec<Outcome>>,
     tokens: Answers,
     openings: Answers,
@@ -117,7 +123,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    fn new(seed: u64, weather: Weather) -> Self {
+    fn new(seed: u64, weather: Weather, setup: Draw) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let setup = setup(&mut rng, seed);
         let controllers = setup.controllers;
@@ -152,6 +158,7 @@ impl Simulation {
             to_service: vec![],
             said: vec![],
             presences: Presences::new(),
+            picks: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             tokens: BTreeMap::new(),
             openings: BTreeMap::new(),
@@ -184,7 +191,7 @@ impl Simulation {
                 self.swap_disks();
             }
             match self.pick(10) {
-                0 => self.pass_time(Span(300_000)),
+                0 => self.pass_time(Span(300_000 / (1 + self.controllers.len() as u64 / 12))),
                 1 => self.close_windows(),
                 2..=5 => self.deliver_to_controller(),
                 _ => self.deliver_to_service(),
@@ -348,6 +355,10 @@ impl Simulation {
                 presences.insert(from, (signed.digest(), presence));
                 return;
             }
+            ControllerMessage::Picks(signed) => {
+                self.picks.insert(from, signed.open(&key).unwrap().picks.clone());
+                return;
+            }
             _ => return,
         };
         let answers = seen.entry((from, plan, window.start)).or_default();
@@ -438,8 +449,9 @@ impl Simulation {
             assert_eq!(outcomes.len(), 1, "seed {seed}: two outcomes of window {number}");
             let Ok(opened) = &outcomes[0].result else { continue };
             let streams = self.world.plan.streams.len();
-            let unit = 1 + number % 3;
-            let digit = |stream: &usize| opened.outputs[0] >> (5 * stream) & 31;
+            let width = self.world.setup.width();
+            let unit = if width == 1 { 1 } else { 1 + number % 3 };
+            let digit = |stream: &usize| opened.outputs[0] >> (width * stream) & ((1 << width) - 1);
             let inside: Vec<usize> = (0..streams).filter(|s| digit(s) == unit).collect();
             assert_eq!(opened.outputs, self.world.truth(inside.clone(), number), "seed {seed}");
             assert_eq!(opened.population as usize, inside.len(), "seed {seed}");
@@ -451,9 +463,13 @@ impl Simulation {
     }
 }
 
-/// Runs a seed; how many of its windows opened.
 fn simulate(seed: u64, weather: Weather, moves: usize) -> usize {
-    let mut simulation = Simulation::new(seed, weather);
+    simulate_in(setup, seed, weather, moves)
+}
+
+/// Runs a seed in a world that it draws; how many of its windows opened.
+pub fn simulate_in(world: Draw, seed: u64, weather: Weather, moves: usize) -> usize {
+    let mut simulation = Simulation::new(seed, weather, world);
     simulation.now = after(0);
     simulation.run(moves);
     simulation.weather = CALM;

@@ -96,7 +96,16 @@ impl Setup {
 impl Setup {
     /// What stream `number` of a plan sends in an event of a window.
     fn value(&self, number: usize, window: u64) -> u64 {
-        if self.noise.is_some() { 1 + number as u64 } else { value_of(number, window) }
+        match (self.noise, self.width()) {
+            (Some(_), _) => 1 + number as u64,
+            (None, 1) => 1 << (number % 48),
+            (None, _) => value_of(number, window),
+        }
+    }
+
+    /// Bits between the values of streams: one where there are many.
+    pub fn width(&self) -> usize {
+        if self.controllers * self.streams_each > 12 { 1 } else { 5 }
     }
 
     /// The key of a stream's owner.
@@ -255,7 +264,7 @@ impl World {
             Deployment::new(authority.verifying_key(), &certificate.issue(&authority)).unwrap();
         let schema = Arc::new(if setup.noise.is_some() { noisy_schema() } else { schema() });
         let layout = Arc::new(Layout::of(&schema).unwrap());
-        let seats = certify(setup.controllers, &authority, &deployment);
+        let seats = certify(&setup, &authority, &deployment);
         let roster = seats.iter().map(|(id, ..)| *id).collect();
         let plan = make_plan(&setup, &schema, &layout, roster);
         let seats: Vec<_> = seats.into_iter().map(|(_, seed, signed)| (seed, signed)).collect();
@@ -416,17 +425,18 @@ impl Sums for World {
 
 /// Controllers with their seeds and certificates, in the order of their ids.
 fn certify(
-    controllers: u32,
+    setup: &Setup,
     authority: &SigningKey,
     deployment: &Deployment,
 ) -> Vec<(ControllerId, u8, Signed<Certificate>)> {
     let one = |number: u32| {
-        let seed = u8::try_from(number).unwrap();
+        // Another seed has another roster.
+        let seed = u8::try_from(number).unwrap().wrapping_add(setup.seed);
         let secrets = IdentitySecrets::from_seed(&Secret::from_bytes([seed; 32]));
         let signed = secrets.request(format!("controller {number}")).issue(authority);
         (secrets.certified(&signed, deployment).unwrap().id(), seed, signed)
     };
-    let mut seats: Vec<_> = (0..controllers).map(one).collect();
+    let mut seats: Vec<_> = (0..setup.controllers).map(one).collect();
     seats.sort_by_key(|(id, ..)| *id);
     seats
 }

@@ -5,7 +5,7 @@ use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::plan::MaskStrategy;
 use alpheus_policy::planner::{self, MaskRequest, PlanOptions, PlannedQuery, Refusal};
 use alpheus_policy::policy::Policies;
-use alpheus_policy::query::{Create, Statement, parse};
+use alpheus_policy::query::{Create, MaskChoice, Statement, parse};
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::{Span, Timestamp};
 
@@ -165,7 +165,10 @@ fn options(nonce: &[u8; 32]) -> PlanOptions<'_> {
         mask_delta_exponent: 9,
         masks: &|request: &MaskRequest<'_>| {
             assert!(request.owners.len() > 1);
-            Some(MaskStrategy::Clique)
+            Some(match request.wanted {
+                Some(MaskChoice::Neighbours) => MaskStrategy::Neighbours { picks: 14, cut_off: 2 },
+                _ => MaskStrategy::Clique,
+            })
         },
     }
 }

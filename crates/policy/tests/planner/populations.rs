@@ -3,6 +3,7 @@
 
 use crate::fixture::{SCHEMA, World, plain, policy, select};
 use alpheus_policy::explain::explain;
+use alpheus_policy::plan::Fraction;
 use proptest::prelude::*;
 
 const COUNT: &str = "SUM(hrv)";
@@ -30,6 +31,28 @@ fn thirty_controllers_count_as_twenty_and_explain_says_so() {
     assert!(text.contains("membership changes by one"), "{text}");
     let json = serde_json::to_value(&explanation).unwrap();
     assert_eq!(json["groups"][0]["counted"], 20);
+}
+
+#[test]
+fn neighbours_leave_out_whom_drops_may_cut_off_and_explain_says_so() {
+    let world = World::of(SCHEMA).with(30, &third(10), &[]);
+    let known = world.catalog.schema("MedicalSensor").unwrap();
+    let masks = "WITH (masks = 'neighbours')";
+    let planned = world.plan(&select(COUNT, masks)).unwrap();
+    assert_eq!(planned.plans[0].dropout, Fraction::TENTH, "unless the query says");
+    let explanation = explain(&planned, known, 0.05, false);
+    let group = &explanation.groups[0];
+    // 30 less t = 10 and r = 2; the quorum is above ⌊(30 + 10)/2⌋ + 1 + 2 = 23.
+    assert_eq!((group.counted, group.controllers_needed, group.quorum), (18, 22, 27));
+    let text = explanation.to_string();
+    assert!(text.contains("masks: neighbours, m = 14, r = 2; 27 of 30 tokens"), "{text}");
+    assert!(text.contains("each picks 14 others and needs 12 of them; 2 more"), "{text}");
+    assert!(text.contains("below 1e-9"), "{text}");
+    let clique = explain(&world.plan(&select(COUNT, "")).unwrap(), known, 0.05, false);
+    assert!(group.loss > 1e-4 && clique.groups[0].loss < group.loss, "{}", group.loss);
+    let asked = "WITH (masks = 'neighbours', dropout = 0.2)";
+    let planned = world.plan(&select(COUNT, asked)).unwrap();
+    assert_eq!(planned.plans[0].dropout, Fraction::FIFTH);
 }
 
 #[test]

@@ -1,0 +1,212 @@
+//! How likely a window is lost because controllers fail between the two messages of
+//! a window.
+
+use crate::plan::{MaskStrategy, Plan};
+
+/// Counts of failures are summed in steps from here on: more than this many are not
+/// told apart one by one.
+const FINE: u32 = 20_000;
+
+/// Who may fail in a window, and what it costs.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Controllers in the plan (N).
+    pub controllers: u32,
+    /// Those of them in the window's membership (|M|).
+    pub members: u32,
+    /// How many of these may be missing from an opening set.
+    pub spare: u32,
+    /// The chance of each to fail, each on its own.
+    pub rate: f64,
+}
+
+impl Window {
+    /// The chance that the window of a plan is lost.
+    ///
+    /// Under `Neighbours` who lacks too many of its m picks is left out as well. With x
+    /// failed, that is P[more than ⌊ρm⌋ of m picks among the N − |M| + x that are not
+    /// there], for each on its own; that one's leaving makes the next one lack picks is
+    /// not counted.
+    #[must_use]
+    pub fn chance_of_loss(self, plan: &Plan) -> f64 {
+        match (plan.masks, plan.masks.needed_picks()) {
+            (MaskStrategy::Neighbours { picks, .. }, Some(needed)) => {
+                self.with_picks(picks, picks - needed)
+            }
+            _ => chance_of_loss(self.members, self.spare, self.rate),
+        }
+    }
+
+    fn with_picks(self, picks: u32, most_missing: u32) -> f64 {
+        let absent = self.controllers.saturating_sub(self.members);
+        let step = (self.members / FINE).max(1);
+        let (mut lost, mut within) = (0.0, 0.0);
+        let weights = Weights::of(self.members, self.rate);
+        for failed in (0..=self.spare.min(self.members)).step_by(step as usize) {
+            let weight = weights.at(failed) * f64::from(step);
+            within += weight;
+            if weight < 1e-30 {
+                continue;
+            }
+            let missing = absent + failed;
+            let peeled = more_drawn(self.controllers - 1, missing, picks, most_missing);
+            lost += weight * chance_of_loss(self.members - failed, self.spare - failed, peeled);
+        }
+        // What lies beyond `spare` is lost in any case; its tail is exact.
+        let beyond = chance_of_loss(self.members, self.spare, self.rate);
+        let scale = if within > 0.0 { (1.0 - beyond) / within } else { 1.0 };
+        (beyond + lost * scale).clamp(0.0, 1.0)
+    }
+}
+
+/// P[count = x] of a binomial distribution, by logarithms of its factors.
+struct Weights {
+    ln: Vec<f64>,
+}
+
+impl Weights {
+    fn of(many: u32, rate: f64) -> Weights {
+        let mut ln = Vec::with_capacity(many as usize + 1);
+        let (sure, never) = (rate >= 1.0, rate.is_nan() || rate <= 0.0);
+        let ratio = (rate / (1.0 - rate)).ln();
+        let mut next = f64::from(many) * (-rate).ln_1p();
+        for x in 0..=many {
+            ln.push(match (sure, never) {
+                (true, _) => {
+                    if x == many {
+                        0.0
+                    } else {
+                        f64::NEG_INFINITY
+                    }
+                }
+                (_, true) => {
+                    if x == 0 {
+                        0.0
+                    } else {
+                        f64::NEG_INFINITY
+                    }
+                }
+                _ => next,
+            });
+            next += (f64::from(many - x) / (f64::from(x) + 1.0)).ln() + ratio;
+        }
+        Weights { ln }
+    }
+
+    fn at(&self, count: u32) -> f64 {
+        self.ln.get(count as usize).copied().map_or(0.0, f64::exp)
+    }
+}
+
+/// P[more than `most` of `drawn` out of `all` are among `marked`]: the upper tail of
+/// a hypergeometric distribution.
+fn more_drawn(all: u32, marked: u32, drawn: u32, most: u32) -> f64 {
+    let (marked, drawn) = (marked.min(all), drawn.min(all));
+    let rest = all - marked;
+    let first = drawn.saturating_sub(rest);
+    if first > most {
+        return 1.0;
+    }
+    let ln_choose = |n: u32, k: u32| -> f64 {
+        (0..k).map(|j| (f64::from(n - j) / f64::from(k - j)).ln()).sum()
+    };
+    let ways = ln_choose(marked, first) + ln_choose(rest, drawn - first) - ln_choose(all, drawn);
+    let (mut chance, mut within) = (ways.exp(), 0.0);
+    for i in first..=most.min(marked).min(drawn) {
+        within += chance;
+        let (i, spare) = (f64::from(i), f64::from(rest) + f64::from(i) + 1.0 - f64::from(drawn));
+        chance *= (f64::from(marked) - i) * (f64::from(drawn) - i) / ((i + 1.0) * spare);
+    }
+    (1.0 - within).max(0.0)
+}
+
+/// P[more than `spare` of `controllers` fail], each on its own with chance
+/// `rate` in one window: the upper tail of a binomial distribution.
+///
+/// Real failures come together (a host, a network), so this is the chance of
+/// bad luck alone. A controller that fails before the heartbeat is not in the
+/// window's membership and is not counted against `spare`.
+#[must_use]
+pub fn chance_of_loss(controllers: u32, spare: u32, rate: f64) -> f64 {
+    if spare >= controllers || rate.is_nan() || rate <= 0.0 {
+        return 0.0;
+    }
+    if rate >= 1.0 {
+        return 1.0;
+    }
+    let (mut within, mut beyond) = (0.0, 0.0);
+    let (mut ln_chance, ratio) =
+        (f64::from(controllers) * (-rate).ln_1p(), (rate / (1.0 - rate)).ln());
+    for failures in 0..=controllers {
+        if failures <= spare {
+            within += ln_chance.exp();
+        } else {
+            beyond += ln_chance.exp();
+        }
+        let (left, next) = (f64::from(controllers - failures), f64::from(failures) + 1.0);
+        ln_chance += (left / next).ln() + ratio;
+        // Past the mode nothing that follows shows in a float any more.
+        if failures > spare && next > f64::from(controllers) * rate && ln_chance < -745.0 {
+            break;
+        }
+    }
+    // The smaller tail is the exact one.
+    if beyond < 0.5 { beyond } else { 1.0 - within }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(one: f64, other: f64) {
+        assert!((one - other).abs() < 1e-12, "{one} {other}");
+    }
+
+    #[test]
+    fn the_chance_of_loss_is_a_binomial_tail() {
+        close(chance_of_loss(2, 0, 0.5), 0.75);
+        close(chance_of_loss(3, 1, 0.1), 3.0 * 0.01 * 0.9 + 0.001);
+        close(chance_of_loss(4, 4, 0.9), 0.0);
+        close(chance_of_loss(10, 3, 0.0), 0.0);
+        close(chance_of_loss(10, 3, 1.0), 1.0);
+        assert!(chance_of_loss(10_000, 2_000, 0.1) < 1e-100);
+        assert!(chance_of_loss(10_000, 2_000, 0.3) > 0.999_999);
+    }
+
+    #[test]
+    fn picks_that_are_gone_are_counted_by_hand() {
+        // Of 5, 2 marked, 3 drawn: C(2,2)·C(3,1) of 10 hold both.
+        close(more_drawn(5, 2, 3, 1), 0.3);
+        close(more_drawn(5, 2, 3, 0), 0.9);
+        close(more_drawn(5, 0, 3, 0), 0.0);
+        close(more_drawn(5, 5, 3, 2), 1.0);
+        // All are drawn, so all that are marked.
+        close(more_drawn(5, 2, 5, 2), 0.0);
+        close(more_drawn(5, 3, 5, 2), 1.0);
+        close(more_drawn(5, 3, 4, 2), 0.4);
+    }
+
+    #[test]
+    fn who_lacks_picks_is_lost_as_well() {
+        let window = |rate| Window { controllers: 4, members: 4, spare: 1, rate };
+        // None missing is no loss. With one failed, any of three that picked it (2 of 3
+        // picks, none may be missing) is left out: a second one is lost unless nobody did.
+        let (f, nobody) = (0.1_f64, (1.0_f64 / 3.0).powi(3));
+        let one = 4.0 * f * (1.0 - f).powi(3);
+        let beyond = chance_of_loss(4, 1, f);
+        close(window(f).with_picks(2, 0), beyond + one * (1.0 - nobody));
+        close(window(0.0).with_picks(2, 0), 0.0);
+        close(window(1.0).with_picks(2, 0), 1.0);
+    }
+
+    #[test]
+    fn steps_change_little() {
+        let fine = Window { controllers: 20_000, members: 20_000, spare: 2_000, rate: 0.098 };
+        let coarse = Window { controllers: 80_000, members: 80_000, spare: 8_000, rate: 0.098 };
+        for window in [fine, coarse] {
+            let chance = window.with_picks(80, 16);
+            let bare = chance_of_loss(window.members, window.spare, window.rate);
+            assert!(chance > bare && chance < 1.0, "{chance} {bare}");
+        }
+    }
+}
