@@ -259,9 +259,7 @@ impl Controller {
                     joined.rounds.entry(window.start).or_default().pickers = pickers;
                 }
             }
-            Record::Roster { digest } => {
-                self.rosters.insert(digest);
-            }
+            Record::Roster { digest } => self.rosters.extend([digest]),
             Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),
         }
         Ok(())
