@@ -203,8 +203,149 @@ def refusals():
                                             "opened": opened, "roster": roster}])
 
 
+def ln_comb(n, k):
+    if k < 0 or k > n:
+        return -math.inf
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def ln_sum(terms):
+    top = max(terms, default=-math.inf)
+    return top if top == -math.inf else top + math.log(math.fsum(math.exp(t - top) for t in terms))
+
+
+ROSTERS = 8192
+
+
+def needed_picks(picks):
+    return -(-4 * picks // 5)
+
+
+def drawn(n, good, picks, counts):
+    """Exactly: so many m-subsets of n hold a number of the good ones that is in counts."""
+    return sum(math.comb(good, i) * math.comb(n - good, picks - i) for i in counts if i <= picks)
+
+
+def alone(n, t, picks):
+    """F_alone, exactly."""
+    others, honest = n - 1, n - t
+    total = math.comb(others, picks)
+    return sum(
+        math.comb(honest, a)
+        * Fraction(drawn(others, t + a - 1, picks, range(needed_picks(picks), picks + 1)), total) ** a
+        for a in range(1, honest // 4 + 1))
+
+
+def cut_off(n, t, picks, r):
+    """F_cut, exactly."""
+    others, honest = n - 1, n - t
+    total, spare = math.comb(others, picks), picks - needed_picks(picks)
+    most, sums = n - ((n + t) // 2 + 1 + r), Fraction(0)
+    for b in range(r + 1, honest):
+        for x in range(0, most + 1):
+            a = honest - b - x
+            if a > honest // 4:
+                ways = drawn(others - b, x, picks, range(0, spare + 1))
+                sums += math.comb(honest, b) * math.comb(honest - b, x) * Fraction(ways, total) ** a
+    return sums
+
+
+def ln_alone(n, t, picks):
+    others, honest, terms = n - 1, n - t, []
+    for a in range(1, honest // 4 + 1):
+        good = t + a - 1
+        enough = ln_sum([ln_comb(good, i) + ln_comb(others - good, picks - i)
+                         for i in range(needed_picks(picks), picks + 1)]) - ln_comb(others, picks)
+        terms.append(ln_comb(honest, a) + a * enough)
+        if a > 20 and terms[-1] < terms[0] - 80:
+            break  # what follows is smaller yet, by more each time
+    return ln_sum(terms)
+
+
+def ln_cut(n, t, picks, r, most=None, both=False):
+    """ln F_cut by its first three b, each far below the one before; `both` as the design counts it."""
+    others, honest, terms = n - 1, n - t, []
+    spare, total = picks - needed_picks(picks), ln_comb(n - 1, picks)
+    most = n - ((n + t) // 2 + 1 + r) if most is None else most
+    for b in range(r + 1, r + 4):
+        for x in range(0, most + 1):
+            a = honest - b - x
+            if a <= honest // 4:
+                continue
+            one = ln_sum([ln_comb(x, i) + ln_comb(others - b - x, picks - i)
+                          for i in range(0, spare + 1)]) - total
+            back = b * (ln_comb(others - a, picks) - total) if both else 0
+            terms.append(ln_comb(honest, b) + ln_comb(honest - b, x) + a * one + back)
+    return ln_sum(terms)
+
+
+def cuts():
+    """Both sums of the bound, exactly for small rosters, and the least m and r of large ones."""
+    cases = []
+    for n, t, picks, r in ((5, 1, 2, 0), (9, 0, 4, 0), (12, 4, 7, 1), (20, 6, 9, 0), (24, 8, 11, 2),
+                           (30, 0, 9, 1), (40, 13, 19, 1), (64, 21, 30, 2)):
+        small, large = alone(n, t, picks), cut_off(n, t, picks, r)
+        shown = lambda f: None if f == 0 else round(math.log(f.numerator) - math.log(f.denominator), 9)  # noqa: E731
+        cases.append({"controllers": n, "tolerated": t, "picks": picks, "cut_off": r,
+                      "ln_alone": shown(small), "ln_cut_off": shown(large)})
+    write("cuts.json", cases)
+    half = -9 * math.log(10) - math.log(2 * ROSTERS)
+    least = []
+    for n, t in ((501, 167), (501, 250), (1000, 333), (10_000, 3333), (10_000, 5000)):
+        picks = next(m for m in range(10, 400) if ln_alone(n, t, m) <= half)
+        low, high = 0, (n - t) // 16
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if ln_cut(n, t, picks, middle) <= half else (middle + 1, high)
+        least.append({"controllers": n, "tolerated": t, "picks": picks, "cut_off": low})
+    write("cuts_least.json", least)
+    # The design's own figures: drops of a tenth at most, edges of both directions.
+    assert ln_alone(10_000, 3333, 79) <= half and ln_alone(10_000, 5000, 184) <= half
+    assert ln_cut(10_000, 3333, 79, 26, most=1000, both=True) <= half
+    assert ln_cut(10_000, 3333, 79, 25, most=1000, both=True) > half
+
+
+def picks_of(secret, n, p, picks):
+    roster = b"".join(fixed(f"controller {q}") for q in range(n))
+    digest = r.labelled_hash("alpheus/mask/roster/v1", [picks.to_bytes(4, "big"), roster])
+    key = r.derive(secret, "alpheus/mask/picks/v1", [digest], 16)
+    others, found, block = [q for q in range(n) if q != p], set(), 0
+    while len(found) < min(picks, len(others)):
+        number = int.from_bytes(r.aes(key, block.to_bytes(16, "big"))[:8], "big")
+        found.add(others[number * len(others) >> 64])
+        block += 1
+    return digest, sorted(found)
+
+
+def picks():
+    cases = []
+    for n, p, wanted in ((2, 0, 1), (9, 4, 8), (100, 0, 20), (100, 99, 20), (10_000, 5000, 78)):
+        digest, found = picks_of(fixed(f"own {p}"), n, p, wanted)
+        cases.append({"controllers": n, "controller": p, "wanted": wanted, "secret": fixed(f"own {p}").hex(),
+                      "ids": [fixed(f"controller {q}").hex() for q in range(n)] if n <= 100 else None,
+                      "roster": digest.hex(), "picks": found})
+    write("picks.json", cases)
+    write("picks_bad.json", [
+        {"controllers": 5, "controller": 1, "wanted": 3, "picks": bad}
+        for bad in ([0, 2], [0, 2, 3, 4], [0, 0, 2], [2, 0, 3], [0, 1, 2], [0, 2, 5])
+    ])
+
+
+def leaves():
+    presence = fixed("presence")
+    write("leaves.json", [
+        {"presence": presence.hex(), "pickers": pickers,
+         "inner": (presence if pickers is None else r.labelled_hash(
+             "alpheus/mask/pickers/v1", [presence, b"".join(q.to_bytes(4, "big") for q in pickers)])).hex()}
+        for pickers in (None, [], [3], [0, 7, 70_000])
+    ])
+
+
 parameters()
 quorums()
 sets()
 masks()
 refusals()
+cuts()
+picks()
+leaves()

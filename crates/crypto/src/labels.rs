@@ -27,6 +27,14 @@ pub const MASK: &str = "alpheus/mask/v1";
 pub const MASK_OPEN: &str = "alpheus/open/v1";
 /// What a round's graph is bound to: strategy, plan, epoch or round (hash).
 pub const MASK_ROUND: &str = "alpheus/mask/round/v1";
+/// Who is in a roster, and how many each picks (hash).
+pub const MASK_ROSTER: &str = "alpheus/mask/roster/v1";
+/// Whom a controller picks of a roster, from a secret of its own (HKDF).
+pub const MASK_PICKS: &str = "alpheus/mask/picks/v1";
+/// A member's leaf of M: its presence, and who picked it (hash).
+pub const MASK_PICKERS: &str = "alpheus/mask/pickers/v1";
+/// Whom a controller picks, by it (signature).
+pub const PICKS: &str = "alpheus/picks/v1";
 /// A certificate, by the deployment's authority (signature).
 pub const CERTIFICATE: &str = "alpheus/certificate/v1";
 /// A plan, by the service (signature).

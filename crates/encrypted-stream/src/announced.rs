@@ -14,8 +14,8 @@ use alpheus_policy::plan::{Fraction, Plan};
 
 use crate::certificate::{Certificate, Deployment, fingerprint};
 use crate::error::{PlanFault, PlanRefused};
-use crate::mask::params;
-use crate::mask::quorum::Roster;
+use crate::mask::params::{self, UnsafeMasks};
+use crate::mask::quorum::{Roster, least_opening};
 use crate::messages::Announcement;
 use crate::noise::{Shares, Unfit};
 
@@ -57,7 +57,7 @@ impl Announced {
         let plan = &announcement.plan;
         check_shape(plan).map_err(PlanRefused::Malformed)?;
         check_owners(plan)?;
-        params::check(plan).map_err(|_| PlanRefused::UnsafeMasks)?;
+        params::check(plan).map_err(unsafe_masks)?;
         let certificates = check_roster(plan, &announcement.certificates, deployment)?;
         Ok(Self {
             id: plan.id(),
@@ -165,6 +165,21 @@ impl Announced {
         self.tolerated
     }
 
+    /// t + r: members of a set that nobody counts on, neither for populations nor for
+    /// noise.
+    #[must_use]
+    pub fn discounted(&self) -> u32 {
+        self.tolerated.saturating_add(self.plan.masks.cut_off())
+    }
+
+    /// The least |S| for a membership of this many: a majority in which any two sets
+    /// share an honest controller that is not cut off.
+    #[must_use]
+    pub fn least_opening(&self, members: u32) -> u32 {
+        let counted_out = self.discounted().saturating_add(self.plan.masks.cut_off());
+        least_opening(self.controllers(), counted_out, members, self.plan.dropout)
+    }
+
     /// Whether its only controller's token opens a window by itself.
     #[must_use]
     pub fn is_single(&self) -> bool {
@@ -181,6 +196,15 @@ impl Announced {
 /// Positions in a plan are `u32`; [`check_shape`] has seen to it that they fit.
 pub(crate) fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn unsafe_masks(masks: UnsafeMasks) -> PlanRefused {
+    let UnsafeMasks::TooFewPicks { stated, least, .. } = masks else {
+        return PlanRefused::UnsafeMasks;
+    };
+    let (least_picks, least_cut_off) = least.map_or((0, 0), |cuts| (cuts.picks, cuts.cut_off));
+    let (picks, cut_off) = (stated.picks, stated.cut_off);
+    PlanRefused::TooFewPicks { picks, cut_off, least_picks, least_cut_off }
 }
 
 fn check_shape(plan: &Plan) -> Result<(), PlanFault> {

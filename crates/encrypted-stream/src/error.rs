@@ -4,9 +4,11 @@
 //! and shows them beside the result. So none holds a value, a key or anything
 //! that the service does not know already.
 
+mod exclusion;
 mod restore;
 mod violation;
 
+pub use exclusion::Exclusion;
 pub use restore::RestoreError;
 pub use violation::PolicyViolation;
 
@@ -178,6 +180,30 @@ pub enum PlanRefused {
     /// The shares of the plan's noise cannot be drawn.
     #[error("the plan's noise cannot be drawn in shares; ask for another mechanism or more ε")]
     NoiseUnfit,
+    /// Under `Neighbours` each controller would pick too few, or more might be cut
+    /// off than the plan says.
+    #[error(
+        "the plan's m = {picks} and r = {cut_off} do not keep its δ: at least m = {least_picks} with r = {least_cut_off} is needed (0: none will do); plan it anew, or with masks = 'clique'"
+    )]
+    TooFewPicks {
+        /// m.
+        picks: u32,
+        /// r.
+        cut_off: u32,
+        /// The least m; 0 if only the clique will do.
+        least_picks: u32,
+        /// The least r for it.
+        least_cut_off: u32,
+    },
+    /// The controller has given its picks for as many rosters as it may: each is
+    /// another draw for a service that hopes for a bad one.
+    #[error(
+        "this controller has picked others in {most} rosters, the most of its life; certify a new one, or plan with masks = 'epoch'"
+    )]
+    TooManyRosters {
+        /// How many it gives.
+        most: u32,
+    },
 }
 
 /// What is malformed in a plan.
@@ -317,6 +343,22 @@ pub enum Refused {
     /// A share of noise for so many honest controllers cannot be drawn.
     #[error("the noise of this opening set cannot be drawn in shares")]
     NoiseUnfit,
+    /// Too few of those that this controller picked are in the membership or the
+    /// opening set: the others may be the service's.
+    #[error("{held} of this controller's own picks are there, {needed} needed")]
+    TooFewPicks {
+        /// Picks in the set.
+        held: u32,
+        /// The least.
+        needed: u32,
+    },
+    /// The membership lists somebody as having picked this controller with whom it
+    /// can agree on no key.
+    #[error("there is no key to agree on with the controller at position {position}")]
+    BadNeighbour {
+        /// Who it is.
+        position: u32,
+    },
 }
 
 impl Refused {
@@ -326,66 +368,6 @@ impl Refused {
     pub fn may_pass(self) -> bool {
         matches!(self, Refused::NotEnded | Refused::NotPresent | Refused::UnknownPlan)
     }
-}
-
-/// Why a stream is not part of a window's result.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    thiserror::Error,
-)]
-pub enum Exclusion {
-    /// The service holds no complete sum: a gap, a duplicate, a missing border.
-    #[error("incomplete: a gap, a duplicate or a missing border")]
-    Incomplete,
-    /// More events than the schema's capacity.
-    #[error("more events than the schema's capacity")]
-    TooManyEvents,
-    /// A border's tag is not the producer's.
-    #[error("a border was not made by the producer")]
-    ForgedBorder,
-    /// The segments do not tile the window from border to border.
-    #[error("the segments do not tile the window")]
-    NotTiled,
-    /// More ticks are missing between sessions than the policy allows.
-    #[error("ticks are missing between sessions")]
-    MissingTicks,
-    /// A session reaches back over another one's time, or a dead one is resumed.
-    #[error("a session overlaps an earlier one")]
-    SessionOverlap,
-    /// The check word does not come out as zero: a wrong key or a wrong sum.
-    #[error("the check word is not zero: wrong key or wrong sum")]
-    CheckWord,
-    /// The owner's policy, now or during the window, does not allow it.
-    #[error("the owner's policy does not allow it")]
-    Policy,
-    /// The owner has revoked consent.
-    #[error("the owner has revoked consent")]
-    Revoked,
-    /// An attribute was already released for an overlapping window.
-    #[error("already released for an overlapping window")]
-    Released,
-    /// Its controller takes no part in this window.
-    #[error("its controller takes no part in this window")]
-    ControllerAbsent,
-    /// Its controller came back from a ledger that may not be the latest, and
-    /// its owner has not confirmed the annotation before the window began.
-    #[error("its owner has not confirmed the policy since its controller was restored")]
-    Unconfirmed,
-    /// More events than the plan's noise hides.
-    #[error("more events than the query's noise hides")]
-    BeyondNoise,
-    /// Its owner's privacy budget has too little left for this window.
-    #[error("its owner's privacy budget is spent")]
-    BudgetSpent,
 }
 
 /// Why a window did not open.

@@ -5,6 +5,7 @@
 //! | --- | --- | --- | --- |
 //! | plan | service | [`Announcement`] | the plan and everybody's certificates |
 //! | | controller | [`Acceptance`], [`Refusal`] | takes part, or why not |
+//! | | controller | [`Picks`] | of a plan with `Neighbours`: whom it picks |
 //! | 1 | service | [`Summons`] | a window has closed: your streams, their borders |
 //! | | controller | [`Presence`] | which of them are sound, owners with data |
 //! | 2 | service | [`Membership`] (M) | who takes part in the window |
@@ -25,12 +26,12 @@
 
 mod inbox;
 
-pub use inbox::{Heard, HeardMembership, Inbox};
+pub use inbox::{Heard, HeardMembership, Inbox, Own};
 
-use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
 use alpheus_crypto::mac::Tag;
-use alpheus_crypto::merkle::Proof;
+use alpheus_crypto::merkle::{Proof, leaf};
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, Together};
 use alpheus_policy::ids::{ControllerId, PlanId};
@@ -63,6 +64,7 @@ message! {
     Declined = labels::DECLINED,
     Closing = labels::CLOSING,
     Retirement = labels::RETIREMENT,
+    Picks = labels::PICKS,
 }
 
 /// The service proposes a plan.
@@ -81,6 +83,28 @@ pub struct Acceptance {
     pub plan: PlanId,
     /// The controller's position in the roster.
     pub controller: u32,
+}
+
+/// Whom a controller picks in a plan with `Neighbours`. It leaves with the
+/// [`Acceptance`], and is the same in every plan of the same roster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Picks {
+    /// The plan.
+    pub plan: PlanId,
+    /// The controller's position in the roster.
+    pub controller: u32,
+    /// As many positions as the plan says, ascending, without its own.
+    pub picks: Vec<u32>,
+}
+
+/// A member's leaf of M's tree: the digest of its presence, and of a plan with
+/// `Neighbours` also the members that picked it, ascending. So M says to each whom it
+/// masks with, and to nobody else.
+#[must_use]
+pub fn member_leaf(presence: &Digest, pickers: Option<&[u32]>) -> Digest {
+    let Some(pickers) = pickers else { return leaf(presence.as_bytes()) };
+    let positions: Vec<u8> = pickers.iter().flat_map(|picker| picker.to_be_bytes()).collect();
+    leaf(labelled(labels::MASK_PICKERS, &[presence.as_bytes(), &positions]).as_bytes())
 }
 
 /// A controller does not take part in a plan.
@@ -189,8 +213,7 @@ pub struct Membership {
     pub members: RosterSet,
     /// Owners with data at each member, in roster order.
     pub owners: Vec<u32>,
-    /// Root of the tree whose leaves are the members' presences (the digest of
-    /// each), in roster order.
+    /// Root of the tree over the members' [leaves](member_leaf), in roster order.
     pub root: Digest,
 }
 
@@ -303,6 +326,16 @@ pub enum ServiceMessage {
     Closing(Signed<Closing>),
     /// To the roster.
     Retirement(Signed<Retirement>),
+    /// To each member, of a plan with `Neighbours`: what [`ServiceMessage::Membership`]
+    /// says, and who picked the receiver.
+    Introduction {
+        /// The same for all.
+        membership: Signed<Membership>,
+        /// The receiver's own.
+        proof: Proof,
+        /// The members that picked the receiver, ascending.
+        pickers: Vec<u32>,
+    },
 }
 
 /// From a controller, as it travels.
@@ -320,6 +353,8 @@ pub enum ControllerMessage {
     Opening(Signed<Opening>),
     /// To anything about a window.
     Declined(Signed<Declined>),
+    /// To an announcement, before the acceptance.
+    Picks(Signed<Picks>),
 }
 
 impl ControllerMessage {
@@ -332,6 +367,7 @@ impl ControllerMessage {
             ControllerMessage::Token(signed) => together.add(signed, key),
             ControllerMessage::Opening(signed) => together.add(signed, key),
             ControllerMessage::Declined(signed) => together.add(signed, key),
+            ControllerMessage::Picks(signed) => together.add(signed, key),
         }
     }
 }

@@ -3,13 +3,17 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::merkle::leaf;
 use alpheus_crypto::secret::Secret;
+use alpheus_encrypted_stream::mask::cuts::{self, Cuts};
+use alpheus_encrypted_stream::mask::neighbours::{are_picks, pick, roster_digest};
 use alpheus_encrypted_stream::mask::quorum::{counted_population, least_opening};
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::mask::{
     Masker, OwnKey, PairKeys, Round, Storage, Terms, of_plan, params,
 };
-use alpheus_policy::ids::PlanId;
+use alpheus_encrypted_stream::messages::member_leaf;
+use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::{Fraction, MaskStrategy};
 use alpheus_policy::time::{Span, Timestamp, Window};
 use serde::Deserialize;
@@ -167,7 +171,7 @@ impl Masks {
     fn round<'a>(&self, members: &'a RosterSet) -> Round<'a> {
         let start = Timestamp(self.window * self.window_size);
         let window = Window { start, end: start.plus(Span(self.window_size)) };
-        Round { window, members, membership: Digest(array(&self.membership)) }
+        Round { window, members, membership: Digest(array(&self.membership)), pickers: &[] }
     }
 }
 
@@ -229,5 +233,93 @@ fn openings_that_are_refused() {
             let variant = format!("{refused:?}");
             assert_eq!(variant.split(' ').next().unwrap(), case.error, "{name}");
         }
+    }
+}
+
+#[derive(Deserialize)]
+struct CutCase {
+    controllers: u32,
+    tolerated: u32,
+    picks: u32,
+    cut_off: u32,
+    ln_alone: Option<f64>,
+    ln_cut_off: Option<f64>,
+}
+
+#[test]
+fn every_cut_is_counted_and_none_is_rounded_down() {
+    for case in cases::<CutCase>("cuts.json") {
+        let CutCase { controllers, tolerated, picks, cut_off, .. } = case;
+        let alone = cuts::ln_alone(controllers, tolerated, picks);
+        let cut = cuts::ln_cut_off(controllers, tolerated, Cuts { picks, cut_off });
+        // Boxes of cut sizes are bounded from above: never less than the exact sum.
+        for (found, exact, most) in [(alone, case.ln_alone, 1e-6), (cut, case.ln_cut_off, 0.05)] {
+            let exact = exact.unwrap_or(f64::NEG_INFINITY);
+            let close = found == exact || (found > exact - 1e-6 && found < exact + most);
+            assert!(close, "N = {controllers}: {found} for {exact}");
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Least {
+    controllers: u32,
+    tolerated: u32,
+    picks: u32,
+    cut_off: u32,
+}
+
+#[test]
+fn the_fewest_picks_are_those_of_the_exact_sums() {
+    for case in cases::<Least>("cuts_least.json") {
+        let least = cuts::least(case.controllers, case.tolerated, 9).unwrap();
+        assert_eq!(least.picks, case.picks, "N = {}", case.controllers);
+        let above = case.cut_off..=case.cut_off + 1 + case.cut_off / 32;
+        assert!(above.contains(&least.cut_off), "N = {}: {least:?}", case.controllers);
+    }
+}
+
+#[derive(Deserialize)]
+struct PicksCase {
+    controllers: u32,
+    controller: u32,
+    wanted: u32,
+    secret: Option<String>,
+    ids: Option<Vec<String>>,
+    roster: Option<String>,
+    picks: Vec<u32>,
+}
+
+#[test]
+fn picks() {
+    for case in cases::<PicksCase>("picks.json") {
+        let PicksCase { controllers, controller, wanted, .. } = case;
+        let roster = Digest(array(&case.roster.unwrap()));
+        if let Some(ids) = case.ids {
+            let ids: Vec<ControllerId> = ids.iter().map(|id| ControllerId(array(id))).collect();
+            assert_eq!(roster_digest(&ids, wanted), roster);
+        }
+        let secret = Secret::from_bytes(array(&case.secret.unwrap()));
+        assert_eq!(pick(&secret, &roster, controller, controllers, wanted), case.picks);
+        assert!(are_picks(&case.picks, wanted, controller, controllers));
+    }
+    for case in cases::<PicksCase>("picks_bad.json") {
+        let PicksCase { controllers, controller, wanted, picks, .. } = case;
+        assert!(!are_picks(&picks, wanted, controller, controllers), "{picks:?}");
+    }
+}
+
+#[derive(Deserialize)]
+struct Leaf {
+    presence: String,
+    pickers: Option<Vec<u32>>,
+    inner: String,
+}
+
+#[test]
+fn leaves_say_who_picked_a_member() {
+    for case in cases::<Leaf>("leaves.json") {
+        let found = member_leaf(&Digest(array(&case.presence)), case.pickers.as_deref());
+        assert_eq!(found, leaf(&array(&case.inner)));
     }
 }

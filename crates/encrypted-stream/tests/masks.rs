@@ -106,7 +106,7 @@ fn digest(what: &str, set: &RosterSet) -> Digest {
 }
 
 fn round(number: u64, members: &RosterSet) -> Round<'_> {
-    Round { window: window(number), members, membership: digest("M", members) }
+    Round { window: window(number), members, membership: digest("M", members), pickers: &[] }
 }
 
 fn subtract(from: &mut [u64], words: &[u64]) {

@@ -60,7 +60,7 @@ pub struct GroupExplanation {
     /// How many that is (t).
     pub tolerated: u32,
     /// Owners as an honest controller counts them when all have data: less
-    /// those of the t largest others.
+    /// those of the t + r largest others.
     pub counted: u32,
     /// Least population of a window, so counted.
     pub min_population: u32,
@@ -78,6 +78,8 @@ pub struct GroupExplanation {
     pub dropout: Fraction,
     /// How masks are shared.
     pub masks: MaskStrategy,
+    /// A part of the controllers opens by itself with a chance of 10^-this (δ).
+    pub delta_exponent: u8,
     /// Share of a window's controllers that is taken to fail.
     pub failure_rate: f64,
     /// The chance that a window is lost at that rate.
@@ -216,9 +218,10 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
     let (controllers, tolerated) = (narrow(plan.roster.len()), narrow(plan.tolerated()));
     let sizes = owners_per_controller(plan);
     let owners: u32 = sizes.iter().sum();
-    let largest: u32 = sizes.iter().take(plan.tolerated()).sum();
+    let largest: u32 = sizes.iter().take(plan.discounted()).sum();
     let min = plan.population.min;
-    let quorum = quorum(controllers, tolerated, plan.dropout);
+    let (discounted, cut_off) = (narrow(plan.discounted()), plan.masks.cut_off());
+    let quorum = quorum(controllers, discounted.saturating_add(cut_off), plan.dropout);
     GroupExplanation {
         plan: plan.id(),
         group: plan.group.clone(),
@@ -230,13 +233,14 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
         counted: owners.saturating_sub(largest),
         min_population: min,
         max_population: plan.population.max,
-        controllers_needed: min.saturating_add(tolerated),
+        controllers_needed: min.saturating_add(discounted),
         controllers_enough: enough(min, plan.alpha),
         quorum,
         dropout: plan.dropout,
         masks: plan.masks,
+        delta_exponent: plan.delta_exponent,
         failure_rate,
-        loss: chance_of_loss(controllers, controllers.saturating_sub(quorum), failure_rate),
+        loss: loss(plan.masks, controllers, controllers.saturating_sub(quorum), failure_rate),
         privacy: None,
     }
 }
@@ -254,13 +258,25 @@ fn owners_per_controller(plan: &Plan) -> Vec<u32> {
 }
 
 /// The least opening when all N answered: `max(⌊(N+t)/2⌋ + 1, N − max([N ≥ 4],
-/// ⌊dN⌋))`. The protocol enforces it; here it is only told.
+/// ⌊dN⌋))`, with t + 2r for t under `Neighbours`. The protocol enforces it; here it is only told.
 fn quorum(controllers: u32, tolerated: u32, dropout: Fraction) -> u32 {
     let spared = u32::try_from(dropout.floor_of(controllers as usize)).unwrap_or(u32::MAX);
     let spared = spared.max(u32::from(controllers >= 4));
     let majority =
         (controllers / 2 + tolerated / 2 + (controllers % 2 + tolerated % 2) / 2).saturating_add(1);
     majority.max(controllers.saturating_sub(spared)).min(controllers)
+}
+
+/// The chance that more than `spare` controllers fail or are left out, each on its
+/// own: under `Neighbours` one is left out if more than ⌊ρm⌋ of its m picks fail.
+fn loss(masks: MaskStrategy, controllers: u32, spare: u32, rate: f64) -> f64 {
+    let missing = match (masks, masks.needed_picks()) {
+        (MaskStrategy::Neighbours { picks, .. }, Some(needed)) => {
+            chance_of_loss(picks, picks - needed, rate)
+        }
+        _ => 0.0,
+    };
+    chance_of_loss(controllers, spare, rate + (1.0 - rate) * missing)
 }
 
 /// P[more than `spare` of `controllers` fail], each on its own with chance
@@ -366,6 +382,15 @@ impl GroupExplanation {
             self.controllers,
             Share(self.dropout)
         )?;
+        if let (MaskStrategy::Neighbours { picks, cut_off }, Some(needed)) =
+            (self.masks, self.masks.needed_picks())
+        {
+            writeln!(
+                f,
+                "    each picks {picks} others and needs {needed} of them; {cut_off} more of the controllers do not count, since drops may cut them off; fewer open by themselves with a chance below 1e-{}",
+                self.delta_exponent
+            )?;
+        }
         writeln!(
             f,
             "    if {:.1} % of controllers fail in a window, it is lost with a chance of {}",

@@ -43,7 +43,8 @@ pub struct Plan {
     pub alpha: Fraction,
     /// Fraction of controllers that may drop out of a window.
     pub dropout: Fraction,
-    /// Bound on the chance that any round of an epoch is not connected: 10^-δ.
+    /// Bound on the chance that any round of an epoch, or any roster's graph of a
+    /// controller's life, is not connected as it must be: 10^-δ.
     pub delta_exponent: u8,
     /// How masks are shared among controllers.
     pub masks: MaskStrategy,
@@ -89,6 +90,13 @@ impl Plan {
     #[must_use]
     pub fn tolerated(&self) -> usize {
         self.alpha.tolerated(self.roster.len())
+    }
+
+    /// Members of an opening set that nobody counts on: t that may collude, and r
+    /// honest ones that its mask graph may have lost.
+    #[must_use]
+    pub fn discounted(&self) -> usize {
+        self.tolerated().saturating_add(self.masks.cut_off() as usize)
     }
 }
 
@@ -153,6 +161,8 @@ impl Fraction {
     pub const THIRD: Fraction = Fraction { numerator: 1, denominator: 3 };
     /// ⅕, the default share that may drop out.
     pub const FIFTH: Fraction = Fraction { numerator: 1, denominator: 5 };
+    /// ⅒, the default share that may drop out under `Neighbours`.
+    pub const TENTH: Fraction = Fraction { numerator: 1, denominator: 10 };
 
     /// ⌊fraction × n⌋.
     #[must_use]
@@ -200,6 +210,42 @@ pub enum MaskStrategy {
         /// b.
         bits: u8,
     },
+    /// Each controller with those that it picks, and those that pick it, as long
+    /// as the roster lives.
+    Neighbours {
+        /// m: how many others each controller picks.
+        picks: u32,
+        /// r: honest members that drops may cut off from the rest unnoticed.
+        cut_off: u32,
+    },
+}
+
+impl MaskStrategy {
+    /// r: honest members of an opening set that may have no part in what opens, but
+    /// with a chance of 10^-δ. None of them where the whole graph is connected.
+    #[must_use]
+    pub const fn cut_off(self) -> u32 {
+        match self {
+            Self::Neighbours { cut_off, .. } => cut_off,
+            Self::Single | Self::Clique | Self::Dream { .. } | Self::Epoch { .. } => 0,
+        }
+    }
+
+    /// Picks of its own that a controller needs in a membership and in an opening
+    /// set: ⌈(1 − ρ)m⌉ with ρ = ⅕. None where it picks nobody.
+    #[must_use]
+    pub const fn needed_picks(self) -> Option<u32> {
+        match self {
+            Self::Neighbours { picks, .. } => Some(needed_picks(picks)),
+            Self::Single | Self::Clique | Self::Dream { .. } | Self::Epoch { .. } => None,
+        }
+    }
+}
+
+/// ⌈(1 − ρ)m⌉ of m picks, ρ = ⅕.
+#[must_use]
+pub const fn needed_picks(picks: u32) -> u32 {
+    picks - picks / 5
 }
 
 impl fmt::Display for MaskStrategy {
@@ -209,6 +255,9 @@ impl fmt::Display for MaskStrategy {
             Self::Clique => f.write_str("clique"),
             Self::Dream { bits } => write!(f, "dream, b = {bits}"),
             Self::Epoch { bits } => write!(f, "epoch, b = {bits}"),
+            Self::Neighbours { picks, cut_off } => {
+                write!(f, "neighbours, m = {picks}, r = {cut_off}")
+            }
         }
     }
 }

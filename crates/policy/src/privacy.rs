@@ -110,8 +110,9 @@ pub fn stronger(one: PrivacyUnit, other: PrivacyUnit) -> PrivacyUnit {
 }
 
 impl Plan {
-    /// Honest controllers in the smallest opening set that any controller answers:
-    /// ⌊(N + t)/2⌋ + 1 − t. Shares of noise are never sized for fewer.
+    /// Honest controllers in the smallest opening set that any controller answers,
+    /// of ⌊(N + t)/2⌋ + 1 + r, less the r that may be cut off: ⌊(N + t)/2⌋ + 1 − t.
+    /// Shares of noise are never sized for fewer.
     #[must_use]
     pub fn least_honest(&self) -> u32 {
         let (all, tolerated) = (self.roster.len(), self.tolerated());

@@ -61,7 +61,7 @@ fn window(effort: Effort, controllers: u32, words: usize, masks: MaskStrategy) -
         // All windows of one epoch: what it costs to draw it stands apart.
         number = (number + 1) % 256;
         let window = plan.window_at(Timestamp(number * plan.window.0));
-        let round = Round { window, members: &full, membership };
+        let round = Round { window, members: &full, membership, pickers: &[] };
         let Some(masker) = &mut masker else { return };
         let token = masker.token(&round, vec![0; words]);
         let _ = black_box((token, masker.opening(&round, &full, &opening, words)));

@@ -78,6 +78,8 @@ pub enum Masks {
     Dream,
     /// Sparse random graphs, drawn once an epoch (Zeph)
     Epoch,
+    /// A few picks of each controller: the least set-up where there are many
+    Neighbours,
 }
 
 impl From<Masks> for MaskChoice {
@@ -86,6 +88,7 @@ impl From<Masks> for MaskChoice {
             Masks::Clique => MaskChoice::Clique,
             Masks::Dream => MaskChoice::Dream,
             Masks::Epoch => MaskChoice::Epoch,
+            Masks::Neighbours => MaskChoice::Neighbours,
         }
     }
 }

@@ -76,6 +76,7 @@ fn masks(request: &MaskRequest<'_>) -> Option<MaskStrategy> {
         MaskChoice::Clique => Wanted::Clique,
         MaskChoice::Dream => Wanted::Dream,
         MaskChoice::Epoch => Wanted::Epoch,
+        MaskChoice::Neighbours => Wanted::Neighbours,
     });
     let roster = Roster::new(request.owners, request.alpha, request.min_population);
     choose(wanted, &roster, request.delta_exponent).ok()

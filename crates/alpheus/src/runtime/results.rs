@@ -125,8 +125,8 @@ impl Row {
 /// an exact count it is told for one value an owner.
 fn noise(plan: &Plan, opened: &Opened) -> Option<Value> {
     let privacy = plan.privacy.as_ref()?;
-    let tolerated = u32::try_from(plan.tolerated()).unwrap_or(u32::MAX);
-    let honest = opened.members.saturating_sub(tolerated);
+    let discounted = u32::try_from(plan.discounted()).unwrap_or(u32::MAX);
+    let honest = opened.members.saturating_sub(discounted);
     let values = opened.population.into();
     let errors = expected_errors(&plan.select, &privacy.noise, honest, opened.members, values);
     let column = |OutputError { alias, spread }| {

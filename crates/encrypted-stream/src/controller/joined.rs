@@ -55,6 +55,8 @@ pub(super) struct Round {
     pub(super) summoned: Option<Summoned>,
     pub(super) spent: Option<(Spent, Option<Arc<Fixed>>)>,
     pub(super) opened: Option<(Digest, Signed<Opening>)>,
+    /// Who picked this controller, in the membership of that token.
+    pub(super) pickers: Vec<u32>,
     /// The service has closed it: nothing is answered any more.
     pub(super) closed: bool,
     /// H(M) of a token that was spent on it before it was closed; what the
@@ -68,6 +70,7 @@ impl Round {
         let spent = self.spent.take().map(|(spent, _)| spent);
         self.left = self.left.or(spent.as_ref().map(|spent| spent.membership));
         (self.summoned, self.opened, self.closed) = (None, None, true);
+        self.pickers = Vec::new();
         spent
     }
 
@@ -127,6 +130,11 @@ impl Joined {
     pub(super) fn own(&self, position: u32) -> Option<&PlannedStream> {
         let stream = self.plan().streams.get(position as usize)?;
         (stream.controller == self.position).then_some(stream)
+    }
+
+    /// Who picked this controller, as the membership of the window's token says.
+    pub(super) fn pickers(&self, window: Window) -> Vec<u32> {
+        self.rounds.get(&window.start).map_or_else(Vec::new, |round| round.pickers.clone())
     }
 
     /// Own streams with their positions.

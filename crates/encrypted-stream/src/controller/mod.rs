@@ -37,8 +37,9 @@ pub use held::HeldStream;
 pub use identity::{Identity, IdentitySecrets};
 pub use restore::HostRecords;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
 use alpheus_policy::time::{Timestamp, Window};
@@ -70,6 +71,8 @@ pub struct Controller {
     released: HashMap<StreamId, Vec<(u16, Window)>>,
     /// What differential privacy has cost owners.
     books: Books,
+    /// Rosters that it has given its picks for.
+    rosters: HashSet<Digest>,
     /// What had begun by then and is not in the ledger counts as released; owners
     /// confirm their annotations anew.
     restored: Option<Timestamp>,
@@ -108,6 +111,7 @@ impl Controller {
             locks: HashMap::new(),
             released: HashMap::new(),
             books: Books::default(),
+            rosters: HashSet::new(),
             restored: None,
             lost_from: Timestamp(0),
             sequence: 0,
@@ -147,7 +151,7 @@ impl Controller {
                 return self.refuse(*plan, refused.clone());
             }
             Heard::Summons(summons) => self.summoned(now, summons),
-            Heard::Membership(membership, proof) => self.membership(now, membership, proof),
+            Heard::Membership(membership, own) => self.membership(now, membership, own),
             Heard::OpeningSet(set) => self.opening_set(now, set),
             Heard::Closing(closing) => self.closing(now, closing),
             Heard::Retirement(retirement) => self.retired(now, retirement),

@@ -9,11 +9,10 @@ use alpheus_policy::time::Timestamp;
 
 use super::Controller;
 use super::joined::Joined;
-use super::tokens::{add_noise, mask_refused, mask_round};
+use super::tokens::{add_noise, mask_refused, mask_round, meet};
 use crate::announced::narrow;
 use crate::error::Refused;
 use crate::ledger::{Record, Spent, Step};
-use crate::mask::quorum::least_opening;
 use crate::mask::set::RosterSet;
 use crate::membership::Fixed;
 use crate::messages::{ControllerMessage, Opening, OpeningSet};
@@ -87,9 +86,12 @@ impl Controller {
         let digest: Digest = heard.digest();
         let joined = self.plans.get_mut(&heard.plan).ok_or(Refused::UnknownPlan)?;
         let outputs = joined.plan().release.outputs();
+        let pickers = joined.pickers(heard.window);
         let masks = joined.masks.as_mut().ok_or(Refused::NothingToOpen)?;
+        // After a restart they are strangers again.
+        meet(masks, &self.identity, &joined.announced, &pickers)?;
         let mut words = masks
-            .opening(&mask_round(fixed), &heard.set, &digest, outputs)
+            .opening(&mask_round(fixed, &pickers), &heard.set, &digest, outputs)
             .map_err(mask_refused)?;
         let set = Some((&heard.set, &digest));
         add_noise(&mut words, joined, self.identity.noise(), fixed, set)?;
@@ -127,9 +129,7 @@ fn check_set(joined: &Joined, fixed: &Fixed, set: &RosterSet) -> Result<(), Refu
     if !set.contains(joined.position) {
         return Err(Refused::NotInOpeningSet);
     }
-    let (announced, held) = (&joined.announced, narrow(set.count()));
-    let (all, tolerated) = (announced.controllers(), announced.tolerated());
-    let needed = least_opening(all, tolerated, fixed.size(), joined.plan().dropout);
+    let (held, needed) = (narrow(set.count()), joined.announced.least_opening(fixed.size()));
     if held < needed {
         return Err(Refused::BelowQuorum { held, needed });
     }

@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::comply::Demand;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
-use alpheus_policy::plan::{Plan, PlannedStream};
+use alpheus_policy::plan::{MaskStrategy, Plan, PlannedStream};
 use alpheus_policy::privacy::slack_bits;
 use alpheus_policy::time::{Timestamp, Window};
 
@@ -17,8 +18,10 @@ use super::joined::Joined;
 use crate::announced::Announced;
 use crate::error::PlanRefused;
 use crate::ledger::{LogEvent, LogLine, Record, Step};
+use crate::mask::cuts::ROSTERS;
+use crate::mask::neighbours::{pick, roster_digest};
 use crate::mask::{Masker, NoPairKeys, OwnKey, PairKeys};
-use crate::messages::{Acceptance, ControllerMessage};
+use crate::messages::{Acceptance, ControllerMessage, Picks};
 
 impl Controller {
     /// Answers an announcement: accepts the plan durably, or says why not.
@@ -35,21 +38,44 @@ impl Controller {
             let joined = self.join(now, announced)?;
             self.insert(joined);
         }
+        let roster = self.roster_of(announced);
+        self.rosters.extend(roster);
         let joined = self.plans.get_mut(&plan).filter(|joined| joined.ended.is_none());
         let joined = joined.ok_or(PlanRefused::Ended)?;
         // Announced again, the same line again: the service cannot fill the log.
         let (controller, accepted) =
             (joined.position, *joined.accepted.get_or_insert(now.max(self.clock)));
         joined.begin_noise();
-        let acceptance = Signed::new(&Acceptance { plan, controller }, self.identity.signing());
+        let signing = self.identity.signing();
+        let picks = joined.masks.as_ref().map(Masker::picks).filter(|_| roster.is_some());
+        let picks = picks.map(|picks| Signed::new(&Picks { plan, controller, picks }, signing));
+        let acceptance = Signed::new(&Acceptance { plan, controller }, signing);
         let signed = announced.signed().clone();
-        let changes = [
+        let records = [
             Record::Plan { plan },
             Record::Announcement { plan, signed },
             Record::Log(self.accepted_line(accepted, announced.plan())),
         ];
-        let changes = changes.into_iter().map(|record| self.put(now, record)).collect();
-        Ok(Step::new(changes, vec![ControllerMessage::Acceptance(acceptance)]))
+        let records = roster.map(|digest| Record::Roster { digest }).into_iter().chain(records);
+        let changes = records.map(|record| self.put(now, record)).collect();
+        let picks = picks.map(ControllerMessage::Picks).into_iter();
+        let messages = picks.chain([ControllerMessage::Acceptance(acceptance)]);
+        Ok(Step::new(changes, messages.collect()))
+    }
+
+    /// What the picks of a plan are drawn for; none unless it has `Neighbours`.
+    fn roster_of(&self, announced: &Announced) -> Option<Digest> {
+        let MaskStrategy::Neighbours { picks, .. } = announced.plan().masks else { return None };
+        Some(roster_digest(&announced.plan().roster, picks))
+    }
+
+    /// A service sees the picks and may plan anew until it likes them: not often.
+    fn check_rosters(&self, announced: &Announced) -> Result<(), PlanRefused> {
+        let fresh = self.roster_of(announced).filter(|roster| !self.rosters.contains(roster));
+        if fresh.is_some() && self.rosters.len() >= ROSTERS as usize {
+            return Err(PlanRefused::TooManyRosters { most: ROSTERS });
+        }
+        Ok(())
     }
 
     /// Checks the plan against own streams, policies and running plans.
@@ -73,6 +99,7 @@ impl Controller {
         }
         self.check_locks(plan, position)?;
         check_owners(plan, position)?;
+        self.check_rosters(announced)?;
         self.enter(announced, position)
     }
 
@@ -168,15 +195,18 @@ impl Controller {
     }
 
     fn masks(&self, announced: &Announced, position: u32) -> Result<Masker, PlanRefused> {
-        let pairs = PairKeys::agree(
-            self.identity.agreement(),
-            announced.agreement(),
-            position,
-            self.storage,
-        )
-        .map_err(|error| match error {
+        let (key, roster) = (self.identity.agreement(), announced.agreement());
+        let pairs = match (announced.plan().masks, self.roster_of(announced)) {
+            (MaskStrategy::Neighbours { picks, .. }, Some(digest)) => {
+                let all = announced.controllers();
+                let picks = pick(self.identity.own(), &digest, position, all, picks);
+                PairKeys::agree_with(key, roster, position, &picks, self.storage)
+            }
+            _ => PairKeys::agree(key, roster, position, self.storage),
+        };
+        let pairs = pairs.map_err(|error| match error {
             NoPairKeys::LowOrder { position } => PlanRefused::BadKey { position },
-            NoPairKeys::NotOurs { .. } => PlanRefused::NotInRoster,
+            NoPairKeys::NotOurs { .. } | NoPairKeys::NoSuch { .. } => PlanRefused::NotInRoster,
         })?;
         let own = OwnKey::new(self.identity.own(), &announced.id());
         Masker::new(announced.plan(), pairs, own).map_err(|_| PlanRefused::UnsafeMasks)
@@ -215,7 +245,7 @@ fn check_owners(plan: &Plan, position: u32) -> Result<(), PlanRefused> {
 /// opening set. Says what their samplers leave out.
 fn check_shares(announced: &Announced) -> Result<u32, PlanRefused> {
     let plan = announced.plan();
-    let most = announced.controllers().saturating_sub(announced.tolerated());
+    let most = announced.controllers().saturating_sub(announced.discounted());
     for floor in [plan.least_honest(), most] {
         announced.shares(floor).map_err(|_| PlanRefused::NoiseUnfit)?;
     }

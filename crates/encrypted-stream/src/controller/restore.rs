@@ -254,6 +254,14 @@ impl Controller {
             }
             Record::Log(_) => {}
             Record::Budget(record) => self.books.take(&record),
+            Record::Pickers { plan, window, pickers } => {
+                if let Some(joined) = self.plans.get_mut(&plan) {
+                    joined.rounds.entry(window.start).or_default().pickers = pickers;
+                }
+            }
+            Record::Roster { digest } => {
+                self.rosters.insert(digest);
+            }
             Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),
         }
         Ok(())

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::merkle::{Proof, leaf};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::budget::BudgetRecord;
@@ -12,16 +11,16 @@ use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::{Timestamp, Window};
 use zeroize::Zeroizing;
 
+use super::identity::Identity;
 use super::joined::{Joined, Summoned};
 use super::{Controller, policies};
-use crate::announced::narrow;
+use crate::announced::{Announced, narrow};
 use crate::error::Refused;
 use crate::ledger::{LogEvent, LogLine, Record, Spent, Step};
-use crate::mask::quorum::least_opening;
 use crate::mask::set::RosterSet;
-use crate::mask::{MaskRefusal, Round as MaskRound};
+use crate::mask::{MaskRefusal, Masker, NoPairKeys, Round as MaskRound};
 use crate::membership::Fixed;
-use crate::messages::{ControllerMessage, HeardMembership, Token};
+use crate::messages::{ControllerMessage, HeardMembership, Own, Token, member_leaf};
 use crate::noise::generator;
 
 /// Proof that a membership holds what this controller said, that policies still
@@ -33,6 +32,8 @@ struct Checked<'a> {
     counted: u64,
     /// What the token is charged.
     due: Vec<BudgetRecord>,
+    /// Members that picked this controller.
+    pickers: &'a [u32],
 }
 
 impl Controller {
@@ -50,7 +51,7 @@ impl Controller {
         &mut self,
         now: Timestamp,
         heard: &HeardMembership,
-        proof: &Proof,
+        own: &Own,
     ) -> Result<Step<ControllerMessage>, Refused> {
         let fixed = heard.fixed.as_ref().map_err(|_| Refused::MalformedMembership)?;
         let by_service = fixed.is_by(self.deployment.service());
@@ -65,13 +66,14 @@ impl Controller {
             return Ok(self.spend_step(now, spent, known.as_ref()));
         }
         let summoned = round.and_then(|r| r.summoned.as_ref()).ok_or(Refused::NotPresent)?;
-        check_membership(joined, summoned, fixed, proof)?;
+        check_membership(joined, summoned, fixed, own)?;
         let accepted = summoned.presence.accepted.clone();
         self.check_policies(now, heard.plan, heard.window, &accepted)?;
         let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
         let (population, counted) = self.population(now, joined, fixed, fixed.members())?;
         let due = self.due(now, heard.plan, heard.window)?;
-        let checked = Checked { fixed, population, counted, due };
+        let pickers = own.pickers.as_deref().unwrap_or(&[]);
+        let checked = Checked { fixed, population, counted, due, pickers };
         self.spend(now, heard.window, &checked)
     }
 
@@ -107,10 +109,10 @@ impl Controller {
         fixed: &Fixed,
         set: &RosterSet,
     ) -> Result<(u64, u64), Refused> {
-        let (bounds, tolerated) = (joined.plan().population, joined.announced.tolerated());
+        let (bounds, discounted) = (joined.plan().population, joined.announced.discounted());
         let stated = fixed.population(set);
         let trusts = self.trusts_other(joined, fixed.membership().window, now);
-        let counted = fixed.counted(set, joined.position, tolerated, trusts);
+        let counted = fixed.counted(set, joined.position, discounted, trusts);
         if counted < u64::from(bounds.min) {
             let counted = u32::try_from(counted).unwrap_or(u32::MAX);
             return Err(Refused::PopulationTooSmall { counted, needed: bounds.min });
@@ -150,7 +152,11 @@ impl Controller {
                 add_noise(&mut tau, joined, self.identity.noise(), fixed, None)?;
                 tau
             }
-            Some(masks) => masks.token(&mask_round(fixed), tau.to_vec()).map_err(mask_refused)?,
+            Some(masks) => {
+                meet(masks, &self.identity, &joined.announced, checked.pickers)?;
+                let round = mask_round(fixed, checked.pickers);
+                masks.token(&round, tau.to_vec()).map_err(mask_refused)?
+            }
         };
         let digest = fixed.digest();
         let token = Token { plan, window, controller: position, membership: digest, words };
@@ -159,6 +165,7 @@ impl Controller {
         let summoned = round.summoned.as_ref().ok_or(Refused::NotPresent)?;
         let (accepted, owners) = (summoned.presence.accepted.clone(), summoned.presence.owners);
         let spent = Spent { plan, window, membership: digest, accepted, owners, answer };
+        round.pickers = checked.pickers.to_vec();
         round.spent = Some((spent.clone(), Some(Arc::clone(fixed))));
         self.books.spend(&checked.due);
         let mut step = self.spend_step(now, spent.clone(), Some(fixed));
@@ -203,7 +210,11 @@ impl Controller {
             membership: fixed.membership().clone(),
         });
         let mut changes = self.budget_records(now, &spent.plan, spent.window, &spent.accepted);
-        let records = membership.into_iter().chain([Record::Spent(spent)]);
+        let (plan, window) = (spent.plan, spent.window);
+        let pickers = self.plans.get(&plan).map(|joined| joined.pickers(window));
+        let pickers = pickers.filter(|pickers| !pickers.is_empty());
+        let pickers = pickers.map(|pickers| Record::Pickers { plan, window, pickers });
+        let records = membership.into_iter().chain(pickers).chain([Record::Spent(spent)]);
         changes.extend(records.collect::<Vec<_>>().into_iter().map(|r| self.put(now, r)));
         Step::new(changes, vec![answer])
     }
@@ -240,14 +251,16 @@ fn check_membership(
     joined: &Joined,
     summoned: &Summoned,
     fixed: &Fixed,
-    proof: &Proof,
+    own: &Own,
 ) -> Result<(), Refused> {
     if fixed.members().roster() != joined.announced.controllers() {
         return Err(Refused::MalformedMembership);
     }
     let rank = fixed.rank(joined.position).ok_or(Refused::NotAMember)?;
+    let (proof, pickers) = (&own.proof, own.pickers.as_deref());
+    check_pickers(joined, fixed, pickers)?;
     let stands = proof.index == rank && proof.size == u64::from(fixed.size());
-    let leaf = leaf(summoned.digest.as_bytes());
+    let leaf = member_leaf(&summoned.digest, pickers);
     if !stands || proof.verify(&leaf, &fixed.membership().root).is_err() {
         return Err(Refused::PresenceMisstated);
     }
@@ -255,8 +268,7 @@ fn check_membership(
         return Err(Refused::OwnersMisstated);
     }
     // Too few to open anything: not worth saying whom this controller masks with.
-    let (all, tolerated) = (joined.announced.controllers(), joined.announced.tolerated());
-    let (held, needed) = (fixed.size(), least_opening(all, tolerated, 0, joined.plan().dropout));
+    let (held, needed) = (fixed.size(), joined.announced.least_opening(0));
     if held < needed {
         return Err(Refused::BelowQuorum { held, needed });
     }
@@ -268,11 +280,37 @@ fn check_membership(
     Ok(())
 }
 
-pub(super) fn mask_round(fixed: &Fixed) -> MaskRound<'_> {
+/// Of a plan with `Neighbours`, and of no other, M says who picked this controller:
+/// other members, ascending.
+fn check_pickers(joined: &Joined, fixed: &Fixed, pickers: Option<&[u32]>) -> Result<(), Refused> {
+    let wanted = joined.plan().masks.needed_picks().is_some();
+    let picked = pickers.unwrap_or(&[]);
+    let ascends = picked.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
+    let others = |at: &u32| *at != joined.position && fixed.members().contains(*at);
+    let fits = wanted == pickers.is_some() && ascends && picked.iter().all(others);
+    if fits { Ok(()) } else { Err(Refused::MalformedMembership) }
+}
+
+/// Agrees on keys with those that picked this controller, where that is not done yet.
+pub(super) fn meet(
+    masks: &mut Masker,
+    identity: &Identity,
+    announced: &Announced,
+    pickers: &[u32],
+) -> Result<(), Refused> {
+    masks.meet(identity.agreement(), announced.agreement(), pickers).map_err(|error| match error {
+        NoPairKeys::LowOrder { position }
+        | NoPairKeys::NoSuch { position }
+        | NoPairKeys::NotOurs { position } => Refused::BadNeighbour { position },
+    })
+}
+
+pub(super) fn mask_round<'a>(fixed: &'a Fixed, pickers: &'a [u32]) -> MaskRound<'a> {
     MaskRound {
         window: fixed.membership().window,
         members: fixed.members(),
         membership: fixed.digest(),
+        pickers,
     }
 }
 
@@ -284,11 +322,13 @@ pub(super) fn mask_refused(refusal: MaskRefusal) -> Refused {
         MaskRefusal::NotOpened => Refused::NotInOpeningSet,
         MaskRefusal::NotASubset => Refused::NotASubset,
         MaskRefusal::Isolated { .. } => Refused::NoNeighbours,
+        MaskRefusal::TooFewPicks { held, needed, .. } => Refused::TooFewPicks { held, needed },
+        MaskRefusal::NoKey { position } => Refused::BadNeighbour { position },
     }
 }
 
 /// Adds this controller's share of the plan's noise, if it adds any: sized for the
-/// honest floor of the set that opens, |S| − t, whose shares alone keep the promise.
+/// honest floor of the set that opens, |S| − t − r, whose shares alone keep the promise.
 pub(super) fn add_noise(
     words: &mut [u64],
     joined: &Joined,
@@ -297,7 +337,7 @@ pub(super) fn add_noise(
     set: Option<(&RosterSet, &Digest)>,
 ) -> Result<(), Refused> {
     let opening = set.map_or(1, |(set, _)| narrow(set.count()));
-    let honest = opening.saturating_sub(joined.announced.tolerated());
+    let honest = opening.saturating_sub(joined.announced.discounted());
     let shares = joined.announced.shares(honest).map_err(|_| Refused::NoiseUnfit)?;
     let Some(shares) = shares else { return Ok(()) };
     let (plan, window) = (joined.id(), fixed.membership().window);

@@ -79,6 +79,7 @@ impl Coordinator {
             return Step::default();
         }
         let held = RosterSet::of(self.announced.controllers(), round.tokens.keys().copied());
+        let held = self.graph.peel(held);
         if let Some(failure) = self.forbids(&fixing.fixed, &held) {
             return self.fail(start, round.blame(failure));
         }

@@ -18,6 +18,7 @@ pub struct Said {
 
 pub(super) enum What {
     Answer(Result<(), PlanRefused>),
+    Picks(Vec<u32>),
     Presence(Verified<Presence>),
     Token(Verified<Token>),
     Opening(Verified<Opening>),
@@ -81,6 +82,11 @@ impl Coordinator {
                 let opening = self.open(from, signed, checked)?;
                 self.check_sender(opening.plan, opening.controller, from)?;
                 What::Opening(opening)
+            }
+            ControllerMessage::Picks(signed) => {
+                let picks = self.open(from, signed, checked)?;
+                self.check_sender(picks.plan, picks.controller, from)?;
+                What::Picks(picks.picks.clone())
             }
             ControllerMessage::Declined(signed) => {
                 let declined = self.open(from, signed, checked)?;

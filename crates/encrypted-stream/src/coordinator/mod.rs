@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`hearing`] | whose message it is |
 //! | [`round`] | what is known of a window |
+//! | [`graph`] | who picked whom |
 //! | [`summoning`] | presences, then M |
 //! | [`collecting`] | tokens, then S, openings, the sum |
 //! | [`recovery`] | back from the service's store |
@@ -19,6 +20,7 @@
 //! can compute of them is the result that it gives out.
 
 mod collecting;
+mod graph;
 mod hearing;
 mod output;
 mod recovery;
@@ -45,6 +47,7 @@ use crate::ledger::{Change, Step};
 use crate::messages::{
     Announcement, Closed, Closing, ControllerMessage, Declined, Retirement, ServiceMessage,
 };
+use graph::Graph;
 use hearing::What;
 use round::Round;
 
@@ -60,6 +63,8 @@ pub struct Coordinator {
     answers: Vec<Option<Result<(), PlanRefused>>>,
     /// When a controller was last told of the plan because it did not know it.
     announced_again: BTreeMap<u32, Timestamp>,
+    /// Who picked whom.
+    graph: Graph,
     rounds: BTreeMap<Timestamp, Round>,
     /// Starts of windows that have ended.
     ended: BTreeSet<Timestamp>,
@@ -73,12 +78,14 @@ impl Coordinator {
     #[must_use]
     pub fn new(announced: Arc<Announced>, key: Arc<SigningKey>, timing: Timing) -> Self {
         let answers = vec![None; announced.plan().roster.len()];
+        let graph = Graph::of(announced.plan());
         Self {
             announced,
             key,
             timing,
             answers,
             announced_again: BTreeMap::new(),
+            graph,
             rounds: BTreeMap::new(),
             ended: BTreeSet::new(),
             settled: Timestamp(0),
@@ -158,6 +165,7 @@ impl Coordinator {
         }
         match &said.what {
             What::Answer(answer) => Ok(self.answered(said.from, answer.clone())),
+            What::Picks(picks) => self.picked(said.from, picks),
             What::Presence(presence) => self.presence(now, presence),
             What::Token(token) => self.token(now, token, sums),
             What::Opening(opening) => self.opening(now, opening, sums),
@@ -198,6 +206,26 @@ impl Coordinator {
         Step::new(Vec::new(), vec![Output::Answered { controller: from, answer }])
     }
 
+    /// Whom a controller picks: durable, so that M's tree can be made again.
+    fn picked(&mut self, from: u32, picks: &[u32]) -> Result<Step<Output>, NotTaken> {
+        if !self.graph.take(from, picks.to_vec()) {
+            return Err(NotTaken::Malformed);
+        }
+        let record = ServiceRecord::Picks { controller: from, picks: picks.to_vec() };
+        Ok(Step::new(vec![self.put(&record)], Vec::new()))
+    }
+
+    /// Tells one controller of the plan again, but not all the time.
+    fn announce_again(&mut self, now: Timestamp, to: u32) -> Step<Output> {
+        let again = self.announced_again.get(&to).map(|at| at.plus(self.timing.retry));
+        if again.is_some_and(|again| again > now) {
+            return Step::default();
+        }
+        self.announced_again.insert(to, now);
+        let message = ServiceMessage::Announcement(self.announced.signed().clone());
+        Step::new(Vec::new(), vec![Output::Send { to, message }])
+    }
+
     fn declined(
         &mut self,
         now: Timestamp,
@@ -216,12 +244,9 @@ impl Coordinator {
             round.declined.insert(from, declined.reason);
         }
         let mut step = Step::default();
-        let again = self.announced_again.get(&from).map(|at| at.plus(self.timing.retry));
-        if declined.reason == Refused::UnknownPlan && again.is_none_or(|again| again <= now) {
+        if declined.reason == Refused::UnknownPlan {
             // It was restored from before the plan: it may take part again.
-            self.announced_again.insert(from, now);
-            let message = ServiceMessage::Announcement(self.announced.signed().clone());
-            step = Step::new(Vec::new(), vec![Output::Send { to: from, message }]);
+            step = self.announce_again(now, from);
         }
         step.merge(self.advance(now, declined.window.start, sums));
         Ok(step)

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alpheus_crypto::merkle::{Tree, leaf};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::time::{Timestamp, Window};
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Coordinator;
 use super::collecting::{asked, reopened};
+use super::graph::tree;
 use super::output::{Output, Timing};
 use super::round::{Fixing, Phase, Present, Round};
 use crate::announced::Announced;
@@ -58,6 +58,13 @@ pub enum ServiceRecord {
     },
     /// The plan was retired.
     Retired,
+    /// Whom a controller picks, of a plan with `Neighbours`.
+    Picks {
+        /// Its position in the roster.
+        controller: u32,
+        /// Positions, ascending.
+        picks: Vec<u32>,
+    },
 }
 
 impl Coordinator {
@@ -92,6 +99,9 @@ impl Coordinator {
                 }
                 ServiceRecord::Mark { settled } => coordinator.settled = settled,
                 ServiceRecord::Retired => coordinator.retired = true,
+                ServiceRecord::Picks { controller, picks } => {
+                    coordinator.graph.take(controller, picks);
+                }
             }
         }
         let mut messages = Vec::new();
@@ -120,8 +130,10 @@ impl Coordinator {
         };
         let ours = self.key.verifying_key();
         let fixed = Fixed::new(&signed.open(&ours).ok()?).ok()?;
-        let leaves = present.iter().map(|(_, present)| leaf(present.digest.as_bytes())).collect();
-        let fixing = Fixing { signed, fixed, tree: Tree::new(leaves) };
+        let present: BTreeMap<u32, Present> = present.into_iter().collect();
+        let pickers = self.graph.pickers(fixed.members());
+        let tree = tree(&pickers, present.iter().map(|(at, present)| (*at, present.digest)));
+        let fixing = Fixing { signed, fixed, tree, pickers };
         let (phase, most) = match set {
             None => (Phase::Collecting(Box::new(fixing)), self.timing.tokens),
             Some(signed) => {
@@ -132,7 +144,7 @@ impl Coordinator {
         let mut round = Round::new(window, phase, now);
         round.wait(now, most, self.timing.retry);
         (round.incomplete, round.absent) = (incomplete, absent);
-        round.present = present.into_iter().collect();
+        round.present = present;
         Some(round)
     }
 
@@ -151,6 +163,7 @@ impl Coordinator {
             ServiceRecord::Ended { start } => (2, *start),
             ServiceRecord::Mark { .. } => (3, Timestamp(0)),
             ServiceRecord::Retired => (4, Timestamp(0)),
+            ServiceRecord::Picks { controller, .. } => (5, Timestamp(u64::from(*controller))),
         };
         self.key_for(kind, start)
     }

@@ -10,6 +10,7 @@ use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
+use super::graph::Pickers;
 use crate::announced::narrow;
 use crate::error::{Exclusion, Failure, Refused};
 use crate::mask::set::RosterSet;
@@ -43,6 +44,7 @@ pub(super) struct Fixing {
     pub(super) signed: Signed<Membership>,
     pub(super) fixed: Fixed,
     pub(super) tree: Tree,
+    pub(super) pickers: Pickers,
 }
 
 /// S with its digest.

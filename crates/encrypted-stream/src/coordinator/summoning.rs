@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alpheus_crypto::merkle::{Tree, leaf};
 use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::time::{Span, Timestamp, Window};
 
 use super::Coordinator;
 use super::collecting::asked;
+use super::graph::{of, tree};
 use super::output::{Output, WindowReport};
 use super::recovery::ServiceRecord;
 use super::round::{Called, Fixing, Phase, Present, Round};
 use crate::announced::narrow;
 use crate::error::{Failure, NotTaken};
 use crate::ledger::Step;
-use crate::mask::quorum::least_opening;
 use crate::mask::set::RosterSet;
 use crate::membership::Fixed;
 use crate::messages::{Membership, Presence, ServiceMessage, SummonedStream, Summons};
@@ -103,12 +102,18 @@ impl Coordinator {
             plan.streams.get(at as usize).map(|planned| planned.owner)
         };
         let announced = self.announced.clone();
+        let lacks = self.graph.lacks(presence.controller);
         let round = self.round_mut(presence.window)?;
         let called = round.called.get(&presence.controller).ok_or(NotTaken::Late)?;
         if called.signed.digest() != presence.summons {
             return Err(NotTaken::Mismatched);
         }
         check_presence(presence, &called.streams, |at| owner(announced.plan(), at))?;
+        let lacks = lacks && matches!(round.phase, Phase::Summoned);
+        if lacks {
+            // M could not say whom it masks with; it is asked again when it has said.
+            return Ok(self.announce_again(now, presence.controller));
+        }
         if !matches!(round.phase, Phase::Summoned) {
             let known = round.present.get(&presence.controller);
             let same = known.is_some_and(|known| known.digest == presence.digest());
@@ -184,25 +189,28 @@ impl Coordinator {
 
     fn membership_of(&self, round: &Round, left_out: &BTreeSet<u32>) -> Option<Fixing> {
         let present = round.present.iter().filter(|(position, _)| !left_out.contains(*position));
-        let present: BTreeMap<u32, &Present> = present.map(|(p, present)| (*p, present)).collect();
-        let leaves = present.values().map(|present| leaf(present.digest.as_bytes())).collect();
-        let tree = Tree::new(leaves);
+        let mut present: BTreeMap<u32, &Present> =
+            present.map(|(p, present)| (*p, present)).collect();
+        let all = RosterSet::of(self.announced.controllers(), present.keys().copied());
+        let members = self.graph.peel(all);
+        present.retain(|position, _| members.contains(*position));
+        let pickers = self.graph.pickers(&members);
+        let tree = tree(&pickers, present.iter().map(|(at, present)| (*at, present.digest)));
         let membership = Membership {
             plan: self.id(),
             window: round.window,
-            members: RosterSet::of(self.announced.controllers(), present.keys().copied()),
+            members,
             owners: present.values().map(|present| present.owners).collect(),
             root: tree.root(),
         };
         let signed = Signed::new(&membership, &self.key);
         let fixed = Fixed::from_ledger(signed.digest(), membership).ok()?;
-        (!present.is_empty()).then_some(Fixing { signed, fixed, tree })
+        (!present.is_empty()).then_some(Fixing { signed, fixed, tree, pickers })
     }
 
     /// The least |S| for a membership of this many.
     pub(super) fn quorum(&self, members: u32) -> u32 {
-        let all = self.announced.controllers();
-        least_opening(all, self.announced.tolerated(), members, self.plan().dropout)
+        self.announced.least_opening(members)
     }
 
     /// Why a set would be refused by its members, or is too small to open: not
@@ -218,7 +226,7 @@ impl Coordinator {
         let counted = if set.roster() == 2 {
             stated
         } else {
-            fixed.least_counted(set, self.announced.tolerated())
+            fixed.least_counted(set, self.announced.discounted())
         };
         let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         if counted < u64::from(bounds.min) {
@@ -247,7 +255,14 @@ pub(super) fn send_membership(fixing: &Fixing, to: impl Iterator<Item = u32>) ->
         let rank = fixing.fixed.rank(to)?;
         let proof = fixing.tree.prove(usize::try_from(rank).ok()?)?;
         let membership = fixing.signed.clone();
-        Some(Output::Send { to, message: ServiceMessage::Membership { membership, proof } })
+        let message = match &fixing.pickers {
+            None => ServiceMessage::Membership { membership, proof },
+            Some(pickers) => {
+                let pickers = of(pickers, to).to_vec();
+                ServiceMessage::Introduction { membership, proof, pickers }
+            }
+        };
+        Some(Output::Send { to, message })
     };
     to.filter_map(one).collect()
 }

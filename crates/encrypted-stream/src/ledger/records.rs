@@ -148,6 +148,20 @@ pub enum Record {
         /// What its owner is told.
         signed: Signed<Erasure>,
     },
+    /// Who had picked this controller in the membership that a token was spent on.
+    Pickers {
+        /// The plan.
+        plan: PlanId,
+        /// The window.
+        window: Window,
+        /// Roster positions, ascending.
+        pickers: Vec<u32>,
+    },
+    /// This controller has given its picks for a roster.
+    Roster {
+        /// Of the roster and how many each picks.
+        digest: Digest,
+    },
 }
 
 /// A token spent on a window.
@@ -277,6 +291,8 @@ mod kind {
     pub(super) const LOG: u8 = 11;
     pub(super) const BUDGET: u8 = 12;
     pub(super) const ERASED: u8 = 13;
+    pub(super) const PICKERS: u8 = 14;
+    pub(super) const ROSTER: u8 = 15;
 }
 
 /// A scope's prefix, a kind, and what the record is about.
@@ -299,12 +315,13 @@ pub(crate) fn window_keys(
     plan: &PlanId,
     start: Timestamp,
     membership: &Digest,
-) -> [Vec<u8>; 3] {
+) -> [Vec<u8>; 4] {
     let (own, start) = (Scope::Controller(controller), start.0.to_be_bytes());
     [
         key(own, kind::SPENT, &[&plan.0, &start]),
         key(own, kind::OPENED, &[&plan.0, &start]),
         key(Scope::Host, kind::MEMBERSHIP, &[&plan.0, &start, &membership.0]),
+        key(own, kind::PICKERS, &[&plan.0, &start]),
     ]
 }
 
@@ -343,6 +360,10 @@ impl Record {
             Record::Session { stream, session, .. } => {
                 key(own, kind::SESSION, &[&stream.0, &session.to_be_bytes()])
             }
+            Record::Pickers { plan, window, .. } => {
+                key(own, kind::PICKERS, &[&plan.0, &start(window)])
+            }
+            Record::Roster { digest } => key(own, kind::ROSTER, &[&digest.0]),
             Record::Budget(record) => Record::budget_key(controller, &record.key()),
             Record::Log(line) => key(own, kind::LOG, &[&line.at.0.to_be_bytes(), &line.digest().0]),
         }

@@ -7,8 +7,11 @@
 //! it for one set S. The equations stand in `docs/protocol.md`, "Masks".
 
 pub mod clique;
+pub mod cuts;
 pub mod dream;
 pub mod epoch;
+mod lnsum;
+pub mod neighbours;
 mod pads;
 mod pairs;
 pub mod params;

@@ -5,9 +5,10 @@
 //! with + towards later positions and − towards earlier ones. Over S, masks and
 //! openings cancel in pairs, and `Σ_S (T_p − o_p) = Σ_S τ_p`.
 
-use crate::mask::pairs::{OwnKey, PairKeys};
+use crate::mask::pairs::{NoPairKeys, OwnKey, PairKeys};
 use crate::mask::set::RosterSet;
 use crate::mask::strategy::{self, Strategy};
+use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
 use alpheus_crypto::prf::PadDigest;
@@ -39,6 +40,25 @@ pub enum MaskRefusal {
     /// The set to open holds a controller that is not in the membership.
     #[error("the set to open holds a controller that is not in the membership")]
     NotASubset,
+    /// Too few of those that this controller picked are there: others may be
+    /// the service's.
+    #[error(
+        "{held} of this controller's picks are in the {set}, {needed} are needed to hide its token"
+    )]
+    TooFewPicks {
+        /// In which set they are too few.
+        set: Among,
+        /// Its picks in the set.
+        held: u32,
+        /// The least.
+        needed: u32,
+    },
+    /// A mask is asked for that needs a key agreement first.
+    #[error("this controller has agreed on no keys with the controller at position {position}")]
+    NoKey {
+        /// Of whom.
+        position: u32,
+    },
     /// No other controller shares a mask with this one.
     #[error(
         "no member of the {set} shares a mask with this controller in this round, so nothing would hide its token"
@@ -91,8 +111,12 @@ struct Prepared {
     window: Window,
     members: RosterSet,
     membership: Digest,
+    /// Those that picked this controller, of M.
+    pickers: Vec<u32>,
     /// N(p) ∩ M.
     neighbours: Vec<u32>,
+    /// Its own picks among them.
+    picks: Vec<u32>,
     /// What the masks are bound to.
     bound: Digest,
 }
@@ -106,6 +130,9 @@ pub struct Round<'a> {
     pub members: &'a RosterSet,
     /// H(M): digest of the signed membership.
     pub membership: Digest,
+    /// Of [`Neighbours`](crate::mask::neighbours): the members that picked this
+    /// controller, ascending, as M's tree says. Else nobody.
+    pub pickers: &'a [u32],
 }
 
 /// What masks depend on of a plan.
@@ -142,8 +169,8 @@ impl Masker {
     /// For a controller that has agreed on keys with the plan's roster.
     ///
     /// # Errors
-    /// [`NoMasks`] if the plan has a single controller, or another number of
-    /// controllers than the keys.
+    /// [`NoMasks`] if the plan has a single controller, another number of
+    /// controllers than the keys, or needs keys with others than these are for.
     pub fn new(plan: &Plan, pairs: PairKeys, own: OwnKey) -> Result<Masker, NoMasks> {
         Masker::with(Terms::of(plan), pairs, own)
     }
@@ -154,10 +181,31 @@ impl Masker {
     /// As [`Masker::new`].
     pub fn with(terms: Terms, pairs: PairKeys, own: OwnKey) -> Result<Masker, NoMasks> {
         let strategy = strategy::of_plan(terms.plan, terms.masks).ok_or(NoMasks)?;
-        if terms.controllers != pairs.roster() {
+        let sparse = matches!(terms.masks, MaskStrategy::Neighbours { .. });
+        if terms.controllers != pairs.roster() || sparse != pairs.is_sparse() {
             return Err(NoMasks);
         }
         Ok(Masker { terms, pairs, own, strategy, last: None })
+    }
+
+    /// Agrees on keys with those of `others` that are strangers, where a controller
+    /// does not know all.
+    ///
+    /// # Errors
+    /// As [`PairKeys::meet`].
+    pub fn meet(
+        &mut self,
+        key: &AgreementKey,
+        roster: &[AgreementPublic],
+        others: &[u32],
+    ) -> Result<(), NoPairKeys> {
+        self.pairs.meet(key, roster, others)
+    }
+
+    /// Whom this controller picks; nobody where it knows all.
+    #[must_use]
+    pub fn picks(&self) -> Vec<u32> {
+        self.pairs.picks().collect()
     }
 
     /// T: `token`, the key sum τ of the window, under this round's masks.
@@ -206,7 +254,8 @@ impl Masker {
             let part = if opened.contains(*neighbour) { &mut opening_too } else { &mut dropped };
             part.push(*neighbour);
         }
-        self.check_company(&opening_too, Among::OpeningSet)?;
+        let picks = prepared.picks.iter().filter(|pick| opened.contains(**pick)).count();
+        self.check_company(&opening_too, picks, Among::OpeningSet)?;
         let mut words = vec![0; outputs];
         let mask = PadDigest::new(&prepared.bound);
         self.own.0.add_pad(&mask, &mut words);
@@ -234,8 +283,20 @@ impl Masker {
         let mut neighbours = Vec::new();
         self.strategy.neighbours(&self.pairs, number, &mut neighbours);
         neighbours.retain(|neighbour| round.members.contains(*neighbour));
-        self.check_company(&neighbours, Among::Membership)?;
+        let picks = match self.terms.masks.needed_picks() {
+            Some(_) => neighbours.clone(),
+            None => Vec::new(),
+        };
+        neighbours.extend(round.pickers.iter().filter(|p| round.members.contains(**p)));
+        neighbours.sort_unstable();
+        neighbours.dedup();
+        self.check_company(&neighbours, picks.len(), Among::Membership)?;
+        if let Some(stranger) = neighbours.iter().find(|q| !self.pairs.knows(**q)) {
+            return Err(MaskRefusal::NoKey { position: *stranger });
+        }
         Ok(Prepared {
+            pickers: round.pickers.to_vec(),
+            picks,
             window: round.window,
             members: round.members.clone(),
             membership: round.membership,
@@ -253,8 +314,23 @@ impl Masker {
         if expected == found { Ok(()) } else { Err(MaskRefusal::OtherRoster { expected, found }) }
     }
 
-    /// An unmasked token is never sent: some neighbour must be in the set.
-    fn check_company(&self, neighbours: &[u32], set: Among) -> Result<(), MaskRefusal> {
+    /// An unmasked token is never sent: some neighbour must be in the set, and of
+    /// those that a controller picks as many as the bound on the graph asks for.
+    fn check_company(
+        &self,
+        neighbours: &[u32],
+        picks: usize,
+        set: Among,
+    ) -> Result<(), MaskRefusal> {
+        if let Some(needed) = self.terms.masks.needed_picks() {
+            let held = u32::try_from(picks).unwrap_or(u32::MAX);
+            let enough = held >= needed.max(1);
+            return if enough {
+                Ok(())
+            } else {
+                Err(MaskRefusal::TooFewPicks { set, held, needed })
+            };
+        }
         let alone = neighbours.is_empty() && !self.terms.may_be_alone;
         if alone { Err(MaskRefusal::Isolated { set }) } else { Ok(()) }
     }
@@ -265,5 +341,6 @@ impl Prepared {
         self.window == round.window
             && self.membership == round.membership
             && self.members == *round.members
+            && self.pickers == round.pickers
     }
 }

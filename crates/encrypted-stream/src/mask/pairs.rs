@@ -23,8 +23,17 @@ pub enum Storage {
 /// and, independently, for the graph that says who masks with whom.
 pub struct PairKeys {
     position: u32,
+    roster: u32,
+    /// Whom it has keys with, ascending; none if with every other.
+    some: Option<Acquaintances>,
     masks: MaskKeys,
     graphs: Zeroizing<Vec<[u8; 16]>>,
+}
+
+/// Of a controller that does not know every other.
+struct Acquaintances {
+    picks: Vec<u32>,
+    known: Vec<u32>,
 }
 
 enum MaskKeys {
@@ -41,6 +50,12 @@ pub enum NoPairKeys {
     )]
     LowOrder {
         /// Its roster position.
+        position: u32,
+    },
+    /// The roster is shorter.
+    #[error("the roster has no position {position}")]
+    NoSuch {
+        /// The position that was asked for.
         position: u32,
     },
     /// The roster does not hold this controller's key where it should.
@@ -66,13 +81,93 @@ impl PairKeys {
         if roster.get(position as usize) != Some(&key.public()) {
             return Err(NoPairKeys::NotOurs { position });
         }
-        let others = (0_u32..).zip(roster).filter(|(other, _)| *other != position);
-        let secrets: Result<Vec<Secret<32>>, NoPairKeys> = others
-            .map(|(other, public)| {
-                key.agree(public).map_err(|_| NoPairKeys::LowOrder { position: other })
-            })
-            .collect();
-        Ok(PairKeys::from_secrets(position, &secrets?, storage))
+        let others = (0..positions(roster)).filter(|other| *other != position);
+        let secrets = agreements(key, roster, others)?;
+        Ok(PairKeys::from_secrets(position, &secrets, storage))
+    }
+
+    /// Agrees with its picks alone, positions ascending without its own: for
+    /// [`Neighbours`](crate::mask::neighbours::Neighbours). Those that picked it
+    /// come with [`PairKeys::meet`].
+    ///
+    /// # Errors
+    /// As [`PairKeys::agree`].
+    pub fn agree_with(
+        key: &AgreementKey,
+        roster: &[AgreementPublic],
+        position: u32,
+        picks: &[u32],
+        storage: Storage,
+    ) -> Result<PairKeys, NoPairKeys> {
+        if roster.get(position as usize) != Some(&key.public()) {
+            return Err(NoPairKeys::NotOurs { position });
+        }
+        let secrets = agreements(key, roster, picks.iter().copied())?;
+        Ok(PairKeys {
+            position,
+            roster: positions(roster),
+            some: Some(Acquaintances { picks: picks.to_vec(), known: picks.to_vec() }),
+            masks: MaskKeys::new(&secrets, storage),
+            graphs: Zeroizing::default(),
+        })
+    }
+
+    /// Agrees with those of `others` that it has no keys with yet. They are of the
+    /// same roster.
+    ///
+    /// # Errors
+    /// [`NoPairKeys::LowOrder`] names a position at fault; nobody is met then.
+    pub fn meet(
+        &mut self,
+        key: &AgreementKey,
+        roster: &[AgreementPublic],
+        others: &[u32],
+    ) -> Result<(), NoPairKeys> {
+        let Some(some) = &mut self.some else { return Ok(()) };
+        let strange = |other: &u32| some.known.binary_search(other).is_err();
+        let met: Vec<u32> = others.iter().copied().filter(strange).collect();
+        if met.is_empty() {
+            return Ok(());
+        }
+        let fresh = agreements(key, roster, met.iter().copied())?;
+        let mut order: Vec<(u32, usize)> =
+            some.known.iter().chain(&met).copied().zip(0_usize..).collect();
+        order.sort_unstable();
+        self.masks.merge(&fresh, &order.iter().map(|(_, from)| *from).collect::<Vec<_>>());
+        some.known = order.into_iter().map(|(position, _)| position).collect();
+        Ok(())
+    }
+
+    /// Whom it picked, ascending; nobody if it has keys with every other.
+    pub fn picks(&self) -> impl Iterator<Item = u32> + '_ {
+        self.some.iter().flat_map(|some| some.picks.iter().copied())
+    }
+
+    /// Whether it has keys with its picks alone, and with those that it met.
+    #[must_use]
+    pub fn is_sparse(&self) -> bool {
+        self.some.is_some()
+    }
+
+    /// How many others it has keys with.
+    #[must_use]
+    pub fn agreed(&self) -> usize {
+        self.masks.len()
+    }
+
+    /// Whether it has keys with the controller at a position.
+    #[must_use]
+    pub fn knows(&self, other: u32) -> bool {
+        self.slot(other).is_some()
+    }
+
+    /// Where the keys with a controller stand.
+    fn slot(&self, other: u32) -> Option<usize> {
+        match &self.some {
+            Some(some) => some.known.binary_search(&other).ok(),
+            None if other == self.position || other >= self.roster => None,
+            None => Some(other as usize - usize::from(other > self.position)),
+        }
     }
 
     /// From what was agreed on earlier with each *other* controller, in roster
@@ -80,20 +175,13 @@ impl PairKeys {
     /// plans: pads and graphs are bound to the plan.
     #[must_use]
     pub fn from_secrets(position: u32, others: &[Secret<32>], storage: Storage) -> PairKeys {
-        let keys = |label| -> Zeroizing<Vec<[u8; 16]>> {
-            // One allocation of the final size: a growing table would leave copies behind.
-            let mut table = Zeroizing::new(Vec::with_capacity(others.len()));
-            table.extend(
-                others.iter().map(|secret| *derive::<16>(secret.expose(), label, &[]).expose()),
-            );
-            table
-        };
-        let (compact, graphs) = (keys(labels::MASK_PAIR), keys(labels::MASK_GRAPH));
-        let masks = match storage {
-            Storage::Compact => MaskKeys::Compact(compact),
-            Storage::Expanded => MaskKeys::Expanded(compact.iter().map(Prf::from_bytes).collect()),
-        };
-        PairKeys { position, masks, graphs }
+        PairKeys {
+            position,
+            roster: u32::try_from(others.len()).map_or(u32::MAX, |others| others.saturating_add(1)),
+            some: None,
+            masks: MaskKeys::new(others, storage),
+            graphs: keys(others, labels::MASK_GRAPH),
+        }
     }
 
     /// This controller's own position.
@@ -105,7 +193,7 @@ impl PairKeys {
     /// Controllers in the roster, this one included.
     #[must_use]
     pub fn roster(&self) -> u32 {
-        u32::try_from(self.graphs.len()).map_or(u32::MAX, |others| others.saturating_add(1))
+        self.roster
     }
 
     /// The positions of the others, ascending.
@@ -122,29 +210,90 @@ impl PairKeys {
 
     /// Adds to `words` the pads shared with `others`: plus towards later
     /// positions, minus towards earlier ones, so that both ends cancel. `others`
-    /// are positions of others in the roster, as a
-    /// [`Strategy`](crate::mask::Strategy) finds them.
+    /// are positions that it [knows](PairKeys::knows); any other adds nothing.
     pub(crate) fn add_pads(&self, others: &[u32], digest: &PadDigest, words: &mut [u64]) {
-        let slot = |other: u32| other as usize - usize::from(other > self.position);
         let negative = |other: u32| other < self.position;
+        let slots: Vec<(usize, bool)> = others
+            .iter()
+            .filter_map(|other| Some((self.slot(*other)?, negative(*other))))
+            .collect();
         match &self.masks {
             MaskKeys::Expanded(keys) => {
-                let pad = |i: usize| Pad {
-                    key: &keys[slot(others[i])],
-                    digest,
-                    negative: negative(others[i]),
-                };
-                Prf::add_pads(others.len(), pad, words);
+                let pad = |i: usize| Pad { key: &keys[slots[i].0], digest, negative: slots[i].1 };
+                Prf::add_pads(slots.len(), pad, words);
             }
             MaskKeys::Compact(keys) => {
-                let mut next = others.iter();
-                Prf::with_each_key(others.iter().map(|other| &keys[slot(*other)]), |key| {
-                    let negative = next.next().is_some_and(|other| negative(*other));
+                let mut next = slots.iter();
+                Prf::with_each_key(slots.iter().map(|(slot, _)| &keys[*slot]), |key| {
+                    let negative = next.next().is_some_and(|(_, negative)| *negative);
                     Prf::add_pads(1, |_| Pad { key, digest, negative }, words);
                 });
             }
         }
     }
+}
+
+impl MaskKeys {
+    fn new(others: &[Secret<32>], storage: Storage) -> MaskKeys {
+        let compact = keys(others, labels::MASK_PAIR);
+        match storage {
+            Storage::Compact => MaskKeys::Compact(compact),
+            Storage::Expanded => MaskKeys::Expanded(compact.iter().map(Prf::from_bytes).collect()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            MaskKeys::Compact(keys) => keys.len(),
+            MaskKeys::Expanded(keys) => keys.len(),
+        }
+    }
+
+    /// The keys known and then the fresh ones, in the order that is given.
+    fn merge(&mut self, fresh: &[Secret<32>], order: &[usize]) {
+        let fresh = keys(fresh, labels::MASK_PAIR);
+        match self {
+            MaskKeys::Compact(known) => {
+                let mut table = Zeroizing::new(Vec::with_capacity(order.len()));
+                table.extend(order.iter().map(|from| match known.get(*from) {
+                    Some(key) => *key,
+                    None => fresh[from - known.len()],
+                }));
+                *known = table;
+            }
+            MaskKeys::Expanded(known) => {
+                let all = std::mem::take(known).into_iter();
+                let mut all: Vec<Option<Prf>> =
+                    all.chain(fresh.iter().map(Prf::from_bytes)).map(Some).collect();
+                known.extend(order.iter().filter_map(|from| all[*from].take()));
+            }
+        }
+    }
+}
+
+/// One X25519 with each of these positions.
+fn agreements(
+    key: &AgreementKey,
+    roster: &[AgreementPublic],
+    others: impl Iterator<Item = u32>,
+) -> Result<Vec<Secret<32>>, NoPairKeys> {
+    let one = |position: u32| {
+        let public = roster.get(position as usize).ok_or(NoPairKeys::NoSuch { position })?;
+        key.agree(public).map_err(|_| NoPairKeys::LowOrder { position })
+    };
+    others.map(one).collect()
+}
+
+/// One key of a kind from each agreement, in one allocation of the final size: a
+/// growing table would leave copies behind.
+fn keys(others: &[Secret<32>], label: &str) -> Zeroizing<Vec<[u8; 16]>> {
+    let mut table = Zeroizing::new(Vec::with_capacity(others.len()));
+    table.extend(others.iter().map(|secret| *derive::<16>(secret.expose(), label, &[]).expose()));
+    table
+}
+
+fn positions(roster: &[AgreementPublic]) -> u32 {
+    u32::try_from(roster.len()).unwrap_or(u32::MAX)
 }
 
 /// The key of a controller's masks of its own in one plan.
@@ -203,6 +352,26 @@ mod tests {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), 6 + 3);
+    }
+
+    #[test]
+    fn whoever_is_met_later_shares_the_same_keys() {
+        let keys: Vec<AgreementKey> = (1..=6).map(key).collect();
+        let roster: Vec<AgreementPublic> = keys.iter().map(AgreementKey::public).collect();
+        for storage in [Storage::Compact, Storage::Expanded] {
+            let all = PairKeys::agree(&keys[2], &roster, 2, storage).unwrap();
+            let mut some = PairKeys::agree_with(&keys[2], &roster, 2, &[1, 4], storage).unwrap();
+            assert_eq!((some.roster(), some.agreed(), some.knows(0)), (6, 2, false));
+            some.meet(&keys[2], &roster, &[0, 4, 5]).unwrap();
+            some.meet(&keys[2], &roster, &[0]).unwrap();
+            assert_eq!((some.agreed(), some.knows(3)), (4, false));
+            assert_eq!(some.picks().collect::<Vec<_>>(), [1, 4]);
+            for other in [0, 1, 4, 5] {
+                assert_eq!(pad(&some, other), pad(&all, other), "{other}");
+            }
+            let beyond = some.meet(&keys[2], &roster, &[6]);
+            assert_eq!(beyond, Err(NoPairKeys::NoSuch { position: 6 }));
+        }
     }
 
     #[test]

@@ -5,12 +5,18 @@
 //! open a part of the population by itself. This file bounds the chance that it
 //! does not, and takes the sparsest graph that keeps the bound.
 
+use crate::mask::cuts::{self, Cuts};
+use crate::mask::lnsum::LnSum;
 use crate::mask::quorum::Roster;
 use alpheus_policy::plan::{MaskStrategy, Plan};
 
 /// Greatest `b` ever used: an epoch then has 6 million rounds, which is beyond
 /// any population whose controllers can know each other.
 pub const MAX_BITS: u8 = 20;
+
+/// Rosters larger than this use `Neighbours` unless asked otherwise: agreeing on
+/// keys with every other is what costs most there.
+pub const NEIGHBOURS_ABOVE: u32 = 500;
 
 /// Rosters smaller than this use the clique unless a sparse graph is asked for:
 /// there is little to save.
@@ -41,21 +47,14 @@ pub(crate) fn segments(bits: u8) -> u8 {
 pub fn ln_failure_bound(bits: u8, honest: u32) -> f64 {
     let n = f64::from(honest);
     let ln_absent = (-(-f64::from(bits)).exp2()).ln_1p();
-    let (mut ln_choose, mut largest, mut scaled) = (0.0, f64::NEG_INFINITY, 0.0_f64);
+    let (mut ln_choose, mut sum) = (0.0, LnSum::default());
     for j in 1..=honest / 2 {
         let j = f64::from(j);
         ln_choose += ((n - j + 1.0) / j).ln();
-        let term = ln_choose + j * (n - j) * ln_absent;
-        // Σ exp(term) as scaled·exp(largest): no term overflows or vanishes.
-        if term > largest {
-            scaled = scaled * (largest - term).exp() + 1.0;
-            largest = term;
-        } else {
-            scaled += (term - largest).exp();
-        }
+        sum.add(ln_choose + j * (n - j) * ln_absent);
     }
     let ln_rounds = f64::from(segments(bits)).ln() + f64::from(bits) * std::f64::consts::LN_2;
-    ln_rounds + largest + scaled.ln()
+    ln_rounds + sum.ln()
 }
 
 /// The largest `b` before the failure bound exceeds `10^-delta_exponent`, for
@@ -82,6 +81,8 @@ pub enum Wanted {
     Dream,
     /// Sparse graphs drawn an epoch at a time.
     Epoch,
+    /// A sparse graph that each controller draws its part of.
+    Neighbours,
 }
 
 /// A plan that no choice of masks makes safe, or one with a weaker choice than
@@ -115,6 +116,18 @@ pub enum UnsafeMasks {
         /// The largest b allowed, if any.
         allowed: Option<u8>,
     },
+    /// Each controller picks too few others, or more may be cut off than is said.
+    #[error("picks of m = {} with r = {} are too few for {controllers} controllers of which {tolerated} may collude: {}", .stated.picks, .stated.cut_off, match .least { Some(Cuts { picks, cut_off }) => format!("at least m = {picks} with r = {cut_off} is needed"), None => "use the clique".into() })]
+    TooFewPicks {
+        /// N.
+        controllers: u32,
+        /// t.
+        tolerated: u32,
+        /// m and r of the plan.
+        stated: Cuts,
+        /// The least m, and the least r for it, if any will do.
+        least: Option<Cuts>,
+    },
 }
 
 /// δ of a plan is at most 10^-this: whoever asks for the plan may want masks to
@@ -124,8 +137,9 @@ pub const LEAST_DELTA_EXPONENT: u8 = 9;
 /// The mask strategy of a plan with this roster.
 ///
 /// Without a wish: none for one controller, `Clique` below [`SPARSE_FROM`],
-/// else `Epoch`. A wish for a sparse graph becomes `Clique` where no `b` keeps
-/// the bound. `Dream` takes the `b` of `Epoch`, so that δ bounds the same number
+/// `Neighbours` above [`NEIGHBOURS_ABOVE`] if its owners can make up the minimum
+/// population without the members that it discounts, else `Epoch`. A wish for a
+/// sparse graph becomes `Clique` where none keeps the bound. `Dream` takes the `b` of `Epoch`, so that δ bounds the same number
 /// of rounds, ⌊128/b⌋·2^b, for both.
 ///
 /// # Errors
@@ -144,6 +158,16 @@ pub fn choose(
         return Ok(MaskStrategy::Clique);
     }
     let exponent = delta_exponent.max(LEAST_DELTA_EXPONENT);
+    let many = wanted.is_none() && roster.controllers() > NEIGHBOURS_ABOVE;
+    if many || wanted == Some(Wanted::Neighbours) {
+        match cuts::least(roster.controllers(), roster.tolerated(), exponent) {
+            Some(Cuts { picks, cut_off }) if roster.suffices_without(cut_off) => {
+                return Ok(MaskStrategy::Neighbours { picks, cut_off });
+            }
+            _ if wanted.is_some() => return Ok(MaskStrategy::Clique),
+            _ => {}
+        }
+    }
     Ok(match (largest_b(honest, exponent), wanted) {
         (None, _) => MaskStrategy::Clique,
         (Some(bits), Some(Wanted::Dream)) => MaskStrategy::Dream { bits },
@@ -176,6 +200,15 @@ pub fn check(plan: &Plan) -> Result<(), UnsafeMasks> {
             } else {
                 Err(UnsafeMasks::TooSparse { bits, honest, allowed })
             }
+        }
+        MaskStrategy::Neighbours { picks, cut_off } => {
+            let exponent = plan.delta_exponent.max(LEAST_DELTA_EXPONENT);
+            let (stated, tolerated) = (Cuts { picks, cut_off }, roster.tolerated());
+            if cuts::keeps(controllers, tolerated, stated, exponent) {
+                return Ok(());
+            }
+            let least = cuts::least(controllers, tolerated, exponent);
+            Err(UnsafeMasks::TooFewPicks { controllers, tolerated, stated, least })
         }
         MaskStrategy::Single | MaskStrategy::Clique => Ok(()),
     }
@@ -244,8 +277,8 @@ mod tests {
             MaskStrategy::Epoch { bits: 1 }
         );
         assert_eq!(
-            chosen(None, 1000, 10, Fraction::THIRD),
-            chosen(Some(Wanted::Epoch), 1000, 10, Fraction::THIRD)
+            chosen(None, 500, 10, Fraction::THIRD),
+            chosen(Some(Wanted::Epoch), 500, 10, Fraction::THIRD)
         );
         assert_eq!(chosen(Some(Wanted::Clique), 1000, 10, Fraction::THIRD), MaskStrategy::Clique);
     }
@@ -264,6 +297,20 @@ mod tests {
             chosen(Some(Wanted::Dream), 207, 200, Fraction::ZERO),
             MaskStrategy::Dream { bits: 2 }
         );
+    }
+
+    #[test]
+    fn many_controllers_pick_neighbours_where_their_owners_suffice() {
+        let neighbours = chosen(Some(Wanted::Neighbours), 1000, 10, Fraction::THIRD);
+        assert!(matches!(neighbours, MaskStrategy::Neighbours { picks: 50..80, cut_off: 5..15 }));
+        assert_eq!(chosen(None, 1000, 10, Fraction::THIRD), neighbours);
+        assert_eq!(chosen(None, 1000, 650, Fraction::THIRD), neighbours);
+        // 667 less the r that are cut off is below 660: the epoch graph loses nobody.
+        let epoch = chosen(None, 1000, 660, Fraction::THIRD);
+        assert!(matches!(epoch, MaskStrategy::Epoch { .. }), "{epoch}");
+        let wished = chosen(Some(Wanted::Neighbours), 1000, 660, Fraction::THIRD);
+        assert_eq!(wished, MaskStrategy::Clique);
+        assert_eq!(chosen(Some(Wanted::Neighbours), 20, 5, Fraction::THIRD), MaskStrategy::Clique);
     }
 
     #[test]

@@ -77,6 +77,18 @@ impl<'a> Roster<'a> {
         }
     }
 
+    /// Whether all owners together make up the minimum population in the eyes of the
+    /// best placed member, once it leaves out the t and `cut_off` more.
+    pub(crate) fn suffices_without(&self, cut_off: u32) -> bool {
+        let mut owners = self.owners.to_vec();
+        owners.sort_unstable_by(|a, b| b.cmp(a));
+        let others = owners.get(1..).unwrap_or(&[]);
+        let own = owners.first().copied().unwrap_or(0);
+        let discounted = self.tolerated.saturating_add(cut_off);
+        let counted = counted_population(own, others, discounted, self.controllers(), false);
+        counted >= u64::from(self.minimum_population)
+    }
+
     /// Fewest controllers in whose opening the best placed member, the one with
     /// most owners, counts the minimum population: its own first, then the
     /// others' from the largest, less the t largest of those.
@@ -98,7 +110,7 @@ impl<'a> Roster<'a> {
 }
 
 /// `⌊(N+t)/2⌋ + 1`: two sets of this many have an honest controller in common.
-fn majority(controllers: u32, tolerated: u32) -> u32 {
+pub(crate) fn majority(controllers: u32, tolerated: u32) -> u32 {
     narrow((controllers as usize + tolerated as usize) / 2).saturating_add(1)
 }
 

@@ -1,8 +1,9 @@
-//! Who masks with whom in a round: one trait, three ways.
+//! Who masks with whom in a round: one trait, four ways.
 
 use crate::mask::clique::Clique;
 use crate::mask::dream::Dream;
 use crate::mask::epoch::Epoch;
+use crate::mask::neighbours::Neighbours;
 use crate::mask::pairs::PairKeys;
 use alpheus_crypto::hash::labelled;
 use alpheus_crypto::labels;
@@ -12,7 +13,8 @@ use alpheus_policy::plan::MaskStrategy;
 /// The mask graph of a plan, as one controller p sees it.
 ///
 /// Both ends of an edge must see it: an implementation decides each edge from
-/// what the two share, and from nothing else.
+/// what the two share, and from nothing else. But of [`Neighbours`], whose edges one
+/// end draws: the other hears of them with each membership.
 pub trait Strategy: Send {
     /// Writes N(p) in the round of window number `window`, ascending, without p.
     fn neighbours(&mut self, pairs: &PairKeys, window: u64, into: &mut Vec<u32>);
@@ -26,6 +28,7 @@ pub fn of_plan(plan: PlanId, masks: MaskStrategy) -> Option<Box<dyn Strategy>> {
         MaskStrategy::Clique => Some(Box::new(Clique)),
         MaskStrategy::Dream { bits } => Some(Box::new(Dream::new(plan, bits))),
         MaskStrategy::Epoch { bits } => Some(Box::new(Epoch::new(plan, bits))),
+        MaskStrategy::Neighbours { .. } => Some(Box::new(Neighbours)),
     }
 }
 

@@ -26,14 +26,23 @@ pub enum Heard {
     Announcement(Result<Arc<Announced>, (PlanId, PlanRefused)>),
     /// A window has closed.
     Summons(Arc<Verified<Summons>>),
-    /// M, or that its numbers do not fit, and the receiver's own path to its root.
-    Membership(Arc<HeardMembership>, Proof),
+    /// M, or that its numbers do not fit, and what of it is the receiver's own.
+    Membership(Arc<HeardMembership>, Own),
     /// S.
     OpeningSet(Arc<Verified<OpeningSet>>),
     /// The end of a window.
     Closing(Arc<Verified<Closing>>),
     /// The end of a plan.
     Retirement(Arc<Verified<Retirement>>),
+}
+
+/// What M's tree says to one member, and the path that shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// From its leaf to the root.
+    pub proof: Proof,
+    /// Of a plan with `Neighbours`: the members that picked it.
+    pub pickers: Option<Vec<u32>>,
 }
 
 /// A membership as it was heard.
@@ -107,17 +116,12 @@ impl Inbox {
             }
             ServiceMessage::Summons(signed) => Heard::Summons(Arc::new(signed.open(&key)?)),
             ServiceMessage::Membership { membership, proof } => {
-                let open = |signed: &Signed<_>| {
-                    let verified = signed.open(&key)?;
-                    let fixed = Fixed::new(&verified).map(Arc::new);
-                    Ok(Arc::new(HeardMembership {
-                        plan: verified.plan,
-                        window: verified.window,
-                        digest: verified.digest(),
-                        fixed,
-                    }))
-                };
-                Heard::Membership(self.memberships.get_or(membership, open)?, proof.clone())
+                let own = Own { proof: proof.clone(), pickers: None };
+                Heard::Membership(self.membership(membership, &key)?, own)
+            }
+            ServiceMessage::Introduction { membership, proof, pickers } => {
+                let own = Own { proof: proof.clone(), pickers: Some(pickers.clone()) };
+                Heard::Membership(self.membership(membership, &key)?, own)
             }
             ServiceMessage::OpeningSet(signed) => {
                 Heard::OpeningSet(self.opening_sets.get_or(signed, opened_by(&key))?)
@@ -126,6 +130,23 @@ impl Inbox {
                 Heard::Closing(self.closings.get_or(signed, opened_by(&key))?)
             }
             ServiceMessage::Retirement(signed) => Heard::Retirement(Arc::new(signed.open(&key)?)),
+        })
+    }
+
+    fn membership(
+        &mut self,
+        signed: &Signed<Membership>,
+        key: &VerifyingKey,
+    ) -> Result<Arc<HeardMembership>, Rejected> {
+        self.memberships.get_or(signed, |signed| {
+            let verified = signed.open(key)?;
+            let fixed = Fixed::new(&verified).map(Arc::new);
+            Ok(Arc::new(HeardMembership {
+                plan: verified.plan,
+                window: verified.window,
+                digest: verified.digest(),
+                fixed,
+            }))
         })
     }
 }

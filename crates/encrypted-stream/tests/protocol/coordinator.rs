@@ -75,7 +75,7 @@ fn a_plan_that_was_retired_stays_so() {
 }
 
 /// The key that a controller signs with: a colluder's, in these tests.
-fn signing_key(net: &Net, position: u32) -> SigningKey {
+pub fn signing_key(net: &Net, position: u32) -> SigningKey {
     let seed = [net.world.seats[position as usize].0; 32];
     SigningKey::from_seed(&derive(&seed, labels::IDENTITY_SIGNING, &[]))
 }

@@ -17,6 +17,7 @@ mod disk;
 mod evil;
 mod honest;
 mod liar;
+mod neighbours;
 mod net;
 mod noise;
 mod old_ledgers;

@@ -47,7 +47,7 @@ impl Guarantee {
     ) -> Guarantee {
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let tolerated = narrow(plan.tolerated());
-        let honest = members.saturating_sub(tolerated);
+        let honest = members.saturating_sub(narrow(plan.discounted()));
         Guarantee {
             unit,
             window: plan.window,

@@ -55,7 +55,7 @@ pub(super) fn of(
         atto_delta: own.atto_delta,
         events: own.events,
         streams_per_owner: own.streams_per_owner,
-        honest: members.saturating_sub(guarantee.tolerated),
+        honest: members.saturating_sub(u32::try_from(plan.discounted()).unwrap_or(u32::MAX)),
         charges: noise.charges.iter().map(|(at, cost)| (name(*at), cost.to_string())).collect(),
         lasts,
         guarantee,

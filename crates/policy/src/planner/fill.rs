@@ -5,7 +5,7 @@ use super::population::{Candidate, Numbers};
 use super::refusal::{Finding, Rule};
 use super::{MaskRequest, PlanOptions};
 use crate::ids::{ControllerId, OwnerId, labelled_hash};
-use crate::plan::{MaskStrategy, Plan, PlannedStream};
+use crate::plan::{Fraction, MaskStrategy, Plan, PlannedStream};
 use crate::query::Create;
 use std::collections::BTreeSet;
 
@@ -39,12 +39,22 @@ impl Query<'_> {
             group,
             population: numbers.bounds,
             alpha: numbers.alpha,
-            dropout: numbers.dropout,
+            dropout: self.dropout(numbers, masks),
             masks,
             roster,
             streams,
             ..self.template.clone()
         })
+    }
+
+    /// Where few others mask with a controller, drops cost more: less of them is
+    /// allowed unless the query says.
+    fn dropout(&self, numbers: Numbers, masks: MaskStrategy) -> Fraction {
+        let asked = self.create.settings.dropout.is_some();
+        match masks {
+            MaskStrategy::Neighbours { .. } if !asked => numbers.dropout.min(Fraction::TENTH),
+            _ => numbers.dropout,
+        }
     }
 
     fn masks(&self, owners: &[u32], numbers: Numbers) -> Result<MaskStrategy, Box<Finding>> {

@@ -129,6 +129,8 @@ pub enum MaskChoice {
     Dream,
     /// Random graphs drawn once an epoch.
     Epoch,
+    /// A few picks of each controller, for as long as the roster lives.
+    Neighbours,
 }
 
 /// One output column.

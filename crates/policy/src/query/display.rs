@@ -188,6 +188,7 @@ impl Display for MaskChoice {
             MaskChoice::Clique => "clique",
             MaskChoice::Dream => "dream",
             MaskChoice::Epoch => "epoch",
+            MaskChoice::Neighbours => "neighbours",
         })
     }
 }

@@ -154,7 +154,8 @@ fn masks(reader: &mut Reader) -> Result<MaskChoice, QueryError> {
         "clique" => MaskChoice::Clique,
         "dream" => MaskChoice::Dream,
         "epoch" => MaskChoice::Epoch,
-        _ => return Err(reader.expected("'clique', 'dream' or 'epoch'")),
+        "neighbours" => MaskChoice::Neighbours,
+        _ => return Err(reader.expected("'clique', 'dream', 'epoch' or 'neighbours'")),
     };
     reader.parser.next_token();
     Ok(choice)

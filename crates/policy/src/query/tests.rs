@@ -137,7 +137,7 @@ const BAD_CLAUSES: &[(&str, u32, u32, &str)] = &[
     ("WITH (alpha = 1)", 14, 1, "from 0 to below 1"),
     ("WITH (alpha = '3/2')", 14, 5, "from 0 to below 1"),
     ("WITH (epsilon = -1)", 16, 1, "above 0"),
-    ("WITH (masks = 'none')", 14, 6, "'clique', 'dream' or 'epoch'"),
+    ("WITH (masks = 'none')", 14, 6, "'clique', 'dream', 'epoch' or 'neighbours'"),
     ("WITH (mask_delta = 0.02)", 19, 4, "a power of ten"),
     ("WITH (dropout = 0.1, dropout = 0.2)", 21, 7, "a second setting"),
     ("banana", 0, 6, "the end of the query or one of"),

@@ -1,0 +1,63 @@
+//! Why a stream is not in a result: one name for each rule.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a stream is not part of a window's result.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+)]
+pub enum Exclusion {
+    /// The service holds no complete sum: a gap, a duplicate, a missing border.
+    #[error("incomplete: a gap, a duplicate or a missing border")]
+    Incomplete,
+    /// More events than the schema's capacity.
+    #[error("more events than the schema's capacity")]
+    TooManyEvents,
+    /// A border's tag is not the producer's.
+    #[error("a border was not made by the producer")]
+    ForgedBorder,
+    /// The segments do not tile the window from border to border.
+    #[error("the segments do not tile the window")]
+    NotTiled,
+    /// More ticks are missing between sessions than the policy allows.
+    #[error("ticks are missing between sessions")]
+    MissingTicks,
+    /// A session reaches back over another one's time, or a dead one is resumed.
+    #[error("a session overlaps an earlier one")]
+    SessionOverlap,
+    /// The check word does not come out as zero: a wrong key or a wrong sum.
+    #[error("the check word is not zero: wrong key or wrong sum")]
+    CheckWord,
+    /// The owner's policy, now or during the window, does not allow it.
+    #[error("the owner's policy does not allow it")]
+    Policy,
+    /// The owner has revoked consent.
+    #[error("the owner has revoked consent")]
+    Revoked,
+    /// An attribute was already released for an overlapping window.
+    #[error("already released for an overlapping window")]
+    Released,
+    /// Its controller takes no part in this window.
+    #[error("its controller takes no part in this window")]
+    ControllerAbsent,
+    /// Its controller came back from a ledger that may not be the latest, and
+    /// its owner has not confirmed the annotation before the window began.
+    #[error("its owner has not confirmed the policy since its controller was restored")]
+    Unconfirmed,
+    /// More events than the plan's noise hides.
+    #[error("more events than the query's noise hides")]
+    BeyondNoise,
+    /// Its owner's privacy budget has too little left for this window.
+    #[error("its owner's privacy budget is spent")]
+    BudgetSpent,
+}
