@@ -449,6 +449,7 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         nonce: [setup.seed; 16],
         name: "sums".into(),
         consumer: "tests".into(),
+        sealed_to: None,
         schema: schema.id(),
         group: vec![],
         window: WINDOW,
