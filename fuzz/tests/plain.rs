@@ -59,12 +59,13 @@ plain!(schema_avsc, avsc(&files("examples", "schema.yaml")));
 plain!(policies, files("examples/fitness", "policies.yaml"));
 plain!(annotation, mutate::annotations());
 plain!(messages, messages::one_of_each());
-plain!(credential, vectors("request login response re_up"));
+plain!(sealed_sum, vectors("consumer", "encoded"));
+plain!(credential, vectors("anonymous-credential", "request login response re_up"));
 plain!(proof, vec![Element::base().as_bytes().repeat(2), vec![2; 64]]);
 
-/// Every message of a name in the credential's vectors, bad ones too.
-fn vectors(names: &str) -> Vec<Vec<u8>> {
-    let texts = files("vectors/anonymous-credential", ".json");
+/// Every message of a name in a protocol's vectors, bad ones too.
+fn vectors(protocol: &str, names: &str) -> Vec<Vec<u8>> {
+    let texts = files(&format!("vectors/{protocol}"), ".json");
     let texts: Vec<String> =
         texts.into_iter().filter_map(|text| String::from_utf8(text).ok()).collect();
     let mut found: Vec<Vec<u8>> = Vec::new();

@@ -19,7 +19,7 @@ use crate::erasure::Erasure;
 use crate::messages::{Announcement, Closed, Membership, Opening, Token};
 
 /// Version of the form below; another one is refused.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// Whose ledger a key belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,6 +203,8 @@ pub enum LogEvent {
         name: String,
         /// Who asks.
         consumer: String,
+        /// Whether it alone reads results, and not the service.
+        sealed: bool,
     },
     /// The streams took part in a release. Written before anything leaves, so
     /// that a line may stand for a window that then failed; [`LogEvent::Ended`]
@@ -214,6 +216,8 @@ pub enum LogEvent {
         name: String,
         /// Who asks.
         consumer: String,
+        /// Whether it alone reads the result, and not the service.
+        sealed: bool,
         /// The window.
         window: Window,
         /// Attributes, by position in the schema.
