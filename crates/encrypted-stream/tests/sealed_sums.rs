@@ -100,11 +100,10 @@ struct Bad {
 
 #[test]
 fn what_is_no_sealed_sum_is_refused_by_name() {
-    for name in
-        ["version", "truncated", "trailing", "spelling", "beyond_roster", "bitmap_length"]
-    {
+    for name in ["version", "truncated", "trailing", "spelling", "beyond_roster", "bitmap_length"] {
         for case in cases::<Bad>(&format!("sealed_bad_{name}.json")) {
-            let refused = format!("{:?}", SealedSum::from_bytes(&bytes(&case.encoded)).unwrap_err());
+            let refused =
+                format!("{:?}", SealedSum::from_bytes(&bytes(&case.encoded)).unwrap_err());
             assert!(refused.starts_with(&case.error), "{name}: {refused}");
         }
     }

@@ -93,8 +93,6 @@ async fn results(
         return Err(ApiError::malformed("a query's name has letters, digits, - and _"));
     }
     let opener = learner.opener;
-    let rows = ask(&learner.client, move |client| {
-        opener.rows(client, &name, from.after, LONGEST)
-    });
+    let rows = ask(&learner.client, move |client| opener.rows(client, &name, from.after, LONGEST));
     Ok(Json(rows.await?))
 }

@@ -81,7 +81,7 @@ impl Invented {
 /// The certificate of any consumer whatever.
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere a consumer may be unknown")]
 pub(super) fn consumer(name: &str) -> Option<ConsumerId> {
-    Some(ConsumerId(hash("consumer", name.as_bytes())))
+    Some(ConsumerId(labelled_hash(LABEL, &[b"consumer", name.as_bytes()])))
 }
 
 fn declared(attribute: &MetadataAttribute) -> (String, Vec<String>) {

@@ -1,7 +1,7 @@
 //! Reading rows that are sealed to whoever asks.
 
 use crate::ca::{CONSUMER_SEED, read_seed};
-use crate::failure::{Blame, Category, Failure};
+use crate::failure::{Blame, Failure};
 use crate::network::client::{Client, RequestError};
 use crate::network::identity::{CONSUMER_CERTIFICATE, IdentityFolder, from_hex};
 use crate::runtime::results::{Sealed, opened};
@@ -115,11 +115,13 @@ impl Opener {
             Some(Ok(sum)) => sum,
         };
         let reader = self.reader(client, name, &sum)?;
-        let columns = reader.as_ref().map_err(Clone::clone).and_then(|reader| {
-            let items = reader.announced().plan().select.items.iter();
-            Ok(items.map(|item| item.alias.clone()).zip(opened(reader, &sum)?).collect())
-        });
-        Ok(Some(columns))
+        Ok(Some(match &*reader {
+            Err(status) => Err(status.clone()),
+            Ok(reader) => opened(reader, &sum).map(|values| {
+                let items = reader.announced().plan().select.items.iter();
+                items.map(|item| item.alias.clone()).zip(values).collect()
+            }),
+        }))
     }
 
     fn reader(

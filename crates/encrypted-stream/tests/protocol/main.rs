@@ -22,10 +22,10 @@ mod net;
 mod noise;
 mod old_ledgers;
 mod plans;
-mod sealed;
 #[expect(dead_code, reason = "other noise is tried by itself")]
 #[path = "../noise/pmf.rs"]
 mod pmf;
+mod sealed;
 mod simulation;
 mod streams;
 mod world;

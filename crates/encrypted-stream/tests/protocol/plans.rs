@@ -34,8 +34,11 @@ pub fn said(evil: &mut Evil, announcement: &Announcement) -> Result<(), PlanRefu
 fn tampered(tamper: impl FnOnce(&mut Announcement)) -> Result<(), PlanRefused> {
     let mut evil = Evil::unannounced(setup());
     let certificates = evil.world.seats.iter().map(|(_, certificate)| certificate.clone());
-    let mut announcement =
-        Announcement { plan: evil.world.plan.clone(), certificates: certificates.collect(), consumer: None };
+    let mut announcement = Announcement {
+        plan: evil.world.plan.clone(),
+        certificates: certificates.collect(),
+        consumer: None,
+    };
     tamper(&mut announcement);
     said(&mut evil, &announcement)
 }

@@ -245,8 +245,7 @@ fn tampered(tamper: impl FnOnce(&mut Announcement)) -> Result<(), PlanRefused> {
     let mut evil = Evil::unannounced(sealed(3));
     let certificates = evil.world.seats.iter().map(|(_, certificate)| certificate.clone());
     let (plan, consumer) = (evil.world.plan.clone(), Some(certificate()));
-    let mut announcement =
-        Announcement { plan, certificates: certificates.collect(), consumer };
+    let mut announcement = Announcement { plan, certificates: certificates.collect(), consumer };
     tamper(&mut announcement);
     said(&mut evil, &announcement)
 }
@@ -277,7 +276,8 @@ fn a_service_that_puts_in_another_key_is_refused_by_name() {
     // Keys that somebody else has too, or that everybody has.
     let seats = World::new(sealed(3)).seats;
     let seat = seats[2].1.open(&key(101).verifying_key()).unwrap().into_inner();
-    let with = |agreement| Certificate { agreement, ..secrets(5).request("tests") }.issue(&key(101));
+    let with =
+        |agreement| Certificate { agreement, ..secrets(5).request("tests") }.issue(&key(101));
     assert_eq!(sealed_by(with(seat.agreement), 101), fault(ConsumerFault::SharedKey));
     let service = AgreementPublic([9; 32]);
     assert_eq!(sealed_by(with(service), 101), fault(ConsumerFault::SharedKey));
