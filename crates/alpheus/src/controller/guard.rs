@@ -321,8 +321,7 @@ impl Guard {
         sealed: &Sealed,
         purpose: &Purpose,
     ) -> Result<MasterSecret, GuardError> {
-        let controller = self.host.controller(controller);
-        let controller: &Controller = controller.ok_or(GuardError::OtherController)?;
+        let controller = self.host.controller(controller).ok_or(GuardError::OtherController)?;
         Ok(controller.receive(purpose, sealed)?)
     }
 
