@@ -1,6 +1,6 @@
 //! `RELEASE TO`: only the named consumer reads results, over processes and embedded.
 
-#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 mod common;
 

@@ -34,6 +34,9 @@ pub(crate) struct Rows {
     pub(crate) next: u64,
 }
 
+/// A sealed row's columns by name, or in words why they cannot be read.
+type Columns = Result<Vec<(String, Value)>, String>;
+
 #[derive(Deserialize)]
 struct PlanAnswer {
     announcement: String,
@@ -105,7 +108,7 @@ impl Opener {
         client: &Client,
         name: &str,
         sealed: Value,
-    ) -> Result<Option<Result<Vec<(String, Value)>, String>>, RequestError> {
+    ) -> Result<Option<Columns>, RequestError> {
         let Ok(sealed) = serde_json::from_value::<Sealed>(sealed) else {
             return Ok(Some(Err("the service says of it what this version does not know".into())));
         };
