@@ -12,6 +12,7 @@ use alpheus_anonymous_credential::messages as credential;
 use alpheus_crypto::group::Element;
 use alpheus_crypto::sigma::{Claim, Proof, Statement};
 use alpheus_encrypted_stream::annotation::Annotation;
+use alpheus_encrypted_stream::consumer::SealedSum;
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::messages;
 use alpheus_policy::document::Node;
@@ -132,6 +133,14 @@ pub fn messages(data: &[u8]) {
     decoded::<messages::Declined>(data);
     decoded::<messages::Closing>(data);
     decoded::<messages::Retirement>(data);
+}
+
+/// A sum that is sealed to a consumer is read, and written back to the same bytes.
+pub fn sealed_sum(data: &[u8]) {
+    match SealedSum::from_bytes(data) {
+        Ok(sum) => assert_eq!(sum.to_bytes(), data, "a sealed sum has one spelling"),
+        Err(error) => assert!(!error.to_string().is_empty(), "a refusal says something"),
+    }
 }
 
 /// What crosses between holder, issuer, verifier and store is read and written

@@ -59,7 +59,8 @@ plain!(schema_avsc, avsc(&files("examples", "schema.yaml")));
 plain!(policies, files("examples/fitness", "policies.yaml"));
 plain!(annotation, mutate::annotations());
 plain!(messages, messages::one_of_each());
-plain!(credential, vectors("request login response re_up"));
+plain!(sealed_sum, vectors("consumer", "encoded"));
+plain!(credential, vectors("anonymous-credential", "request login response re_up"));
 plain!(access_pass, pass_messages());
 plain!(proof, vec![Element::base().as_bytes().repeat(2), vec![2; 64]]);
 
@@ -74,16 +75,17 @@ fn pass_messages() -> Vec<Vec<u8>> {
             stamps.map(|stamp| stamp.as_bytes().to_vec()).collect::<Vec<_>>()
         })
         .collect();
-    let logins = vectors("login").into_iter().filter(|login| login.len() == 392);
+    let logins =
+        vectors("anonymous-credential", "login").into_iter().filter(|login| login.len() == 392);
     let base = Element::base().as_bytes().repeat(4);
     let codes = logins.map(|login| [login, base.clone()].concat());
     let lengths = [24, 33, 40, 96, 160].map(|length| vec![7; length]);
     stamps.into_iter().chain(codes).chain(lengths).collect()
 }
 
-/// Every message of a name in the credential's vectors, bad ones too.
-fn vectors(names: &str) -> Vec<Vec<u8>> {
-    let texts = files("vectors/anonymous-credential", ".json");
+/// Every message of a name in a protocol's vectors, bad ones too.
+fn vectors(protocol: &str, names: &str) -> Vec<Vec<u8>> {
+    let texts = files(&format!("vectors/{protocol}"), ".json");
     let texts: Vec<String> =
         texts.into_iter().filter_map(|text| String::from_utf8(text).ok()).collect();
     let mut found: Vec<Vec<u8>> = Vec::new();

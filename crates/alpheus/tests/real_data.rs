@@ -40,6 +40,7 @@ const METERS: Case = Case {
 };
 const METERS_DAILY: Case =
     Case { query: "daily.sql", table: "windows_1d_by_household", group: Some("VID"), ..METERS };
+const METERS_SEALED: Case = Case { query: "sealed.sql", ..METERS };
 const TRAFFIC: Case = Case {
     dataset: "traffic_speed",
     input: "traffic_speed.csv",
@@ -151,6 +152,12 @@ fn cars_with_each_mask_strategy() {
 #[test]
 fn electricity_meters_with_a_few_controllers() {
     METERS.equals_truth(&["--controllers", "7"]);
+}
+
+/// As the consumer reads them whom nobody else can read for.
+#[test]
+fn electricity_meters_for_one_consumer_alone() {
+    METERS_SEALED.equals_truth(&["--controllers", "7"]);
 }
 
 #[test]

@@ -33,12 +33,17 @@ pub const MASK_ROSTER: &str = "alpheus/mask/roster/v1";
 pub const MASK_PICKS: &str = "alpheus/mask/picks/v1";
 /// A member's leaf of M: its presence, and who picked it (hash).
 pub const MASK_PICKERS: &str = "alpheus/mask/pickers/v1";
+/// Pads over what one consumer alone may read, from what a controller and the
+/// consumer agreed on (HKDF).
+pub const CONSUMER_PAIR: &str = "alpheus/consumer/pair/v1";
+/// What a window's pads for a consumer are bound to: plan, window, membership (hash).
+pub const CONSUMER_PAD: &str = "alpheus/consumer/pad/v1";
 /// Whom a controller picks, by it (signature).
 pub const PICKS: &str = "alpheus/picks/v1";
 /// A certificate, by the deployment's authority (signature).
 pub const CERTIFICATE: &str = "alpheus/certificate/v1";
 /// A plan, by the service (signature).
-pub const ANNOUNCEMENT: &str = "alpheus/announcement/v2";
+pub const ANNOUNCEMENT: &str = "alpheus/announcement/v3";
 /// A plan is accepted, by a controller (signature).
 pub const ACCEPTANCE: &str = "alpheus/acceptance/v1";
 /// A plan is refused, by a controller (signature).
@@ -85,6 +90,10 @@ pub const IDENTITY_OWN: &str = "alpheus/identity/own/v1";
 pub const IDENTITY_SEALING: &str = "alpheus/identity/sealing/v1";
 /// The secret that a controller's noise is drawn from, from its seed (HKDF).
 pub const IDENTITY_NOISE: &str = "alpheus/identity/noise/v1";
+/// A consumer's signing key, from its seed (HKDF).
+pub const CONSUMER_SIGNING: &str = "alpheus/consumer/signing/v1";
+/// A consumer's agreement key, from its seed (HKDF).
+pub const CONSUMER_AGREEMENT: &str = "alpheus/consumer/agreement/v1";
 /// The seed of one window's share of noise, from that secret (HKDF).
 pub const NOISE_SHARE: &str = "alpheus/noise/share/v1";
 /// A stream's master secret on its way to its controller (HPKE).

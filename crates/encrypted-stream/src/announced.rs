@@ -12,8 +12,8 @@ use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
 use alpheus_policy::layout::MOST_WORDS;
 use alpheus_policy::plan::{Fraction, Plan};
 
-use crate::certificate::{Certificate, Deployment, fingerprint};
-use crate::error::{PlanFault, PlanRefused};
+use crate::certificate::{Certificate, Deployment, consumer_id, fingerprint};
+use crate::error::{BadCertificate, ConsumerFault, PlanFault, PlanRefused};
 use crate::mask::params::{self, UnsafeMasks};
 use crate::mask::quorum::{Roster, least_opening};
 use crate::messages::Announcement;
@@ -32,6 +32,8 @@ pub struct Announced {
     signed: Signed<Announcement>,
     verifying: Vec<VerifyingKey>,
     agreement: Vec<AgreementPublic>,
+    /// The key of the consumer that results are sealed to.
+    consumer: Option<AgreementPublic>,
     /// By controller.
     owners: Vec<u32>,
     tolerated: u32,
@@ -59,12 +61,15 @@ impl Announced {
         check_owners(plan)?;
         params::check(plan).map_err(unsafe_masks)?;
         let certificates = check_roster(plan, &announcement.certificates, deployment)?;
+        let consumer = check_consumer(announcement, &certificates, deployment)
+            .map_err(PlanRefused::Consumer)?;
         Ok(Self {
             id: plan.id(),
             plan: plan.clone(),
             signed: signed.clone(),
             verifying: certificates.iter().map(|certificate| certificate.verifying).collect(),
             agreement: certificates.iter().map(|certificate| certificate.agreement).collect(),
+            consumer,
             owners: Roster::owners_per_controller(plan),
             tolerated: narrow(plan.tolerated()),
             authority: *deployment.authority(),
@@ -145,6 +150,12 @@ impl Announced {
     #[must_use]
     pub fn agreement(&self) -> &[AgreementPublic] {
         &self.agreement
+    }
+
+    /// The agreement key of the consumer that results are sealed to, if to any.
+    #[must_use]
+    pub fn consumer(&self) -> Option<&AgreementPublic> {
+        self.consumer.as_ref()
     }
 
     /// N.
@@ -277,4 +288,40 @@ fn check_roster(
         opened.push(certificate);
     }
     Ok(opened)
+}
+
+/// The consumer that the plan is sealed to is who it says, by the authority's word.
+/// Otherwise the service could put in a key of its own.
+fn check_consumer(
+    announcement: &Announcement,
+    roster: &[Verified<Certificate>],
+    deployment: &Deployment,
+) -> Result<Option<AgreementPublic>, ConsumerFault> {
+    let plan = &announcement.plan;
+    let (id, signed) = match (plan.sealed_to, &announcement.consumer) {
+        (None, None) => return Ok(None),
+        (None, Some(_)) => return Err(ConsumerFault::Unwanted),
+        (Some(_), None) => return Err(ConsumerFault::Missing),
+        (Some(id), Some(signed)) => (id, signed),
+    };
+    let certificate = deployment.consumer(signed).map_err(|bad| match bad {
+        BadCertificate::Role => ConsumerFault::Role,
+        _ => ConsumerFault::Unsigned,
+    })?;
+    if consumer_id(&certificate) != id {
+        return Err(ConsumerFault::OtherCertificate);
+    }
+    if certificate.name != plan.consumer {
+        return Err(ConsumerFault::OtherName);
+    }
+    let shares = |other: &Certificate| {
+        other.agreement == certificate.agreement || other.verifying == certificate.verifying
+    };
+    if roster.iter().any(|controller| shares(controller))
+        || certificate.verifying == *deployment.service()
+        || certificate.agreement == *deployment.service_agreement()
+    {
+        return Err(ConsumerFault::SharedKey);
+    }
+    Ok(Some(certificate.agreement))
 }

@@ -9,7 +9,7 @@ use alpheus_crypto::labels;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::{Message, Signed, Verified};
-use alpheus_policy::ids::ControllerId;
+use alpheus_policy::ids::{ConsumerId, ControllerId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::BadCertificate;
@@ -21,6 +21,8 @@ pub enum Role {
     Service,
     /// Guards its owners' streams.
     Controller,
+    /// Reads results that are sealed to its key.
+    Consumer,
 }
 
 /// The authority's word that these keys belong to one party.
@@ -30,11 +32,11 @@ pub struct Certificate {
     pub role: Role,
     /// Its name, for people.
     pub name: String,
-    /// Verifies its messages (Ed25519).
+    /// Verifies its messages (Ed25519); a consumer signs none yet.
     pub verifying: VerifyingKey,
     /// Agrees on keys with it (X25519); the service's is not used.
     pub agreement: AgreementPublic,
-    /// Master secrets are sealed for it (HPKE); a service takes none.
+    /// Master secrets are sealed for it (HPKE); service and consumers take none.
     pub sealing: Option<SealingPublic>,
 }
 
@@ -56,6 +58,13 @@ pub fn fingerprint(certificate: &Verified<Certificate>) -> ControllerId {
     ControllerId(certificate.digest().0)
 }
 
+/// The id by which plans name the consumer that results are sealed to: the digest of
+/// its certificate.
+#[must_use]
+pub fn consumer_id(certificate: &Verified<Certificate>) -> ConsumerId {
+    ConsumerId(certificate.digest().0)
+}
+
 /// The deployment that a party belongs to: whose word it takes, and which
 /// service it deals with.
 #[derive(Clone, Debug)]
@@ -73,11 +82,8 @@ impl Deployment {
         authority: VerifyingKey,
         service: &Signed<Certificate>,
     ) -> Result<Self, BadCertificate> {
-        let service = service.open(&authority).map_err(|_| BadCertificate::Unsigned)?;
-        match service.role {
-            Role::Service => Ok(Self { authority, service }),
-            Role::Controller => Err(BadCertificate::Role),
-        }
+        let service = opened(service, &authority, Role::Service)?;
+        Ok(Self { authority, service })
     }
 
     /// The authority's key.
@@ -92,6 +98,12 @@ impl Deployment {
         &self.service.verifying
     }
 
+    /// The agreement key in the service's certificate, which nobody agrees with.
+    #[must_use]
+    pub fn service_agreement(&self) -> &AgreementPublic {
+        &self.service.agreement
+    }
+
     /// Checks a controller's certificate.
     ///
     /// # Errors
@@ -100,10 +112,26 @@ impl Deployment {
         &self,
         certificate: &Signed<Certificate>,
     ) -> Result<Verified<Certificate>, BadCertificate> {
-        let opened = certificate.open(&self.authority).map_err(|_| BadCertificate::Unsigned)?;
-        match opened.role {
-            Role::Controller => Ok(opened),
-            Role::Service => Err(BadCertificate::Role),
-        }
+        opened(certificate, &self.authority, Role::Controller)
     }
+
+    /// Checks a consumer's certificate.
+    ///
+    /// # Errors
+    /// [`BadCertificate`] if the authority did not sign it for a consumer.
+    pub fn consumer(
+        &self,
+        certificate: &Signed<Certificate>,
+    ) -> Result<Verified<Certificate>, BadCertificate> {
+        opened(certificate, &self.authority, Role::Consumer)
+    }
+}
+
+fn opened(
+    certificate: &Signed<Certificate>,
+    authority: &VerifyingKey,
+    role: Role,
+) -> Result<Verified<Certificate>, BadCertificate> {
+    let opened = certificate.open(authority).map_err(|_| BadCertificate::Unsigned)?;
+    if opened.role == role { Ok(opened) } else { Err(BadCertificate::Role) }
 }

@@ -4,10 +4,12 @@
 //! and shows them beside the result. So none holds a value, a key or anything
 //! that the service does not know already.
 
+mod consumer;
 mod exclusion;
 mod restore;
 mod violation;
 
+pub use consumer::{ConsumerFault, Unreadable};
 pub use exclusion::Exclusion;
 pub use restore::RestoreError;
 pub use violation::PolicyViolation;
@@ -22,12 +24,15 @@ pub enum BadCertificate {
     /// Not signed by the deployment's authority.
     #[error("the certificate is not signed by the deployment's authority; ask it for one")]
     Unsigned,
-    /// Signed for the other role.
+    /// Signed for another role.
     #[error("the certificate is for another role; use the one for this role")]
     Role,
     /// For other keys than the holder's.
     #[error("the certificate is for other keys; ask for one for these")]
     OtherKeys,
+    /// For another party than the one that shows it.
+    #[error("the certificate is for another name than that of who shows it")]
+    OtherName,
     /// It has no key that a secret could be sealed for.
     #[error(
         "the certificate has no good key to seal secrets for; ask its holder for a controller's"
@@ -204,6 +209,9 @@ pub enum PlanRefused {
         /// How many it gives.
         most: u32,
     },
+    /// The consumer that results are sealed to is not who the plan says.
+    #[error("the results' consumer: {0}")]
+    Consumer(ConsumerFault),
 }
 
 /// What is malformed in a plan.

@@ -8,6 +8,7 @@
 pub mod annotation;
 pub mod announced;
 pub mod certificate;
+pub mod consumer;
 pub mod controller;
 pub mod coordinator;
 pub mod decode;

@@ -74,6 +74,8 @@ pub struct Announcement {
     pub plan: Plan,
     /// The certificates of the roster, in its order.
     pub certificates: Vec<Signed<Certificate>>,
+    /// The certificate of the consumer that results are sealed to, if to any.
+    pub consumer: Option<Signed<Certificate>>,
 }
 
 /// A controller takes part in a plan.

@@ -175,6 +175,7 @@ fn plan(schema: &Schema, layout: &Layout, streams: u32) -> Plan {
         nonce: [1; 16],
         name: "all".into(),
         consumer: "test".into(),
+        sealed_to: None,
         schema: schema.id(),
         group: vec![],
         window: Span(2 * TICK),

@@ -36,6 +36,7 @@ fn plan(n: u32, masks: MaskStrategy, minimum: u32, alpha: Fraction) -> Plan {
         nonce: [1; 16],
         name: String::new(),
         consumer: String::new(),
+        sealed_to: None,
         schema: SchemaId([2; 32]),
         group: vec![],
         window: Span::seconds(10),

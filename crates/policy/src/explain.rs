@@ -169,9 +169,12 @@ fn in_bins(what: String, numbers: usize, of: usize) -> String {
 }
 
 fn learns(plan: &Plan) -> Vec<String> {
-    let opens = match plan.consumer.as_str() {
-        "service" => "the service, which opens each window's result".to_owned(),
-        reader => {
+    let opens = match (plan.sealed_to, plan.consumer.as_str()) {
+        (Some(_), reader) => format!(
+            "{reader} alone, by its own key: the service sees that each window opened and over how many, and no value"
+        ),
+        (None, "service") => "the service, which opens each window's result".to_owned(),
+        (None, reader) => {
             format!("the service, which opens each window's result, and {reader}, who reads it")
         }
     };

@@ -74,6 +74,10 @@ id!(
     ControllerId, 32
 );
 id!(
+    /// A consumer that results are sealed to: the fingerprint of its certificate.
+    ConsumerId, 32
+);
+id!(
     /// A schema: the hash of its resolved content, so that two files that mean
     /// the same have the same id and any change of meaning changes it.
     SchemaId, 32

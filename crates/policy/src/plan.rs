@@ -1,6 +1,6 @@
 //! A plan: what exactly a query releases, from whom, and among whom.
 
-use crate::ids::{ControllerId, OwnerId, PlanId, SchemaId, StreamId};
+use crate::ids::{ConsumerId, ControllerId, OwnerId, PlanId, SchemaId, StreamId};
 use crate::privacy::Privacy;
 use crate::select::ReleasePlan;
 use crate::time::{Span, Timestamp, Window};
@@ -19,6 +19,9 @@ pub struct Plan {
     pub name: String,
     /// Who asks, as owners see it in their log.
     pub consumer: String,
+    /// Of a query with `RELEASE TO`: the certificate of that consumer, whose key
+    /// alone opens results. None: the service opens them.
+    pub sealed_to: Option<ConsumerId>,
     /// Schema of every stream in it.
     pub schema: SchemaId,
     /// The values of the group's columns.
@@ -60,7 +63,7 @@ impl Plan {
     pub fn id(&self) -> PlanId {
         // A plan holds only integers and strings, so serialisation cannot fail.
         let bytes = postcard::to_allocvec(self).unwrap_or_default();
-        PlanId(crate::ids::labelled_hash("alpheus/plan/v2", &[&bytes]))
+        PlanId(crate::ids::labelled_hash("alpheus/plan/v3", &[&bytes]))
     }
 
     /// The window that starts at `start`.

@@ -144,6 +144,7 @@ fn plan(controllers: u32, masks: MaskStrategy) -> Plan {
         nonce: [0; 16],
         name: String::new(),
         consumer: String::new(),
+        sealed_to: None,
         schema: SchemaId([0; 32]),
         group: vec![],
         window: Span::seconds(10),

@@ -215,6 +215,7 @@ fn plan(streams: u32) -> Plan {
         nonce: [0; 16],
         name: String::new(),
         consumer: String::new(),
+        sealed_to: None,
         schema: SchemaId([0; 32]),
         group: vec![],
         window: TICK,

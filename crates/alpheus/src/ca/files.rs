@@ -22,6 +22,8 @@ pub(super) const AUTHORITY_SEED: &str = "authority.seed";
 pub const SERVICE_SEED: &str = "service.seed";
 /// An owner's signing key: it signs their choices.
 pub const OWNER_SEED: &str = "owner.seed";
+/// A consumer's keys: they read what is sealed to it.
+pub const CONSUMER_SEED: &str = "consumer.seed";
 const AUTHORITY_KEY: &str = "ca.key";
 
 /// A folder that files are put into once.
@@ -41,7 +43,7 @@ impl Place {
         Place(folder.to_owned())
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub(super) fn path(&self, file: &str) -> PathBuf {
         self.0.join(file)
     }
 

@@ -15,8 +15,9 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{self as protocol, Certificate};
+use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-pub use files::{OWNER_SEED, SERVICE_SEED, read_seed};
+pub use files::{CONSUMER_SEED, OWNER_SEED, SERVICE_SEED, read_seed};
 use files::{Place, folder_for};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ Examples:
   alpheus ca init pki
   alpheus ca issue pki --role server --name service --host service.example
   alpheus ca issue pki --role controller --name first
+  alpheus ca issue pki --role consumer --name analyst
   alpheus ca certify pki first/request.txt --name first > first/certificate.txt";
 
 /// Arguments of `alpheus ca`.
@@ -122,8 +124,18 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
     match issue.role {
         Role::Server => place.copy_secret(&authority, files::SERVICE_SEED),
         Role::Owner => place.write_secret(files::OWNER_SEED, &Secret::random(&mut entropy::rng()?)),
-        _ => Ok(()),
+        Role::Consumer => certify_consumer(&authority, &place, &name),
+        Role::Controller | Role::Producer | Role::Issuer | Role::Verifier | Role::Gateway => Ok(()),
     }
+}
+
+/// Keys that results can be sealed to, and the authority's word for them.
+fn certify_consumer(authority: &Place, place: &Place, name: &Name) -> Result<(), Failure> {
+    let seed = Secret::random(&mut entropy::rng()?);
+    let request = ConsumerSecrets::from_seed(&seed).request(name.name.clone());
+    let key = SigningKey::from_seed(&read_seed(&authority.path(files::AUTHORITY_SEED))?);
+    place.write(identity::CONSUMER_CERTIFICATE, &identity::to_hex(&request.issue(&key)))?;
+    place.write_secret(files::CONSUMER_SEED, &seed)
 }
 
 /// Signs the request of the controller `name` with the authority in `folder`, and

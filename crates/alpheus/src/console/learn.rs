@@ -4,13 +4,13 @@ use super::ask;
 use crate::network::answer::ApiError;
 use crate::network::client::Client;
 use crate::query::Answered;
+use crate::query::sealed::{self, Opener, Rows};
 use alpheus_policy::show::Table;
 use axum::extract::{Path, Query, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::time::Duration;
+use std::sync::Arc;
 
 /// How long the service may keep the page waiting for a row.
 const LONGEST: u64 = 20;
@@ -18,16 +18,18 @@ const LONGEST: u64 = 20;
 #[derive(Clone)]
 struct Learner {
     client: Client,
+    opener: Arc<Opener>,
     name: String,
 }
 
 /// The routes.
-pub(super) fn router(client: Client, name: String) -> Router {
+pub(super) fn router(client: Client, opener: Opener, name: String) -> Router {
+    let opener = Arc::new(opener);
     Router::new()
         .route("/api/who", get(who))
         .route("/api/statements", post(statement))
         .route("/api/queries/{name}/results", get(results))
-        .with_state(Learner { client, name })
+        .with_state(Learner { client, opener, name })
 }
 
 #[derive(Serialize)]
@@ -40,7 +42,7 @@ async fn who(State(learner): State<Learner>) -> Json<Who> {
     Json(Who { name: learner.name, base: learner.client.base().to_owned() })
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Statement {
     sql: String,
@@ -60,7 +62,11 @@ async fn statement(
     State(learner): State<Learner>,
     Json(statement): Json<Statement>,
 ) -> Result<Json<Said>, ApiError> {
-    let asked = ask(&learner.client, move |client| client.post("/v1/statements", &statement));
+    let opener = learner.opener;
+    let asked = ask(&learner.client, move |client| {
+        let certificate = opener.certificate();
+        client.post("/v1/statements", &sealed::Statement { sql: &statement.sql, certificate })
+    });
     let said = |running, text, tables| Said { running, text, tables };
     Ok(Json(match asked.await? {
         Answered::Running(plan) => said(Some(plan.name.clone()), Some(plan.to_string()), vec![]),
@@ -82,11 +88,11 @@ async fn results(
     State(learner): State<Learner>,
     Path(name): Path<String>,
     Query(from): Query<From>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Rows>, ApiError> {
     if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter)) {
         return Err(ApiError::malformed("a query's name has letters, digits, - and _"));
     }
-    let path = format!("/v1/queries/{name}/results?after={}&wait={LONGEST}", from.after);
-    let wait = Duration::from_secs(LONGEST);
-    Ok(Json(ask(&learner.client, move |client| client.get(&path, wait)).await?))
+    let opener = learner.opener;
+    let rows = ask(&learner.client, move |client| opener.rows(client, &name, from.after, LONGEST));
+    Ok(Json(rows.await?))
 }

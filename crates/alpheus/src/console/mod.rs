@@ -21,6 +21,7 @@ use crate::network::client::{Client, Problem, RequestError};
 use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
 use crate::network::tls::Meant;
+use crate::query::sealed::Opener;
 use crate::service::shutdown::Trigger;
 use crate::service::{self, Settings};
 use alpheus_crypto::sign::SigningKey;
@@ -69,7 +70,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         (Some(server), _) => {
             let identity = IdentityFolder::open(&args.identity, Role::Consumer)?;
             let name = identity.name().name.clone();
-            (learn::router(Client::new(&identity, server)?, name), "results")
+            let opener = Opener::new(&identity)?;
+            (learn::router(Client::new(&identity, server)?, opener, name), "results")
         }
         (None, controller) => {
             let identity = IdentityFolder::open(&args.identity, Role::Owner)?;

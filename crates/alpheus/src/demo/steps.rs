@@ -150,7 +150,7 @@ fn forbidden(play: &mut Play<'_>) -> Result<(), Failure> {
     let Err(refusal) = plan_query(
         &question.create,
         &play.embedded.manager.catalog,
-        Asking::from(now),
+        Asking::from(now).with_readers(&|name| play.embedded.reader_named(name)),
         &mut play.rng,
     ) else {
         play.expect(false, "the forbidden query to be refused");
@@ -158,8 +158,10 @@ fn forbidden(play: &mut Play<'_>) -> Result<(), Failure> {
     };
     play.stage.quote(&refusal.render(&question.text))?;
     let nearest = refusal.nearest.as_deref().is_some_and(|nearest| {
-        plan_query(nearest, &play.embedded.manager.catalog, Asking::from(now), &mut play.rng)
-            .is_ok()
+        let embedded = &play.embedded;
+        let readers = |name: &str| embedded.reader_named(name);
+        let asking = Asking::from(now).with_readers(&readers);
+        plan_query(nearest, &embedded.manager.catalog, asking, &mut play.rng).is_ok()
     });
     play.expect(nearest, "the nearest query to be allowed");
     if nearest {

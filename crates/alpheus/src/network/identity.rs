@@ -6,6 +6,7 @@
 //! | `tls.pem`, `tls.key` | its certificate, with those that lead to the authority, and the key |
 //! | `ca.pem` | the authority that everybody's certificate comes from |
 //! | `deployment.json` | the authority of controllers' protocol certificates, and the service's |
+//! | `consumer.txt`, `consumer.seed` | of a consumer: its protocol certificate and the keys in it, to which results are sealed |
 
 use crate::failure::{Blame, Category, Failure};
 use crate::network::role::{Name, NoName, Role};
@@ -28,6 +29,9 @@ pub const KEY: &str = "tls.key";
 pub const AUTHORITY: &str = "ca.pem";
 /// The deployment.
 pub const DEPLOYMENT: &str = "deployment.json";
+
+/// A consumer's protocol certificate.
+pub const CONSUMER_CERTIFICATE: &str = "consumer.txt";
 
 const VERSION: u32 = 1;
 

@@ -20,12 +20,13 @@ pub(crate) fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
 /// A line as the owner reads it; `when` puts a window into words.
 pub(crate) fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) -> String) -> String {
     match &line.event {
-        LogEvent::PlanAccepted { name, consumer, .. } => {
-            format!("`{consumer}` asks for `{name}`, and your policy allows it")
+        LogEvent::PlanAccepted { name, consumer, sealed, .. } => {
+            format!("`{consumer}`{} asks for `{name}`, and your policy allows it", alone(*sealed))
         }
         LogEvent::Released {
             name,
             consumer,
+            sealed,
             window,
             attributes,
             population,
@@ -45,7 +46,8 @@ pub(crate) fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) ->
                 false => format!(", with noise; of your budgets it takes {}", costs.join(", ")),
             };
             format!(
-                "`{consumer}` got `{name}` of {}: your {} among {population} people (at least {counted} of them real){noise}",
+                "`{consumer}`{} got `{name}` of {}: your {} among {population} people (at least {counted} of them real){noise}",
+                alone(*sealed),
                 when(*window),
                 names.join(", ")
             )
@@ -62,4 +64,9 @@ pub(crate) fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) ->
         LogEvent::Revoked => "you revoked your consent".to_owned(),
         LogEvent::Erased => "you had the key of your data destroyed".to_owned(),
     }
+}
+
+/// Whether the service reads the result as well.
+fn alone(sealed: bool) -> &'static str {
+    if sealed { ", and not the service," } else { "" }
 }

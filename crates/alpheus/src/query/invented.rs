@@ -3,7 +3,7 @@
 use crate::failure::{Category, Failure};
 use crate::runtime::embedded::Controllers;
 use alpheus_policy::catalog::CatalogStream;
-use alpheus_policy::ids::{ControllerId, OwnerId, SchemaId, StreamId, labelled_hash};
+use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId, SchemaId, StreamId, labelled_hash};
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::{MetadataAttribute, Schema};
 
@@ -76,6 +76,12 @@ impl Invented {
         };
         self.metadata.iter().filter_map(&mut pick).collect()
     }
+}
+
+/// The certificate of any consumer whatever.
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere a consumer may be unknown")]
+pub(super) fn consumer(name: &str) -> Option<ConsumerId> {
+    Some(ConsumerId(labelled_hash(LABEL, &[b"consumer", name.as_bytes()])))
 }
 
 fn declared(attribute: &MetadataAttribute) -> (String, Vec<String>) {

@@ -5,6 +5,7 @@
 
 mod invented;
 mod remote;
+pub(crate) mod sealed;
 
 use crate::commands::{Format, Globals};
 use crate::failure::{Blame, Category, Failure, printed};
@@ -188,7 +189,8 @@ fn explained(
 ) -> Result<Answer, Failure> {
     // A plan's nonce is fresh where it runs. This one never does.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
-    let planned = plan_query(create, catalog, Asking::from(Timestamp(0)), &mut rng)
+    let asking = Asking::from(Timestamp(0)).with_readers(&invented::consumer);
+    let planned = plan_query(create, catalog, asking, &mut rng)
         .map_err(|refusal| failure(&refusal, &query.text, &query.place, policies))?;
     let known = catalog.schema(&create.from.text).ok_or_else(|| {
         query.failure(Category::Input, format!("there is no schema `{}`", create.from))

@@ -1,6 +1,7 @@
 //! The same at a running service: statements are asked of it, results are read
 //! as they come.
 
+use super::sealed::{Opener, Rows, Statement};
 use super::{Answer, Args, Query, print};
 use crate::commands::{Format, Globals};
 use crate::failure::{Failure, printed};
@@ -11,18 +12,12 @@ use crate::runtime::results::cell;
 use crate::service::{Settings, path_flag};
 use alpheus_policy::explain::Explanation;
 use alpheus_policy::show::Table;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
-use std::time::Duration;
 
 /// How long the service may keep us waiting for a row.
 const WAIT: u64 = 20;
-
-#[derive(Serialize)]
-struct Statement<'a> {
-    sql: &'a str,
-}
 
 /// What comes of a statement, as the server says it.
 #[derive(Deserialize)]
@@ -38,20 +33,16 @@ pub(crate) enum Answered {
     Dropped(String),
 }
 
-#[derive(Deserialize)]
-struct Rows {
-    rows: Vec<Map<String, Value>>,
-    next: u64,
-}
-
 /// Asks what `--query` says; then prints the rows of `--results`.
 pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Failure> {
     let settings = globals.settings(vec![("identity", path_flag(args.identity.as_ref()))])?;
     let folder = Settings::needed(&settings.identity, "identity")?;
-    let client = Client::new(&IdentityFolder::open(&folder, Role::Consumer)?, server)?;
+    let identity = IdentityFolder::open(&folder, Role::Consumer)?;
+    let (client, opener) = (Client::new(&identity, server)?, Opener::new(&identity)?);
     if let Some(query) = &args.query {
         let query = Query::of(query)?;
-        let answered: Answered = client.post("/v1/statements", &Statement { sql: &query.text })?;
+        let statement = Statement { sql: &query.text, certificate: opener.certificate() };
+        let answered: Answered = client.post("/v1/statements", &statement)?;
         let answer = match answered {
             Answered::Running(explanation) | Answered::Explanation(explanation) => {
                 Answer::Explanation(explanation)
@@ -68,18 +59,26 @@ pub(super) fn run(args: &Args, server: &str, globals: &Globals) -> Result<(), Fa
         }
     }
     match &args.results {
-        Some(name) => results(&client, name, args.follow, globals.format.unwrap_or_default()),
+        Some(name) => {
+            let format = globals.format.unwrap_or_default();
+            results(&client, &opener, name, args.follow, format)
+        }
         None => Ok(()),
     }
 }
 
 /// Prints rows; with `follow` goes on until nobody reads them.
-fn results(client: &Client, name: &str, follow: bool, format: Format) -> Result<(), Failure> {
+fn results(
+    client: &Client,
+    opener: &Opener,
+    name: &str,
+    follow: bool,
+    format: Format,
+) -> Result<(), Failure> {
     let (mut after, mut out, mut header) = (0, io::stdout().lock(), false);
     loop {
         let wait = if follow { WAIT } else { 0 };
-        let path = format!("/v1/queries/{name}/results?after={after}&wait={wait}");
-        let Rows { rows, next } = client.get(&path, Duration::from_secs(wait))?;
+        let Rows { rows, next } = opener.rows(client, name, after, wait)?;
         for row in &rows {
             let written = write_row(row, format, &mut header, &mut out).and_then(|()| out.flush());
             if printed(written)?.is_break() {

@@ -61,7 +61,7 @@ pub(super) fn replay(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let Some(refused) = feed(&mut embedded, &inputs, resume, &stop, &mut rng)? else {
         return Err(interrupted(state.as_deref()));
     };
-    let rows = embedded.manager.service.results().map_err(|error| store_failure(error.into()))?;
+    let rows = embedded.results().map_err(store_failure)?;
     output::write(&outputs, &inputs, rows)?;
     // Nobody is left to tell if standard error is gone.
     let counters = &embedded.manager.service.counters;
@@ -155,7 +155,7 @@ fn plan(
     let planned = planning::plan_query(
         &create,
         &embedded.manager.catalog,
-        planning::Asking::from(Timestamp(0)),
+        planning::Asking::from(Timestamp(0)).with_readers(&|name| embedded.reader_named(name)),
         rng,
     )
     .map_err(|refusal| {

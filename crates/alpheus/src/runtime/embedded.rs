@@ -256,6 +256,7 @@ impl Embedded {
     /// # Errors
     /// [`RuntimeError`]; a controller's refusal is no error, see [`Service::refusals`].
     pub fn start(&mut self, clock: Timestamp, plans: &[Plan]) -> Result<(), RuntimeError> {
+        self.introduce_readers(plans)?;
         let round = self.manager.start(self.now(), plans)?;
         self.exchange(clock, round).map(|_| ())
     }

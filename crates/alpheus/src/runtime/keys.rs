@@ -9,6 +9,7 @@ use alpheus_crypto::kdf::derive;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_encrypted_stream::certificate::{Certificate, Role};
+use alpheus_encrypted_stream::consumer::ConsumerSecrets;
 use alpheus_encrypted_stream::controller::IdentitySecrets;
 use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_policy::ids::StreamId;
@@ -111,6 +112,12 @@ impl RootSecret {
     #[must_use]
     pub fn controller(&self, name: &str) -> IdentitySecrets {
         IdentitySecrets::from_seed(&self.derive("controller", name.as_bytes()))
+    }
+
+    /// The keys of a consumer that results are sealed to.
+    #[must_use]
+    pub fn consumer(&self, name: &str) -> ConsumerSecrets {
+        ConsumerSecrets::from_seed(&self.derive("consumer", name.as_bytes()))
     }
 
     /// An owner's signing key.

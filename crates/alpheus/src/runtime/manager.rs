@@ -8,10 +8,11 @@ use super::storage::scan_all;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced::Announced;
-use alpheus_encrypted_stream::certificate::{Certificate, Deployment, fingerprint};
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment, consumer_id, fingerprint};
+use alpheus_encrypted_stream::error::BadCertificate;
 use alpheus_encrypted_stream::messages::Announcement;
 use alpheus_policy::catalog::{Catalog, NotStarted, RunningQuery};
-use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
+use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::{PlannedQuery, Refusal};
 use alpheus_policy::query::Create;
@@ -26,6 +27,8 @@ use thiserror::Error;
 const PLANS: &[u8] = b"announcement/";
 const QUERIES: &[u8] = b"query/";
 const ASKERS: &[u8] = b"asker/";
+/// Announcements of plans that have ended and whose rows are sealed.
+const SEALED: &[u8] = b"sealed/";
 
 /// Why a query does not run.
 #[derive(Debug, Error)]
@@ -57,6 +60,8 @@ pub struct Manager {
     deployment: Deployment,
     key: Arc<SigningKey>,
     certificates: HashMap<ControllerId, Signed<Certificate>>,
+    /// Consumers that results may be sealed to.
+    consumers: HashMap<ConsumerId, Signed<Certificate>>,
     /// Who asked first under each name; the name's results are theirs.
     askers: HashMap<String, String>,
 }
@@ -75,8 +80,8 @@ impl Manager {
     ) -> Result<Manager, RuntimeError> {
         let mut catalog = Catalog::default();
         catalog.add_schema(schema.clone())?;
-        let (certificates, askers) = (HashMap::new(), HashMap::new());
-        Ok(Manager { service, catalog, deployment, key, certificates, askers })
+        let (certificates, consumers, askers) = Default::default();
+        Ok(Manager { service, catalog, deployment, key, certificates, consumers, askers })
     }
 
     /// Takes note of a controller, so that plans can name it.
@@ -90,6 +95,43 @@ impl Manager {
         let id = fingerprint(&self.deployment.controller(certificate)?);
         self.certificates.insert(id, certificate.clone());
         Ok(id)
+    }
+
+    /// Takes note of a consumer, so that results can be sealed to it.
+    ///
+    /// # Errors
+    /// [`BadCertificate`] if the deployment's authority has not signed its
+    /// certificate, or under another name.
+    pub fn know_consumer(
+        &mut self,
+        name: &str,
+        certificate: &Signed<Certificate>,
+    ) -> Result<ConsumerId, BadCertificate> {
+        let opened = self.deployment.consumer(certificate)?;
+        if opened.name != name {
+            return Err(BadCertificate::OtherName);
+        }
+        let id = consumer_id(&opened);
+        self.consumers.insert(id, certificate.clone());
+        Ok(id)
+    }
+
+    /// A plan as it was announced, with everybody's certificates: what a consumer
+    /// needs to read sealed rows of it, also once it has ended.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the store fails.
+    pub fn announcement(
+        &self,
+        plan: &PlanId,
+    ) -> Result<Option<Signed<Announcement>>, RuntimeError> {
+        let (store, space) = (self.service.store(), &self.service.topics().service);
+        let mut found = store.get(space, &[PLANS, &plan.0].concat())?;
+        if found.is_none() {
+            found = store.get(space, &[SEALED, &plan.0].concat())?;
+        }
+        let read = |bytes: &[u8]| postcard::from_bytes(bytes);
+        found.map(|bytes| read(&bytes)).transpose().map_err(|_| RuntimeError::DamagedPlans)
     }
 
     /// Starts plans and keeps them, so that a restart takes them up again. What
@@ -112,8 +154,9 @@ impl Manager {
         for plan in plans {
             let certificates =
                 plan.roster.iter().filter_map(|id| self.certificates.get(id).cloned());
-            let announcement =
-                Announcement { plan: plan.clone(), certificates: certificates.collect() };
+            let consumer = plan.sealed_to.and_then(|id| self.consumers.get(&id).cloned());
+            let certificates = certificates.collect();
+            let announcement = Announcement { plan: plan.clone(), certificates, consumer };
             let signed = Signed::new(&announcement, &self.key);
             let key = [PLANS, &plan.id().0].concat();
             let bytes = postcard::to_allocvec(&signed).map_err(|_| RuntimeError::DamagedPlans)?;
@@ -181,8 +224,13 @@ impl Manager {
         let round = self.service.retire(&plans)?;
         let mut batch = Batch::new();
         batch.delete(&space, [QUERIES, name.as_bytes()].concat())?;
-        for plan in &plans {
-            batch.delete(&space, [PLANS, &plan.0].concat())?;
+        for plan in &query.plans {
+            let (id, key) = (plan.id(), [PLANS, &plan.id().0].concat());
+            let kept = self.service.store().get(&space, &key)?.filter(|_| plan.sealed_to.is_some());
+            if let Some(kept) = kept {
+                batch.put(&space, [SEALED, &id.0].concat(), kept.to_vec())?;
+            }
+            batch.delete(&space, key)?;
         }
         self.service.store().commit(batch)?;
         Ok(Some(round))

@@ -9,6 +9,7 @@ pub mod keys;
 pub mod manager;
 mod owners;
 pub mod planning;
+mod readers;
 pub mod results;
 pub(crate) mod seats;
 pub mod service;

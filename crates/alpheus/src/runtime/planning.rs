@@ -4,6 +4,7 @@ use crate::failure::{Category, Failure};
 use alpheus_encrypted_stream::mask::params::{Wanted, choose};
 use alpheus_encrypted_stream::mask::quorum::Roster;
 use alpheus_policy::catalog::Catalog;
+use alpheus_policy::ids::ConsumerId;
 use alpheus_policy::plan::MaskStrategy;
 use alpheus_policy::planner::{MaskRequest, PlanOptions, PlannedQuery, Refusal, plan};
 use alpheus_policy::query::{Create, MaskChoice};
@@ -14,7 +15,7 @@ use rand_core::CryptoRng;
 const MASK_DELTA_EXPONENT: u8 = 9;
 
 /// Who asks, and since when.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Asking<'a> {
     /// The clock's time.
     pub now: Timestamp,
@@ -22,13 +23,21 @@ pub struct Asking<'a> {
     pub from: Option<Timestamp>,
     /// Who asks, unless the query says `RELEASE TO`.
     pub consumer: &'a str,
+    /// The certificates of consumers that `RELEASE TO` may name.
+    pub readers: &'a dyn Fn(&str) -> Option<ConsumerId>,
 }
 
-impl Asking<'_> {
-    /// By the service itself, for windows from `from` on.
+impl<'a> Asking<'a> {
+    /// By the service itself, for windows from `from` on. `RELEASE TO` names nobody.
     #[must_use]
-    pub const fn from(from: Timestamp) -> Asking<'static> {
-        Asking { now: from, from: Some(from), consumer: "service" }
+    pub fn from(from: Timestamp) -> Asking<'a> {
+        Asking { now: from, from: Some(from), consumer: "service", readers: &|_| None }
+    }
+
+    /// The same, where these are the consumers that `RELEASE TO` may name.
+    #[must_use]
+    pub fn with_readers(self, readers: &'a dyn Fn(&str) -> Option<ConsumerId>) -> Asking<'a> {
+        Asking { readers, ..self }
     }
 }
 
@@ -50,6 +59,7 @@ pub fn plan_query(
         from: asked.from,
         nonce: &nonce,
         consumer: asked.consumer,
+        readers: asked.readers,
         grace: Span(0),
         mask_delta_exponent: MASK_DELTA_EXPONENT,
         masks: &masks,

@@ -1,10 +1,12 @@
 //! Result rows: one for each window and group, opened or not.
 
+use alpheus_encrypted_stream::consumer::{NotSealedSum, Reader, SealedSum};
 use alpheus_encrypted_stream::coordinator::{Opened, Outcome};
 use alpheus_encrypted_stream::decode::{decode, decode_noisy};
 use alpheus_policy::budget::{OutputError, Spread, expected_errors};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::Window;
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -35,6 +37,53 @@ pub struct Row {
     /// on the data, or the window did not open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<Value>,
+    /// Of a query with `RELEASE TO`: who can read it, and what they read it from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<Sealed>,
+}
+
+/// What a row holds that only one consumer can read; its columns are null.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sealed {
+    /// The consumer.
+    pub to: String,
+    /// A [`SealedSum`] in hexadecimal digits; null where the window did not open.
+    pub sum: Option<String>,
+}
+
+impl Sealed {
+    /// The sum that its consumer takes the pads off, if the window opened.
+    ///
+    /// # Errors
+    /// [`NotSealedSum`] if the digits are none.
+    pub fn sum(&self) -> Option<Result<SealedSum, NotSealedSum>> {
+        let digits = self.sum.as_ref()?.as_bytes();
+        let bytes = HEXLOWER.decode(digits).map_err(|_| NotSealedSum::Malformed);
+        Some(bytes.and_then(|bytes| SealedSum::from_bytes(&bytes)))
+    }
+}
+
+/// The columns of a window's opened rows, or why there are none.
+///
+/// # Errors
+/// In words, for the row's status.
+pub fn columns(plan: &Plan, words: &[u64]) -> Result<Vec<Value>, String> {
+    let decoded = match plan.privacy {
+        Some(_) => decode_noisy(&plan.select, words),
+        None => decode(&plan.select, words),
+    };
+    let outputs = decoded.map_err(|error| error.to_string())?;
+    let value = |output| serde_json::to_value(output).unwrap_or_default();
+    Ok(outputs.into_iter().map(value).collect())
+}
+
+/// The columns of a sealed window, as its consumer reads them.
+///
+/// # Errors
+/// In words, for the row's status.
+pub fn opened(reader: &Reader, sum: &SealedSum) -> Result<Vec<Value>, String> {
+    let words = reader.open(sum).map_err(|error| error.to_string())?;
+    columns(reader.announced().plan(), &words)
 }
 
 /// Status of a window that opened.
@@ -63,6 +112,7 @@ impl Row {
                 let items = plan.select.items.iter();
                 Value::Object(items.map(|item| (item.alias.clone(), Value::Null)).collect())
             }),
+            sealed: plan.sealed_to.map(|_| Sealed { to: plan.consumer.clone(), sum: None }),
         }
     }
 
@@ -82,19 +132,37 @@ impl Row {
             return row;
         }
         row.noise = noise(plan, opened);
-        let decoded = match plan.privacy {
-            Some(_) => decode_noisy(&plan.select, &opened.outputs),
-            None => decode(&plan.select, &opened.outputs),
-        };
-        match decoded {
-            Ok(outputs) => {
-                for ((_, cell), output) in row.outputs.iter_mut().zip(outputs) {
-                    *cell = serde_json::to_value(output).unwrap_or_default();
-                }
-            }
-            Err(error) => row.status = error.to_string(),
+        match (&mut row.sealed, &opened.sealed) {
+            (Some(sealed), Some(sum)) => sealed.sum = Some(HEXLOWER.encode(&sum.to_bytes())),
+            _ => row.fill(columns(plan, &opened.outputs)),
         }
         row
+    }
+
+    fn fill(&mut self, columns: Result<Vec<Value>, String>) {
+        match columns {
+            Ok(values) => {
+                let cells = self.outputs.iter_mut().map(|(_, cell)| cell);
+                cells.zip(values).for_each(|(cell, value)| *cell = value);
+            }
+            Err(status) => self.status = status,
+        }
+    }
+
+    /// The sum in it that only its consumer can read, if there is one.
+    ///
+    /// # Errors
+    /// [`NotSealedSum`] if it is none.
+    #[must_use]
+    pub fn sealed_sum(&self) -> Option<Result<SealedSum, NotSealedSum>> {
+        self.sealed.as_ref()?.sum()
+    }
+
+    /// Fills the columns, as the consumer: the row is then as if it had never been
+    /// sealed.
+    pub fn open(&mut self, reader: &Reader, sum: &SealedSum) {
+        self.fill(opened(reader, sum));
+        self.sealed = None;
     }
 
     fn columns(&self) -> impl Iterator<Item = (&str, Value)> {
@@ -104,13 +172,15 @@ impl Row {
             self.group.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
         let outputs = self.outputs.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let noise = self.noise.iter().map(|noise| ("noise", noise.clone()));
+        let sealed = |sealed| ("sealed", serde_json::to_value(sealed).unwrap_or_default());
+        let sealed = self.sealed.iter().map(sealed);
         let counts: [(&str, Value); 4] = [
             ("population", self.population.into()),
             ("silent", self.silent.into()),
             ("excluded", self.excluded.into()),
             ("status", self.status.as_str().into()),
         ];
-        times.into_iter().chain(group).chain(outputs).chain(counts).chain(noise)
+        times.into_iter().chain(group).chain(outputs).chain(counts).chain(noise).chain(sealed)
     }
 
     /// The row as one flat JSON object, in the order of its columns.

@@ -24,6 +24,7 @@ pub(crate) struct Scene {
     pub(crate) policies: Policies,
     pub(crate) recording: rows::Recording,
     pub(crate) controllers: Controllers,
+    pub(crate) query: String,
 }
 
 impl Scene {
@@ -32,7 +33,7 @@ impl Scene {
         let source = Source::parse(SOURCE, &schema).unwrap();
         let policies = Policies::from_yaml(POLICIES, &schema).unwrap();
         let recording = read(recording.csv().as_bytes(), &source, &schema, schema.tick).unwrap();
-        Self { schema, policies, recording, controllers }
+        Self { schema, policies, recording, controllers, query: QUERY.to_owned() }
     }
 
     /// Starts a life from what the stores hold. No two lives draw the same.
@@ -64,11 +65,13 @@ pub(crate) struct Life<'a> {
 
 impl Life<'_> {
     fn plan(&mut self) -> Result<(), RuntimeError> {
-        let Statement::Create(create) = parse(QUERY).unwrap() else { panic!("no query") };
+        let Statement::Create(create) = parse(&self.scene.query).unwrap() else {
+            panic!("no query")
+        };
         let planned = plan_query(
             &create,
             &self.embedded.manager.catalog,
-            Asking::from(Timestamp(0)),
+            Asking::from(Timestamp(0)).with_readers(&|name| self.embedded.reader_named(name)),
             &mut self.rng,
         )
         .unwrap();

@@ -337,7 +337,7 @@ impl Hall {
     /// Starts a query.
     pub(crate) fn ask(&mut self, sql: &str, now: Timestamp, rng: &mut ChaCha20Rng) -> Round {
         let Statement::Create(create) = parse(sql).unwrap() else { panic!("{sql}") };
-        let asking = Asking { now, from: None, consumer: "analyst" };
+        let asking = Asking { now, from: None, consumer: "analyst", readers: &|_| None };
         self.manager.ask(&create, asking, rng).unwrap().1
     }
 

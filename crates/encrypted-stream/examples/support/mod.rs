@@ -111,6 +111,7 @@ impl Town {
             from: None,
             nonce: &[9; 32],
             consumer: "health",
+            readers: &|_| None,
             grace: Span::seconds(1),
             mask_delta_exponent: 9,
             masks: &masks,
@@ -122,7 +123,7 @@ impl Town {
     /// The service's side of a plan, with everybody's certificates.
     pub(crate) fn coordinator(&self, plan: &Plan) -> Result<Coordinator, Failed> {
         let certificates = plan.roster.iter().map(|id| self.certificates[id].clone()).collect();
-        let announcement = Announcement { plan: plan.clone(), certificates };
+        let announcement = Announcement { plan: plan.clone(), certificates, consumer: None };
         let signed = Signed::new(&announcement, &self.service);
         let announced = Arc::new(Announced::open(&signed, &self.deployment)?);
         Ok(Coordinator::new(announced, self.service.clone(), Timing::default()))

@@ -13,6 +13,7 @@ use alpheus_policy::time::{Timestamp, Window};
 use super::budgets::Charges;
 use super::held::Stretch;
 use crate::announced::Announced;
+use crate::consumer::{ConsumerPad, bound};
 use crate::error::Refused;
 use crate::ledger::Spent;
 use crate::mask::Masker;
@@ -33,6 +34,8 @@ pub(super) struct Joined {
     pub(super) accepted: Option<Timestamp>,
     /// None with a single controller, whose token opens by itself.
     pub(super) masks: Option<Masker>,
+    /// Of a plan that is sealed to a consumer: what hides its tokens from all others.
+    pub(super) consumer: Option<ConsumerPad>,
     /// Windows that end at or before this and are not in `rounds` are settled.
     pub(super) settled: Timestamp,
     /// Up to when it released, once it has ended.
@@ -100,6 +103,7 @@ impl Joined {
             position,
             accepted: None,
             masks,
+            consumer: None,
             settled: Timestamp(0),
             ended: None,
             rounds: BTreeMap::new(),
@@ -124,6 +128,14 @@ impl Joined {
 
     pub(super) fn id(&self) -> PlanId {
         self.announced.id()
+    }
+
+    /// Puts the consumer's pad on a token, if the plan is sealed to one: whatever is
+    /// done to the masks then, without the consumer's key the token stays hidden.
+    pub(super) fn seal(&self, fixed: &Fixed, words: &mut [u64]) {
+        if let Some(consumer) = &self.consumer {
+            consumer.put_on(&bound(&self.id(), fixed.membership().window, &fixed.digest()), words);
+        }
     }
 
     /// The stream at a position, if it is at this controller.

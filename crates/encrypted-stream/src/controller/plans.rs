@@ -16,7 +16,8 @@ use super::Controller;
 use super::held::Held;
 use super::joined::Joined;
 use crate::announced::Announced;
-use crate::error::PlanRefused;
+use crate::consumer::ConsumerPad;
+use crate::error::{ConsumerFault, PlanRefused};
 use crate::ledger::{LogEvent, LogLine, Record, Step};
 use crate::mask::cuts::ROSTERS;
 use crate::mask::neighbours::{pick, roster_digest};
@@ -153,6 +154,7 @@ impl Controller {
         let masks =
             if announced.is_single() { None } else { Some(self.masks(announced, position)?) };
         let mut joined = Joined::new(Arc::clone(announced), position, masks);
+        joined.consumer = self.consumer_pad(announced)?;
         joined.slack_bits = check_shares(announced)?;
         let attributes = &announced.plan().attributes;
         let spans_of = |stream| {
@@ -195,6 +197,13 @@ impl Controller {
         }
     }
 
+    /// Agrees with the consumer that the plan is sealed to.
+    fn consumer_pad(&self, announced: &Announced) -> Result<Option<ConsumerPad>, PlanRefused> {
+        let low_order = |_| PlanRefused::Consumer(ConsumerFault::LowOrder);
+        let agree = |their| ConsumerPad::agree(self.identity.agreement(), their);
+        announced.consumer().map(agree).transpose().map_err(low_order)
+    }
+
     fn masks(&self, announced: &Announced, position: u32) -> Result<Masker, PlanRefused> {
         let (key, roster) = (self.identity.agreement(), announced.agreement());
         let pairs = match (announced.plan().masks, self.roster_of(announced)) {
@@ -217,7 +226,8 @@ impl Controller {
         let held = plan.streams.iter().map(|stream| stream.stream);
         let streams = held.filter(|stream| self.streams.contains_key(stream)).collect();
         let (name, consumer) = (plan.name.clone(), plan.consumer.clone());
-        LogLine { at, streams, event: LogEvent::PlanAccepted { plan: plan.id(), name, consumer } }
+        let (plan, sealed) = (plan.id(), plan.sealed_to.is_some());
+        LogLine { at, streams, event: LogEvent::PlanAccepted { plan, name, consumer, sealed } }
     }
 
     /// The plans that it takes part in.

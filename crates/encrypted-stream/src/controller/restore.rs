@@ -11,6 +11,7 @@ use alpheus_policy::time::{Timestamp, Window};
 use super::Controller;
 use super::held::{Held, HeldStream, Remembered};
 use super::identity::Identity;
+use super::joined::Round;
 use super::sessions::Session;
 use crate::annotation;
 use crate::announced::Announced;
@@ -232,8 +233,7 @@ impl Controller {
             Record::Revoked { stream, at } => self.remember(stream, Remembered::Revoked(at)),
             Record::Spent(spent) => self.take_spent(spent, host),
             Record::Opened { plan, window, opening_set, answer } => {
-                if let Some(joined) = self.plans.get_mut(&plan) {
-                    let round = joined.rounds.entry(window.start).or_default();
+                if let Some(round) = self.round_of(&plan, window) {
                     round.opened = Some((opening_set, answer));
                 }
             }
@@ -255,8 +255,8 @@ impl Controller {
             Record::Log(_) => {}
             Record::Budget(record) => self.books.take(&record),
             Record::Pickers { plan, window, pickers } => {
-                if let Some(joined) = self.plans.get_mut(&plan) {
-                    joined.rounds.entry(window.start).or_default().pickers = pickers;
+                if let Some(round) = self.round_of(&plan, window) {
+                    round.pickers = pickers;
                 }
             }
             Record::Roster { digest } => self.rosters.extend([digest]),
@@ -275,10 +275,13 @@ impl Controller {
 
     fn take_spent(&mut self, spent: Spent, host: &HostRecords) {
         let fixed = host.memberships.get(&spent.membership).cloned();
-        if let Some(joined) = self.plans.get_mut(&spent.plan) {
-            let round = joined.rounds.entry(spent.window.start).or_default();
+        if let Some(round) = self.round_of(&spent.plan, spent.window) {
             round.spent = Some((spent, fixed));
         }
+    }
+
+    fn round_of(&mut self, plan: &PlanId, window: Window) -> Option<&mut Round> {
+        self.plans.get_mut(plan).map(|joined| joined.rounds.entry(window.start).or_default())
     }
 
     /// Windows of which the log says how they ended are closed.

@@ -1,5 +1,5 @@
 //! Step 2: the membership M is checked, the spend made durable, and the token
-//! `T_p = τ_p + Σ ±pad(mask, M) + b_p` leaves.
+//! `T_p = τ_p + r_p + Σ ±pad(mask, M) + b_p` leaves, r_p the pad for a consumer.
 
 use std::sync::Arc;
 
@@ -43,7 +43,8 @@ impl Controller {
     /// # Privacy
     /// The token hides under masks that only the other members can take off,
     /// and only for one opening set. Of a plan with this one controller, it
-    /// opens the window to whoever has the ciphertexts.
+    /// opens the window to whoever has the ciphertexts. Of a plan that is sealed to
+    /// a consumer it stays hidden from all others besides, whatever opens.
     ///
     /// # Errors
     /// [`Refused`] names the first rule that is broken.
@@ -142,9 +143,10 @@ impl Controller {
     ) -> Result<Step<ControllerMessage>, Refused> {
         let fixed = checked.fixed;
         let plan = fixed.membership().plan;
-        let tau = self.key_sum(fixed)?;
+        let mut tau = self.key_sum(fixed)?;
         let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
         let position = joined.position;
+        joined.seal(fixed, &mut tau);
         let words = match &mut joined.masks {
             // One controller named in the plan: its token opens by itself.
             None => {
@@ -235,6 +237,7 @@ impl Controller {
             plan: spent.plan,
             name: plan.name.clone(),
             consumer: plan.consumer.clone(),
+            sealed: plan.sealed_to.is_some(),
             window: spent.window,
             attributes: plan.attributes.clone(),
             population,

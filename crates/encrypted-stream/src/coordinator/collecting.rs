@@ -10,6 +10,7 @@ use super::recovery::ServiceRecord;
 use super::round::{Fixing, Opening as Opens, Phase, Round};
 use super::summoning::{send_membership, send_summons};
 use crate::announced::narrow;
+use crate::consumer::SealedSum;
 use crate::error::{Failure, NotTaken};
 use crate::ledger::Step;
 use crate::mask::set::RosterSet;
@@ -131,7 +132,7 @@ impl Coordinator {
         Step::default()
     }
 
-    /// `Σ_S (R·c + T − o)`, if its check word is zero.
+    /// `Σ_S (R·c + T − o)`, if its check word is zero, or is for a consumer to check.
     fn add_up(&self, round: &Round, set: &RosterSet, sums: &impl Sums) -> Result<Opened, Failure> {
         let streams = round.accepted(set);
         let outputs = self.plan().release.outputs();
@@ -148,14 +149,27 @@ impl Coordinator {
                 *word = word.wrapping_sub(*opened);
             }
         }
-        if result.last() != Some(&0) {
+        let sealed = self.sealed(round, set, &mut result);
+        if sealed.is_none() && result.last() != Some(&0) {
             return Err(Failure::CheckWord);
         }
         let members = round.present.iter().filter(|(position, _)| set.contains(**position));
         let population = members.fold(0_u32, |n, (_, p)| n.saturating_add(p.owners));
         let silent = round.owners(self.plan(), set).saturating_sub(population);
         let members = narrow(set.count());
-        Ok(Opened { outputs: result, population, silent, members })
+        Ok(Opened { outputs: result, sealed, population, silent, members })
+    }
+
+    /// Of a plan that is sealed to a consumer: the sum with what the consumer needs to
+    /// take the pads off.
+    fn sealed(&self, round: &Round, set: &RosterSet, sum: &mut Vec<u64>) -> Option<SealedSum> {
+        self.plan().sealed_to?;
+        let (Phase::Collecting(fixing) | Phase::Opening(fixing, _)) = &round.phase else {
+            return None;
+        };
+        let (plan, window, words) = (self.id(), round.window, std::mem::take(sum));
+        let membership = fixing.fixed.digest();
+        Some(SealedSum { plan, window, membership, set: set.clone(), words })
     }
 
     /// Asks those again who have not answered, once their time has come.

@@ -17,7 +17,8 @@
 //!
 //! # Privacy
 //! The coordinator sees ciphertext sums, masked tokens and openings. What it
-//! can compute of them is the result that it gives out.
+//! can compute of them is the result that it gives out. Of a plan that is sealed to a
+//! consumer, the result stays under pads that only the consumer takes off.
 
 mod collecting;
 mod graph;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::{Span, Window};
 
+use crate::consumer::SealedSum;
 use crate::error::{Exclusion, Failure, PlanRefused, Refused};
 use crate::ledger::Step;
 use crate::messages::{ServiceMessage, SummonedStream};
@@ -126,7 +127,11 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// One word for each row of the release; the last, the check word, is zero.
+    /// Empty if the window is sealed to a consumer.
     pub outputs: Vec<u64>,
+    /// Of a plan that is sealed to a consumer: the sum under its pads, whose check
+    /// word only the consumer can check.
+    pub sealed: Option<SealedSum>,
     /// Owners with data.
     pub population: u32,
     /// Owners whose streams were complete, without data.

@@ -207,6 +207,8 @@ pub enum LogEvent {
         name: String,
         /// Who asks.
         consumer: String,
+        /// Whether it alone reads results, and not the service.
+        sealed: bool,
     },
     /// The streams took part in a release. Written before anything leaves, so
     /// that a line may stand for a window that then failed; [`LogEvent::Ended`]
@@ -218,6 +220,8 @@ pub enum LogEvent {
         name: String,
         /// Who asks.
         consumer: String,
+        /// Whether it alone reads the result, and not the service.
+        sealed: bool,
         /// The window.
         window: Window,
         /// Attributes, by position in the schema.

@@ -46,7 +46,7 @@ fn a_release_of_no_or_too_many_rows_is_refused_also_by_who_has_no_stream_in_it()
         plan.streams.retain(|stream| stream.controller != 2);
         plan.release.rows = rows;
         let certificates = evil.world.seats.iter().map(|(_, seat)| seat.clone()).collect();
-        let announcement = Announcement { plan, certificates };
+        let announcement = Announcement { plan, certificates, consumer: None };
         let signed = Signed::new(&announcement, &evil.world.service);
         let said = evil.say(2, Timestamp(EPOCH), &ServiceMessage::Announcement(signed));
         assert!(!matches!(said, Some(ControllerMessage::Acceptance(_))), "{said:?}");

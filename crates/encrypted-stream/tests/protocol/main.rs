@@ -27,6 +27,7 @@ mod plans;
 #[expect(dead_code, reason = "other noise is tried by itself")]
 #[path = "../noise/pmf.rs"]
 mod pmf;
+mod sealed;
 mod simulation;
 mod sparse_storms;
 mod streams;

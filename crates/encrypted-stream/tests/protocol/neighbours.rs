@@ -404,7 +404,8 @@ fn a_plan_that_picks_too_few_is_refused_with_the_numbers() {
     let tell = |evil: &mut Evil, masks| {
         let plan = Plan { masks, ..evil.world.plan.clone() };
         let certificates = evil.world.seats.iter().map(|(_, seat)| seat.clone()).collect();
-        let signed = Signed::new(&Announcement { plan, certificates }, &evil.world.service);
+        let signed =
+            Signed::new(&Announcement { plan, certificates, consumer: None }, &evil.world.service);
         let key = evil.world.announced.verifying()[2];
         match evil.say(2, Timestamp(EPOCH), &ServiceMessage::Announcement(signed)).unwrap() {
             ControllerMessage::Refusal(refusal) => refusal.open(&key).unwrap().reason.clone(),

@@ -265,7 +265,7 @@ fn announced(tamper: impl FnOnce(&mut Plan)) -> Result<(), PlanRefused> {
     let certificates = evil.world.seats.iter().map(|(_, certificate)| certificate.clone());
     let mut plan = evil.world.plan.clone();
     tamper(&mut plan);
-    let announcement = Announcement { plan, certificates: certificates.collect() };
+    let announcement = Announcement { plan, certificates: certificates.collect(), consumer: None };
     said(&mut evil, &announcement)
 }
 

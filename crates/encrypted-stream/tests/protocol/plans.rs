@@ -34,8 +34,11 @@ pub fn said(evil: &mut Evil, announcement: &Announcement) -> Result<(), PlanRefu
 fn tampered(tamper: impl FnOnce(&mut Announcement)) -> Result<(), PlanRefused> {
     let mut evil = Evil::unannounced(setup());
     let certificates = evil.world.seats.iter().map(|(_, certificate)| certificate.clone());
-    let mut announcement =
-        Announcement { plan: evil.world.plan.clone(), certificates: certificates.collect() };
+    let mut announcement = Announcement {
+        plan: evil.world.plan.clone(),
+        certificates: certificates.collect(),
+        consumer: None,
+    };
     tamper(&mut announcement);
     said(&mut evil, &announcement)
 }
@@ -145,7 +148,7 @@ fn an_attribute_is_in_one_running_plan() {
     let (locked, running) = (stream_id(0), evil.world.id());
     let certificates = evil.world.seats.iter().map(|(_, certificate)| certificate.clone());
     let plan = Plan { nonce: [99; 16], ..evil.world.plan.clone() };
-    let announcement = Announcement { plan, certificates: certificates.collect() };
+    let announcement = Announcement { plan, certificates: certificates.collect(), consumer: None };
     let refused = said(&mut evil, &announcement);
     assert_eq!(refused, Err(PlanRefused::Locked { stream: locked, plan: running }));
 }

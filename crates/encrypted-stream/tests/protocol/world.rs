@@ -35,6 +35,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::noise::{Noise, noisy_schema};
+use crate::sealed;
 
 /// Windows and ticks: ten seconds.
 pub const WINDOW: Span = Span::seconds(10);
@@ -72,6 +73,8 @@ pub struct Setup {
     pub busy: Option<(usize, u64)>,
     /// Whether all streams of a controller are one owner's.
     pub one_owner: bool,
+    /// Whether results are sealed to a consumer, as policies then want it.
+    pub sealed: bool,
 }
 
 impl Setup {
@@ -89,6 +92,7 @@ impl Setup {
             noise: None,
             busy: None,
             one_owner: false,
+            sealed: false,
         }
     }
 }
@@ -201,7 +205,7 @@ pub fn policy(setup: &Setup) -> ResolvedPolicy {
         min_population: setup.minimum,
         generalise: vec![],
         budget: setup.noise.map(|noise| noise.budget),
-        to: vec![],
+        to: setup.sealed.then(|| "tests".into()).into_iter().collect(),
         alpha: setup.alpha,
         dropout: setup.dropout,
         missing_ticks: 0,
@@ -448,7 +452,8 @@ pub fn announce(
     deployment: &Deployment,
 ) -> Arc<Announced> {
     let certificates = seats.iter().map(|(_, certificate)| certificate.clone()).collect();
-    let announcement = Announcement { plan: plan.clone(), certificates };
+    let consumer = plan.sealed_to.map(|_| sealed::certificate());
+    let announcement = Announcement { plan: plan.clone(), certificates, consumer };
     Arc::new(Announced::open(&Signed::new(&announcement, service), deployment).unwrap())
 }
 
@@ -462,6 +467,7 @@ fn make_plan(setup: &Setup, schema: &Schema, layout: &Layout, roster: Vec<Contro
         nonce: [setup.seed; 16],
         name: "sums".into(),
         consumer: "tests".into(),
+        sealed_to: setup.sealed.then(sealed::id),
         schema: schema.id(),
         group: vec![],
         window: WINDOW,

@@ -39,6 +39,7 @@ pub(crate) fn plan(streams: u32, window: u64, release: Release) -> Plan {
         nonce: [0; 16],
         name: "test".into(),
         consumer: "test".into(),
+        sealed_to: None,
         schema: SchemaId([9; 32]),
         group: vec![],
         window: Span(window),

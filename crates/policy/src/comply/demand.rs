@@ -138,6 +138,11 @@ impl<'a> Demand<'a> {
         })
     }
 
+    /// Who asks.
+    pub(crate) fn consumer(&self) -> &str {
+        &self.plan.consumer
+    }
+
     /// All that one option asks for and the plan does not give.
     fn denials(&self, attribute: u16, option: &ResolvedOption) -> Vec<Denial> {
         let plan = self.plan;
@@ -159,7 +164,9 @@ impl<'a> Demand<'a> {
         if less(option.dropout, plan.dropout) {
             denials.push(Denial::Dropout { asked: plan.dropout, most: option.dropout });
         }
-        if !option.to.is_empty() && !option.to.contains(&plan.consumer) {
+        // What the service opens is not released to the consumer alone, whoever asks.
+        let sealed = plan.sealed_to.is_some() && option.to.contains(&plan.consumer);
+        if !option.to.is_empty() && !sealed {
             denials.push(Denial::Consumer { allowed: option.to.clone() });
         }
         denials.extend(self.too_fine(attribute, option));

@@ -163,8 +163,8 @@ pub enum Denial {
         /// The option's.
         most: Fraction,
     },
-    /// Not for this consumer.
-    #[error("it is released to {} only", .allowed.join(", "))]
+    /// Not for this consumer, or not for its key alone.
+    #[error("it is released to {} only, under its key", .allowed.join(", "))]
     Consumer {
         /// For whom it is.
         allowed: Vec<String>,

@@ -1,7 +1,7 @@
 //! Complying and refusing.
 
 use super::*;
-use crate::ids::{OwnerId, StreamId};
+use crate::ids::{ConsumerId, OwnerId, StreamId};
 use crate::layout::FieldStatistic;
 use crate::plan::{Fraction, MaskStrategy, PlannedStream, PopulationBounds, Release};
 use crate::policy::Policies;
@@ -59,6 +59,7 @@ fn case(statistics: &[FieldStatistic], attributes: &[u16]) -> Case {
         nonce: [0; 16],
         name: "Out".into(),
         consumer: "app".into(),
+        sealed_to: None,
         schema: schema.id(),
         group: Vec::new(),
         window: Span::seconds(10),
@@ -164,7 +165,10 @@ fn a_stream_of_ones_own_is_for_one_service_only() {
     case.plan.population.min = 1;
     case.plan.window = Span::seconds(3600);
     assert_eq!(case.denials("{pulse: own}"), [Denial::Consumer { allowed: vec!["coach".into()] }]);
+    // The service would open it and see it, whoever it says has asked.
     case.plan.consumer = "coach".into();
+    assert_eq!(case.denials("{pulse: own}"), [Denial::Consumer { allowed: vec!["coach".into()] }]);
+    case.plan.sealed_to = Some(ConsumerId([1; 32]));
     assert_eq!(case.under("{pulse: own}"), Ok(()));
     // One alternative is enough, and the nearest one is named.
     assert_eq!(case.under("{pulse: [noisy, own]}"), Ok(()));

@@ -27,6 +27,7 @@ pub(super) fn attempt(
     let (resolved, mut findings) = resolve(&create.items, &schema.schema, &schema.layout);
     findings.extend(unknown_names(create.filter.as_ref(), &create.group_by, &schema.schema));
     findings.extend(against_the_query(create, catalog, schema));
+    findings.extend(no_reader(create, options));
     if create.settings.epsilon.is_some() {
         findings.extend(noise::meaningless(create, &resolved));
     }
@@ -88,6 +89,13 @@ fn against_the_query(create: &Create, catalog: &Catalog, schema: &CatalogSchema)
         findings.push(Finding { at: create.name.at, rule, mend: free.map(Mend::Name) });
     }
     findings
+}
+
+/// Results are sealed to a key, so that of the consumer must be known.
+fn no_reader(create: &Create, options: &PlanOptions<'_>) -> Option<Finding> {
+    let word = create.release_to.as_ref()?;
+    let unknown = (options.readers)(&word.text).is_none();
+    unknown.then(|| Finding::plain(word.at, Rule::NoReader { consumer: word.text.clone() }))
 }
 
 struct Attempt<'a> {
@@ -153,15 +161,13 @@ impl<'a> Attempt<'a> {
         let window = self.create.window;
         let next = self.options.now.floor(window);
         let next = if next == self.options.now { next } else { next.plus(window) };
-        let consumer = self
-            .create
-            .release_to
-            .as_ref()
-            .map_or(self.options.consumer, |word| word.text.as_str());
+        let release_to = self.create.release_to.as_ref().map(|word| word.text.as_str());
+        let consumer = release_to.unwrap_or(self.options.consumer);
         Plan {
             nonce: [0; 16],
             name: self.create.name.text.clone(),
             consumer: consumer.to_owned(),
+            sealed_to: release_to.and_then(self.options.readers),
             schema: self.schema.id,
             group: Vec::new(),
             window,

@@ -168,7 +168,8 @@ impl<'a> Judge<'a> {
                 (Exclusion::Window { attribute, option, allowed: *allowed }, Some(mend))
             }
             Denial::Consumer { allowed } => {
-                let mend = allowed.first().cloned().map(Mend::Consumer);
+                let asks = allowed.iter().find(|name| *name == self.demand.consumer());
+                let mend = asks.or(allowed.first()).cloned().map(Mend::Consumer);
                 (Exclusion::Consumer { attribute, option, allowed: allowed.clone() }, mend)
             }
             Denial::Finer { attribute: bucketed, .. }

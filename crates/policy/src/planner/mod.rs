@@ -28,6 +28,7 @@ pub(crate) use refusal::Share;
 pub use refusal::{Exclusion, Refusal, Rule, Violation};
 
 use crate::catalog::Catalog;
+use crate::ids::ConsumerId;
 use crate::plan::{Fraction, MaskStrategy, Plan};
 use crate::query::{Create, MaskChoice};
 use crate::time::{Span, Timestamp};
@@ -50,6 +51,9 @@ pub struct PlanOptions<'a> {
     /// Bound on the chance that an epoch's graphs fall apart is 10^-this,
     /// unless the query says.
     pub mask_delta_exponent: u8,
+    /// The certificate of a consumer that `RELEASE TO` names; none where it is not
+    /// known here, or somebody else asks.
+    pub readers: &'a dyn Fn(&str) -> Option<ConsumerId>,
     /// Chooses how controllers share masks; none where nothing is safe.
     pub masks: &'a dyn Fn(&MaskRequest<'_>) -> Option<MaskStrategy>,
 }

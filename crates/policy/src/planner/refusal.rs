@@ -55,6 +55,7 @@ impl Refusal {
                     | Rule::NoEpsilon
                     | Rule::NotWithNoise { .. }
                     | Rule::Noise { .. }
+                    | Rule::NoReader { .. }
             )
         })
     }
@@ -203,6 +204,14 @@ pub enum Rule {
         /// The schema's.
         tick: Span,
     },
+    /// `RELEASE TO` somebody who has not shown a certificate, or who does not ask.
+    #[error(
+        "results that only `{consumer}` can read are asked for by `{consumer}` itself, which shows its certificate: ask with the identity folder that `alpheus ca issue --role consumer --name {consumer}` makes"
+    )]
+    NoReader {
+        /// As written.
+        consumer: String,
+    },
     /// Noise is spoken of, but not how much.
     #[error(
         "how much noise is asked for? Say epsilon = … as well, or leave delta, mechanism and events out"
@@ -322,7 +331,7 @@ pub enum Exclusion {
         allowed: Span,
     },
     /// Not for this consumer.
-    #[error("the policy `{option}` releases `{attribute}` to {} only", .allowed.join(", "))]
+    #[error("the policy `{option}` releases `{attribute}` to {} only, under its key: say RELEASE TO", .allowed.join(", "))]
     Consumer {
         /// The attribute.
         attribute: String,

@@ -155,6 +155,7 @@ fn guarantees_are_made_from_plans() {
         nonce: [0; 16],
         name: "rides".to_owned(),
         consumer: "service".to_owned(),
+        sealed_to: None,
         schema: SchemaId([0; 32]),
         group: Vec::new(),
         window: Span::seconds(60),

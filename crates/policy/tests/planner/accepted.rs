@@ -3,6 +3,7 @@
 use crate::fixture::{SCHEMA, World, plain, select};
 use alpheus_policy::catalog::{NotStarted, RunningQuery};
 use alpheus_policy::comply;
+use alpheus_policy::ids::ConsumerId;
 use alpheus_policy::locks::Locks;
 use alpheus_policy::plan::{Fraction, MaskStrategy};
 use alpheus_policy::time::{Span, Timestamp};
@@ -18,6 +19,7 @@ fn a_plan_says_all_that_controllers_check() {
     assert_eq!((plan.window, plan.grace), (Span::seconds(10), Span::seconds(5)));
     assert_eq!(plan.from, Timestamp(1_700_000_010_000_000), "no window that has begun");
     assert_eq!((plan.consumer.as_str(), plan.attributes.as_slice()), ("hospital", &[0][..]));
+    assert_eq!(plan.sealed_to, Some(ConsumerId([4; 32])), "and whose key opens results");
     assert_eq!((plan.roster.len(), plan.streams.len(), plan.masks), (12, 12, MaskStrategy::Clique));
     assert!(plan.roster.is_sorted() && plan.streams.is_sorted_by_key(|stream| stream.stream));
     assert_eq!(plan.release.outputs(), 3, "sum, count and the check word");

@@ -1,7 +1,7 @@
 //! A small schema, owners with chosen policies, and a planner.
 
 use alpheus_policy::catalog::{Catalog, CatalogStream, RunningQuery};
-use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
+use alpheus_policy::ids::{ConsumerId, ControllerId, OwnerId, StreamId};
 use alpheus_policy::plan::MaskStrategy;
 use alpheus_policy::planner::{self, MaskRequest, PlanOptions, PlannedQuery, Refusal};
 use alpheus_policy::policy::Policies;
@@ -161,6 +161,7 @@ fn options(nonce: &[u8; 32]) -> PlanOptions<'_> {
         from: None,
         nonce,
         consumer: "service",
+        readers: &|name| (name != "stranger").then_some(ConsumerId([4; 32])),
         grace: Span::seconds(5),
         mask_delta_exponent: 9,
         masks: &|request: &MaskRequest<'_>| {

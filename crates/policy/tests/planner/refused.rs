@@ -199,6 +199,15 @@ fn consumers_of_the_policy() {
     assert!(world.plan(&select("SUM(hrv)", "RELEASE TO 'coach.example'")).is_ok());
 }
 
+/// Results are sealed to a key: without one, or for somebody else, nothing is planned.
+#[test]
+fn release_to_somebody_whose_key_is_not_shown() {
+    let world = World::of(SCHEMA).with(1, &plain(1), &[]);
+    let asked = select("SUM(hrv)", "RELEASE TO stranger");
+    check(&world, &asked, "asked for by `stranger` itself, which shows its certificate", None);
+    assert!(world.plan(&select("SUM(hrv)", "")).unwrap().plans[0].sealed_to.is_none());
+}
+
 #[test]
 fn several_wrongs_are_told_at_once_and_mended_together() {
     let hourly = policy("{ option: plain, clients: 5, window: 1hr }");

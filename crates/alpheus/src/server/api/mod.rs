@@ -10,6 +10,7 @@
 //! | `GET /v1/schema` | anybody | the schema, as JSON |
 //! | `POST /v1/statements` | consumer | CREATE, EXPLAIN, SHOW, DESCRIBE, DROP |
 //! | `GET /v1/queries/{name}/results` | consumer | rows from an offset on, waiting for new ones |
+//! | `GET /v1/queries/{name}/plans/{plan}` | consumer | a plan as it was announced, to read sealed rows with |
 //! | `GET /openapi.json` | anybody | this, for programs |
 
 mod controllers;
@@ -72,6 +73,7 @@ pub fn router(api: Api) -> Router {
         .route("/v1/schema", anybody(get(public::schema)))
         .route("/v1/statements", consumer(post(queries::statement)))
         .route("/v1/queries/{name}/results", consumer(get(queries::results)))
+        .route("/v1/queries/{name}/plans/{plan}", consumer(get(queries::plan)))
         .route("/openapi.json", anybody(get(public::openapi)))
         .fallback(public::unknown)
         .layer(DefaultBodyLimit::max(LARGEST))

@@ -1,7 +1,8 @@
 //! What consumers ask.
 
 use super::Api;
-use crate::network::answer::{ApiError, caller};
+use crate::network::answer::{ApiError, caller, encode};
+use crate::network::identity::from_hex;
 use crate::network::role::Role;
 use crate::runtime::embedded::wall_clock;
 use crate::runtime::manager::NotAsked;
@@ -11,12 +12,15 @@ use crate::server::engine::Engine;
 use crate::service::http::Peer;
 use alpheus_policy::catalog::Catalog;
 use alpheus_policy::explain::{Explanation, explain};
+use alpheus_policy::ids::{ConsumerId, PlanId};
 use alpheus_policy::planner::PlannedQuery;
 use alpheus_policy::query::{Create, Statement, parse};
 use alpheus_policy::show::{Table, describe, show};
 use alpheus_transport::{Limits, Offset};
 use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use axum::{Extension, Json};
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -34,6 +38,10 @@ const MOST_ROWS: usize = 10_000;
 pub(super) struct StatementBody {
     /// One statement.
     sql: String,
+    /// The caller's protocol certificate, in hexadecimal digits: what `RELEASE TO`
+    /// seals results to.
+    #[serde(default)]
+    certificate: Option<String>,
 }
 
 /// What comes of a statement.
@@ -59,18 +67,37 @@ pub(super) async fn statement(
     let consumer = caller(&peer, &[Role::Consumer])?.name;
     let parsed = parse(&body.sql);
     let statement = parsed.map_err(|error| ApiError::malformed(error.render(&body.sql)))?;
-    let act = move |engine: &mut Engine| engine.act(&statement, &consumer, &body.sql);
+    let act = move |engine: &mut Engine| {
+        let shown = body.certificate.as_deref();
+        let shown = shown.map(|digits| engine.shown(digits, &consumer)).transpose()?;
+        engine.act(&statement, &consumer, shown, &body.sql)
+    };
     Ok(Json(api.engine.ask(act).await??))
 }
 
 impl Engine {
+    /// Takes note of the certificate that a caller shows.
+    fn shown(&mut self, digits: &str, caller: &str) -> Result<ConsumerId, ApiError> {
+        let help = "send what stands in `consumer.txt` of the identity folder; `alpheus ca issue \
+                    --role consumer` makes one";
+        let certificate = from_hex(digits).ok_or_else(|| {
+            ApiError::malformed("the consumer's certificate is none").with_help(help)
+        })?;
+        self.manager.know_consumer(caller, &certificate).map_err(|bad| {
+            ApiError::new(StatusCode::FORBIDDEN, "certificate", bad.to_string()).with_help(help)
+        })
+    }
+
     fn act(
         &mut self,
         statement: &Statement,
         consumer: &str,
+        shown: Option<ConsumerId>,
         sql: &str,
     ) -> Result<Answer, ApiError> {
-        let asking = Asking { now: wall_clock(), from: None, consumer };
+        // Nobody asks in another's name.
+        let readers = |name: &str| shown.filter(|_| name == consumer);
+        let asking = Asking { now: wall_clock(), from: None, consumer, readers: &readers };
         match statement {
             Statement::Create(create) => {
                 let asked = self.manager.ask(create, asking, &mut self.rng);
@@ -120,6 +147,38 @@ fn explained(
     let schema = catalog.schema(&create.from.text);
     let schema = schema.ok_or_else(|| ApiError::missing("there is no such schema"))?;
     Ok(explain(planned, schema, FAILURE_RATE, privacy))
+}
+
+/// A plan as the service announced it.
+#[derive(Debug, Serialize)]
+pub(super) struct Plan {
+    /// The signed announcement, in hexadecimal digits.
+    announcement: String,
+}
+
+/// What a consumer needs of a plan of its own to read rows that are sealed to it.
+pub(super) async fn plan(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    Path((name, plan)): Path<(String, String)>,
+) -> Result<Json<Plan>, ApiError> {
+    let consumer = caller(&peer, &[Role::Consumer])?.name;
+    let id: PlanId = plan.parse().map_err(|_| ApiError::malformed("that is no plan's id"))?;
+    let find = move |engine: &mut Engine| {
+        let Engine { manager, deployment, .. } = engine;
+        if manager.asker(&name) != Some(&*consumer) {
+            return Err(ApiError::missing(format!("you have not asked anything called `{name}`")));
+        }
+        let missing = || ApiError::missing(format!("`{name}` has no plan {id}"));
+        let signed = manager.announcement(&id)?.ok_or_else(missing)?;
+        let opened = signed.open(deployment.service()).map_err(|_| missing())?;
+        if opened.plan.name != name {
+            return Err(missing());
+        }
+        let bytes = encode(&signed)?;
+        Ok(Json(Plan { announcement: HEXLOWER.encode(&bytes) }))
+    };
+    api.engine.ask(find).await?
 }
 
 /// From where on, and how long to wait for news.

@@ -1,0 +1,163 @@
+//! Reading rows that are sealed to whoever asks.
+
+use crate::ca::{CONSUMER_SEED, read_seed};
+use crate::failure::{Blame, Failure};
+use crate::network::client::{Client, RequestError};
+use crate::network::identity::{CONSUMER_CERTIFICATE, IdentityFolder, from_hex};
+use crate::runtime::results::{Sealed, opened};
+use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::announced::Announced;
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
+use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets, Reader, SealedSum};
+use alpheus_encrypted_stream::messages::Announcement;
+use alpheus_policy::ids::PlanId;
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A statement as it is sent.
+#[derive(Serialize)]
+pub(crate) struct Statement<'a> {
+    pub(crate) sql: &'a str,
+    /// What `RELEASE TO` seals results to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) certificate: Option<&'a str>,
+}
+
+/// Rows as they come.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Rows {
+    pub(crate) rows: Vec<Map<String, Value>>,
+    pub(crate) next: u64,
+}
+
+/// A sealed row's columns by name, or in words why they cannot be read.
+type Columns = Result<Vec<(String, Value)>, String>;
+
+#[derive(Deserialize)]
+struct PlanAnswer {
+    announcement: String,
+}
+
+/// A consumer's keys, and what it knows of plans whose rows it reads.
+pub(crate) struct Opener {
+    deployment: Deployment,
+    keys: Option<(Consumer, String)>,
+    /// By plan, or why its rows cannot be read.
+    readers: Mutex<HashMap<PlanId, Arc<Result<Reader, String>>>>,
+}
+
+impl Opener {
+    /// Of an identity folder. One without keys reads what is not sealed.
+    ///
+    /// # Errors
+    /// A [`Failure`] that names the file that cannot be used.
+    pub(crate) fn new(identity: &IdentityFolder) -> Result<Opener, Failure> {
+        let (deployment, path) = (identity.deployment()?, identity.path(CONSUMER_CERTIFICATE));
+        if !path.exists() {
+            return Ok(Opener { deployment, keys: None, readers: Mutex::default() });
+        }
+        let text = std::fs::read_to_string(&path).blame_io(&path)?;
+        let certificate: Signed<Certificate> = from_hex(&text)
+            .ok_or("not a protocol certificate in hexadecimal digits")
+            .blame_input(&path)?;
+        let seed = read_seed(&identity.path(CONSUMER_SEED))?;
+        let secrets = ConsumerSecrets::from_seed(&seed);
+        let consumer = secrets.certified(&certificate, &deployment).blame_input(&path)?;
+        let keys = Some((consumer, text.trim().to_owned()));
+        Ok(Opener { deployment, keys, readers: Mutex::default() })
+    }
+
+    /// The certificate that is shown with a statement.
+    pub(crate) fn certificate(&self) -> Option<&str> {
+        self.keys.as_ref().map(|(_, text)| text.as_str())
+    }
+
+    /// Rows of one's own query after an offset, sealed ones opened: they are then as
+    /// if they had never been sealed. Those that cannot be read say why.
+    ///
+    /// # Errors
+    /// [`RequestError`] if the service does not answer.
+    pub(crate) fn rows(
+        &self,
+        client: &Client,
+        name: &str,
+        after: u64,
+        wait: u64,
+    ) -> Result<Rows, RequestError> {
+        let path = format!("/v1/queries/{name}/results?after={after}&wait={wait}");
+        let mut rows: Rows = client.get(&path, Duration::from_secs(wait))?;
+        for row in &mut rows.rows {
+            let Some(sealed) = row.remove("sealed") else { continue };
+            match self.columns(client, name, sealed)? {
+                None => {}
+                Some(Ok(columns)) => row.extend(columns),
+                Some(Err(status)) => drop(row.insert("status".to_owned(), status.into())),
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The columns of a sealed row, by name, or why they cannot be read; nothing if
+    /// the window did not open.
+    fn columns(
+        &self,
+        client: &Client,
+        name: &str,
+        sealed: Value,
+    ) -> Result<Option<Columns>, RequestError> {
+        let Ok(sealed) = serde_json::from_value::<Sealed>(sealed) else {
+            return Ok(Some(Err("the service says of it what this version does not know".into())));
+        };
+        let sum = match sealed.sum() {
+            None => return Ok(None),
+            Some(Err(none)) => return Ok(Some(Err(none.to_string()))),
+            Some(Ok(sum)) => sum,
+        };
+        let reader = self.reader(client, name, &sum)?;
+        Ok(Some(match &*reader {
+            Err(status) => Err(status.clone()),
+            Ok(reader) => opened(reader, &sum).map(|values| {
+                let items = reader.announced().plan().select.items.iter();
+                items.map(|item| item.alias.clone()).zip(values).collect()
+            }),
+        }))
+    }
+
+    fn reader(
+        &self,
+        client: &Client,
+        name: &str,
+        sum: &SealedSum,
+    ) -> Result<Arc<Result<Reader, String>>, RequestError> {
+        let known = || self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reader) = known().get(&sum.plan) {
+            return Ok(Arc::clone(reader));
+        }
+        let path = format!("/v1/queries/{name}/plans/{}", sum.plan);
+        let answer: PlanAnswer = client.get(&path, Duration::ZERO)?;
+        let reader = Arc::new(self.agree(&answer.announcement, &sum.plan));
+        known().insert(sum.plan, Arc::clone(&reader));
+        Ok(reader)
+    }
+
+    /// The service may say what it likes: the plan is checked as controllers check it.
+    fn agree(&self, announcement: &str, plan: &PlanId) -> Result<Reader, String> {
+        let (consumer, _) = self.keys.as_ref().ok_or(NO_KEYS)?;
+        let bytes = HEXLOWER.decode(announcement.as_bytes()).ok();
+        let signed: Option<Signed<Announcement>> =
+            bytes.and_then(|bytes| postcard::from_bytes(&bytes).ok());
+        let signed = signed.ok_or("the service's announcement of the plan cannot be read")?;
+        let announced = Announced::open(&signed, &self.deployment).map_err(|e| e.to_string())?;
+        if announced.id() != *plan {
+            return Err("the service announces another plan than the row's".to_owned());
+        }
+        consumer.reader(&Arc::new(announced)).map_err(|unreadable| unreadable.to_string())
+    }
+}
+
+const NO_KEYS: &str = "the row is sealed, and the identity folder has no consumer.txt and \
+    consumer.seed: use the folder that asked for it";
