@@ -59,8 +59,8 @@ impl Announced {
         let plan = &announcement.plan;
         check_shape(plan).map_err(PlanRefused::Malformed)?;
         check_owners(plan)?;
-        params::check(plan).map_err(unsafe_masks)?;
         let certificates = check_roster(plan, &announcement.certificates, deployment)?;
+        params::check(plan).map_err(unsafe_masks)?;
         let consumer = check_consumer(announcement, &certificates, deployment)
             .map_err(PlanRefused::Consumer)?;
         Ok(Self {

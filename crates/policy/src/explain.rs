@@ -4,6 +4,7 @@
 mod loss;
 mod privacy;
 
+use loss::most_absent;
 pub use loss::{Window, chance_of_loss};
 pub use privacy::PrivacyExplanation;
 
@@ -215,7 +216,24 @@ fn warnings(plan: &Plan, schema: &CatalogSchema) -> Vec<String> {
     if plan.alpha.numerator == 0 && plan.roster.len() > 1 {
         warnings.push("Nobody is taken to collude with the service (alpha is 0).".to_owned());
     }
+    warnings.extend(absence(plan));
     warnings
+}
+
+/// What absence does to a sparse graph.
+fn absence(plan: &Plan) -> Option<String> {
+    let (MaskStrategy::Neighbours { picks, .. }, Some(needed)) =
+        (plan.masks, plan.masks.needed_picks())
+    else {
+        return None;
+    };
+    let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let (controllers, discounted) = (narrow(plan.roster.len()), narrow(plan.discounted()));
+    let least = majority(controllers, discounted.saturating_add(plan.masks.cut_off()));
+    let most = most_absent(controllers, least, (picks, picks - needed));
+    Some(format!(
+        "Each controller needs {needed} of the {picks} that it picked: when more than about {most} of {controllers} are absent, no window opens. `masks = 'epoch'` bears more."
+    ))
 }
 
 fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
@@ -273,9 +291,12 @@ fn owners_per_controller(plan: &Plan) -> Vec<u32> {
 fn quorum(controllers: u32, tolerated: u32, dropout: Fraction) -> u32 {
     let spared = u32::try_from(dropout.floor_of(controllers as usize)).unwrap_or(u32::MAX);
     let spared = spared.max(u32::from(controllers >= 4));
-    let majority =
-        (controllers / 2 + tolerated / 2 + (controllers % 2 + tolerated % 2) / 2).saturating_add(1);
-    majority.max(controllers.saturating_sub(spared)).min(controllers)
+    majority(controllers, tolerated).max(controllers.saturating_sub(spared)).min(controllers)
+}
+
+/// ⌊(N + t)/2⌋ + 1.
+fn majority(controllers: u32, tolerated: u32) -> u32 {
+    (controllers / 2 + tolerated / 2 + (controllers % 2 + tolerated % 2) / 2).saturating_add(1)
 }
 
 impl fmt::Display for Explanation {

@@ -136,13 +136,13 @@ fn open(
     let keep = Span::seconds(args.keep.saturating_mul(3600));
     let opened = || -> Result<Engine, NotIntroduced> {
         let runtime = RuntimeError::from;
-        let retention = Retention::open(store.clone(), topics.clone(), keep).map_err(runtime)?;
-        let service = Service::open(store, &topics, key.clone(), shape, Timing::default())
+        let service = Service::open(store.clone(), &topics, key.clone(), shape, Timing::default())
             .map_err(runtime)?;
         let mut manager = Manager::new(service, schema, deployment.clone(), key)?;
         let registry = Registry::load(&mut manager, &deployment)?;
         manager.resume(wall_clock())?;
         let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
+        let retention = Retention::open(store, topics, keep).map_err(runtime)?;
         let idle = Span::seconds(args.idle);
         Ok(Engine { manager, registry, deployment, rng, idle, retention, outboxes, rows })
     };

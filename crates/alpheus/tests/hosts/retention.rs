@@ -42,7 +42,7 @@ fn what_was_summed_long_ago_is_let_go_and_what_waits_is_kept() {
     retention.turn(at(30)).unwrap();
     assert_eq!(held(&hall), (all, 0), "the note of second 6 lets go of nothing");
     // The notes outlive a restart.
-    let mut retention = open(&hall);
+    retention = open(&hall);
     retention.turn(at(31)).unwrap();
     let (left, gone) = held(&hall);
     assert!(gone > 0 && left > 0 && left + gone == all, "{left} and {gone} of {all}");

@@ -47,6 +47,10 @@ pub fn quorum(controllers: u32, tolerated: u32, cut_off: u32) -> u32 {
     majority(controllers, tolerated.saturating_add(cut_off.saturating_mul(2)))
 }
 
+/// More picks are not tried: what is looked for grows with the logarithm of N, and nobody
+/// may keep a controller reckoning.
+const MOST_PICKS: u32 = 2048;
+
 /// The fewest picks, and for these the least r, that keep the bound for this
 /// roster; none where the graph would not be sparse.
 ///
@@ -54,14 +58,16 @@ pub fn quorum(controllers: u32, tolerated: u32, cut_off: u32) -> u32 {
 /// picks: what it takes from populations and noise is worth more.
 #[must_use]
 pub fn least(controllers: u32, tolerated: u32, delta_exponent: u8) -> Option<Cuts> {
-    if tolerated >= controllers || controllers > MOST_CONTROLLERS {
+    // Where colluders alone are as many picks as suffice, no number of them helps.
+    let hopeless = u64::from(tolerated) * 5 >= u64::from(controllers.saturating_sub(1)) * 4;
+    if hopeless || controllers > MOST_CONTROLLERS {
         return None;
     }
     let most = (controllers - tolerated) / 16;
     let sparse = controllers.saturating_sub(1) / 2;
     let keeps =
         |picks, cut_off| keeps(controllers, tolerated, Cuts { picks, cut_off }, delta_exponent);
-    let picks = (1..sparse).find(|picks| keeps(*picks, most))?;
+    let picks = (1..sparse.min(MOST_PICKS)).find(|picks| keeps(*picks, most))?;
     // F falls with r: the least that keeps the bound.
     let (mut low, mut high) = (0, most);
     while low < high {
