@@ -11,11 +11,12 @@ use alpheus_crypto::signed::{Signed, Verified};
 use alpheus_policy::ids::{ControllerId, OwnerId, PlanId, StreamId};
 use alpheus_policy::layout::MOST_WORDS;
 use alpheus_policy::plan::{Fraction, Plan};
+use alpheus_policy::quorum::least_opening;
 
 use crate::certificate::{Certificate, Deployment, consumer_id, fingerprint};
 use crate::error::{BadCertificate, ConsumerFault, PlanFault, PlanRefused};
 use crate::mask::params::{self, UnsafeMasks};
-use crate::mask::quorum::{Roster, least_opening};
+use crate::mask::quorum::Roster;
 use crate::messages::Announcement;
 use crate::noise::{Shares, Unfit};
 

@@ -2,12 +2,14 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+mod known;
+
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::leaf;
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::mask::cuts::{self, Cuts};
 use alpheus_encrypted_stream::mask::neighbours::{are_picks, pick, roster_digest};
-use alpheus_encrypted_stream::mask::quorum::{counted_population, least_opening};
+use alpheus_encrypted_stream::mask::quorum::counted_population;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::mask::{
     Masker, OwnKey, PairKeys, Round, Storage, Terms, of_plan, params,
@@ -15,31 +17,11 @@ use alpheus_encrypted_stream::mask::{
 use alpheus_encrypted_stream::messages::member_leaf;
 use alpheus_policy::ids::{ControllerId, PlanId};
 use alpheus_policy::plan::{Fraction, MaskStrategy};
+use alpheus_policy::quorum::least_opening;
 use alpheus_policy::time::{Span, Timestamp, Window};
+use known::{array, bytes, cases, words};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::path::Path;
-
-fn cases<T: DeserializeOwned>(name: &str) -> Vec<T> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/masks/v1").join(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let cases: Vec<T> = serde_json::from_str(&text).unwrap();
-    assert!(!cases.is_empty(), "{name}");
-    cases
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
-}
-
-fn array(hex: &str) -> [u8; 32] {
-    bytes(hex).try_into().unwrap()
-}
-
-fn words(hex: &[String]) -> Vec<u64> {
-    hex.iter().map(|word| u64::from_str_radix(word, 16).unwrap()).collect()
-}
 
 #[derive(Deserialize)]
 struct Parameters {
@@ -51,7 +33,7 @@ struct Parameters {
 
 #[test]
 fn parameters() {
-    for case in cases::<Parameters>("parameters.json") {
+    for case in cases::<Parameters>("masks/v1/parameters.json") {
         assert_eq!(params::largest_b(case.honest, case.delta_exponent), case.bits);
         assert_eq!(case.bits.map(params::rounds), case.rounds);
     }
@@ -70,7 +52,7 @@ struct Quorum {
 #[test]
 fn quorums() {
     let fraction = |(numerator, denominator)| Fraction { numerator, denominator };
-    for case in cases::<Quorum>("quorum.json") {
+    for case in cases::<Quorum>("masks/v1/quorum.json") {
         let tolerated = fraction(case.alpha).tolerated(case.controllers as usize);
         assert_eq!(u32::try_from(tolerated).unwrap(), case.tolerated);
         let dropout = fraction(case.dropout);
@@ -91,7 +73,7 @@ struct Population {
 
 #[test]
 fn populations() {
-    for case in cases::<Population>("population.json") {
+    for case in cases::<Population>("masks/v1/population.json") {
         let Population { own, others, tolerated, controllers, trust, counted } = case;
         assert_eq!(counted_population(own, &others, tolerated, controllers, trust), counted);
     }
@@ -106,13 +88,13 @@ struct Set {
 
 #[test]
 fn sets_of_the_roster() {
-    for case in cases::<Set>("roster_set.json") {
+    for case in cases::<Set>("masks/v1/roster_set.json") {
         let set = RosterSet::of(case.roster.unwrap(), case.members.unwrap());
         assert_eq!(postcard::to_allocvec(&set).unwrap(), bytes(&case.bytes));
         assert_eq!(postcard::from_bytes::<RosterSet>(&bytes(&case.bytes)).unwrap(), set);
     }
     for name in ["roster_set_bad_beyond_roster.json", "roster_set_bad_length.json"] {
-        for case in cases::<Set>(name) {
+        for case in cases::<Set>(&format!("masks/v1/{name}")) {
             assert!(postcard::from_bytes::<RosterSet>(&bytes(&case.bytes)).is_err(), "{name}");
         }
     }
@@ -177,7 +159,7 @@ impl Masks {
 
 #[test]
 fn masks() {
-    for case in cases::<Masks>("masks.json") {
+    for case in cases::<Masks>("masks/v1/masks.json") {
         let controllers = u32::try_from(case.own.len()).unwrap();
         for (p, expected) in (0..).zip(&case.neighbours) {
             let mut found = Vec::new();
@@ -215,7 +197,7 @@ struct Bad {
 
 #[test]
 fn openings_that_are_refused() {
-    let clique = cases::<Masks>("masks.json").remove(0);
+    let clique = cases::<Masks>("masks/v1/masks.json").remove(0);
     for name in [
         "not_a_member",
         "not_opened",
@@ -224,7 +206,7 @@ fn openings_that_are_refused() {
         "alone_in_opening",
         "other_roster",
     ] {
-        for case in cases::<Bad>(&format!("opening_bad_{name}.json")) {
+        for case in cases::<Bad>(&format!("masks/v1/opening_bad_{name}.json")) {
             let members = RosterSet::of(case.roster, case.members);
             let opened = RosterSet::of(case.roster, case.opened);
             let mut masker = clique.masker(case.controller, Storage::Compact, false);
@@ -248,7 +230,7 @@ struct CutCase {
 
 #[test]
 fn every_cut_is_counted_and_none_is_rounded_down() {
-    for case in cases::<CutCase>("cuts.json") {
+    for case in cases::<CutCase>("masks/v1/cuts.json") {
         let CutCase { controllers, tolerated, picks, cut_off, .. } = case;
         let alone = cuts::ln_alone(controllers, tolerated, picks);
         let cut = cuts::ln_cut_off(controllers, tolerated, Cuts { picks, cut_off });
@@ -271,7 +253,7 @@ struct Least {
 
 #[test]
 fn the_fewest_picks_are_those_of_the_exact_sums() {
-    for case in cases::<Least>("cuts_least.json") {
+    for case in cases::<Least>("masks/v1/cuts_least.json") {
         let least = cuts::least(case.controllers, case.tolerated, 9).unwrap();
         assert_eq!(least.picks, case.picks, "N = {}", case.controllers);
         let above = case.cut_off..=case.cut_off + 1 + case.cut_off / 32;
@@ -292,7 +274,7 @@ struct PicksCase {
 
 #[test]
 fn picks() {
-    for case in cases::<PicksCase>("picks.json") {
+    for case in cases::<PicksCase>("masks/v1/picks.json") {
         let PicksCase { controllers, controller, wanted, .. } = case;
         let roster = Digest(array(&case.roster.unwrap()));
         if let Some(ids) = case.ids {
@@ -303,7 +285,7 @@ fn picks() {
         assert_eq!(pick(&secret, &roster, controller, controllers, wanted), case.picks);
         assert!(are_picks(&case.picks, wanted, controller, controllers));
     }
-    for case in cases::<PicksCase>("picks_bad.json") {
+    for case in cases::<PicksCase>("masks/v1/picks_bad.json") {
         let PicksCase { controllers, controller, wanted, picks, .. } = case;
         assert!(!are_picks(&picks, wanted, controller, controllers), "{picks:?}");
     }
@@ -318,7 +300,7 @@ struct Leaf {
 
 #[test]
 fn leaves_say_who_picked_a_member() {
-    for case in cases::<Leaf>("leaves.json") {
+    for case in cases::<Leaf>("masks/v1/leaves.json") {
         let found = member_leaf(&Digest(array(&case.presence)), case.pickers.as_deref());
         assert_eq!(found, leaf(&array(&case.inner)));
     }

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+mod known;
+
 use alpheus_crypto::agree::{AgreementKey, AgreementPublic};
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::prf::PadDigest;
@@ -13,30 +15,9 @@ use alpheus_encrypted_stream::mask::{Masker, OwnKey, PairKeys, Round, Storage, T
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::plan::MaskStrategy;
 use alpheus_policy::time::{Span, Timestamp, Window};
+use known::{array, bytes, cases, words};
 use proptest::prelude::*;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use std::path::Path;
-
-fn cases<T: DeserializeOwned>(name: &str) -> Vec<T> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/consumer/v1").join(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let cases: Vec<T> = serde_json::from_str(&text).unwrap();
-    assert!(!cases.is_empty(), "{name}");
-    cases
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
-}
-
-fn array(hex: &str) -> [u8; 32] {
-    bytes(hex).try_into().unwrap()
-}
-
-fn words(hex: &[String]) -> Vec<u64> {
-    hex.iter().map(|word| u64::from_str_radix(word, 16).unwrap()).collect()
-}
 
 fn key(seed: [u8; 32]) -> AgreementKey {
     AgreementKey::from_seed(&Secret::from_bytes(seed))
@@ -72,7 +53,7 @@ impl Sealed {
 
 #[test]
 fn sums_pads_and_encodings() {
-    for case in cases::<Sealed>("sealed.json") {
+    for case in cases::<Sealed>("consumer/v1/sealed.json") {
         let (sum, mut total) = (case.sum(), words(&case.opened));
         assert_eq!(sum.to_bytes(), bytes(&case.encoded));
         assert_eq!(SealedSum::from_bytes(&bytes(&case.encoded)), Ok(sum.clone()));
@@ -101,7 +82,7 @@ struct Bad {
 #[test]
 fn what_is_no_sealed_sum_is_refused_by_name() {
     for name in ["version", "truncated", "trailing", "spelling", "beyond_roster", "bitmap_length"] {
-        for case in cases::<Bad>(&format!("sealed_bad_{name}.json")) {
+        for case in cases::<Bad>(&format!("consumer/v1/sealed_bad_{name}.json")) {
             let refused =
                 format!("{:?}", SealedSum::from_bytes(&bytes(&case.encoded)).unwrap_err());
             assert!(refused.starts_with(&case.error), "{name}: {refused}");

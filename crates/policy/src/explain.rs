@@ -14,6 +14,7 @@ use crate::layout::{FieldStatistic, Packing};
 use crate::plan::{Fraction, MaskStrategy, Plan};
 use crate::planner::{Excluded, PlannedQuery, Share, enough, in_words};
 use crate::query::Words;
+use crate::quorum::{least_opening, majority};
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -286,17 +287,9 @@ fn owners_per_controller(plan: &Plan) -> Vec<u32> {
     sizes
 }
 
-/// The least opening when all N answered: `max(⌊(N+t)/2⌋ + 1, N − max([N ≥ 4],
-/// ⌊dN⌋))`, with t + 2r for t under `Neighbours`. The protocol enforces it; here it is only told.
+/// The least opening when all N answered, with t + 2r for t under `Neighbours`.
 fn quorum(controllers: u32, tolerated: u32, dropout: Fraction) -> u32 {
-    let spared = u32::try_from(dropout.floor_of(controllers as usize)).unwrap_or(u32::MAX);
-    let spared = spared.max(u32::from(controllers >= 4));
-    majority(controllers, tolerated).max(controllers.saturating_sub(spared)).min(controllers)
-}
-
-/// ⌊(N + t)/2⌋ + 1.
-fn majority(controllers: u32, tolerated: u32) -> u32 {
-    (controllers / 2 + tolerated / 2 + (controllers % 2 + tolerated % 2) / 2).saturating_add(1)
+    least_opening(controllers, tolerated, controllers, dropout).min(controllers)
 }
 
 impl fmt::Display for Explanation {

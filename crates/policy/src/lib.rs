@@ -21,6 +21,7 @@ pub mod policy;
 pub mod privacy;
 #[cfg(feature = "query")]
 pub mod query;
+pub mod quorum;
 pub mod schema;
 pub mod select;
 #[cfg(feature = "query")]

@@ -139,7 +139,7 @@ pub enum Command {
     Server(crate::server::Args),
     /// Guard owners' streams: keys, policies, ledger
     Controller(crate::controller::Args),
-    /// Add streams, choose what may be learnt, see who learnt what, revoke
+    /// Add streams, choose what may be learnt, see who learnt what, revoke, erase
     Owner(crate::owner::Args),
     /// Encrypt lines of input as a device's events, and send them
     Produce(crate::produce::Args),

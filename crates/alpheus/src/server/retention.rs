@@ -14,6 +14,8 @@ use std::sync::Arc;
 const NOTES: &[u8] = b"kept/";
 /// Notes for the time that events are kept.
 const OFTEN: u64 = 24;
+/// But no more often: each is a write to the disk.
+const SHORTEST: Span = Span::seconds(1);
 
 /// How far the log was summed: by partition, dead letters last.
 type Ends = Vec<Offset>;
@@ -54,7 +56,7 @@ impl Retention {
     /// # Errors
     /// What the store says.
     pub fn turn(&mut self, now: Timestamp) -> Result<(), ServiceError> {
-        let between = self.keep.0 / OFTEN;
+        let between = (self.keep.0 / OFTEN).max(SHORTEST.0);
         if self.notes.back().is_none_or(|(last, _)| last.0.saturating_add(between) <= now.0) {
             self.note(now)?;
         }

@@ -14,8 +14,8 @@
 //!   into B, and each has at most ⌊ρm⌋ picks in X.
 
 use crate::mask::lnsum::{LnSum, ln_choose};
-use crate::mask::quorum::majority;
 use alpheus_policy::plan::needed_picks;
+use alpheus_policy::quorum::majority;
 
 /// Rosters that a controller gives its picks for, in its life: each is another
 /// draw for a service that hopes for a bad one.

@@ -3,6 +3,7 @@
 
 use crate::mask::params::UnsafeMasks;
 use alpheus_policy::plan::{Fraction, Plan};
+use alpheus_policy::quorum::majority;
 use std::collections::BTreeSet;
 
 /// The numbers of a plan that its quorums follow from.
@@ -109,23 +110,6 @@ impl<'a> Roster<'a> {
     }
 }
 
-/// `⌊(N+t)/2⌋ + 1`: two sets of this many have an honest controller in common.
-pub(crate) fn majority(controllers: u32, tolerated: u32) -> u32 {
-    narrow((controllers as usize + tolerated as usize) / 2).saturating_add(1)
-}
-
-/// The least |S| for a membership of `members` controllers:
-/// `max(⌊(N+t)/2⌋+1, |M| − max([N ≥ 4], ⌊d|M|⌋))`, where `[N ≥ 4]` is 1 if N is
-/// at least 4, else 0.
-///
-/// The first part keeps two disjoint honest groups from opening one window
-/// each; the second keeps the service from dropping more than may fail.
-#[must_use]
-pub fn least_opening(controllers: u32, tolerated: u32, members: u32, dropout: Fraction) -> u32 {
-    let spared = narrow(dropout.floor_of(members as usize)).max(u32::from(controllers >= 4));
-    majority(controllers, tolerated).max(members.saturating_sub(spared))
-}
-
 /// The population as controller p counts it: its own owners with data, plus the
 /// others' less the `tolerated` largest of them, since a colluding host can
 /// invent owners.
@@ -166,6 +150,7 @@ fn narrow(count: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alpheus_policy::quorum::least_opening;
     use proptest::prelude::*;
 
     #[test]

@@ -103,12 +103,9 @@ pub struct Spaces {
 }
 
 /// What is known of a stream without its key.
-#[derive(Clone)]
 struct Known {
     controller: ControllerId,
     owner_name: String,
-    /// Whether its slot was destroyed when the host started.
-    destroyed: bool,
 }
 
 impl Spaces {
@@ -173,9 +170,13 @@ impl Guard {
 
     fn seat(&mut self, deployment: &Deployment, now: Timestamp) -> Result<(), GuardError> {
         let mut held: BTreeMap<ControllerId, Vec<HeldStream>> = BTreeMap::new();
+        let mut destroyed = Vec::new();
         for stream in self.keys.streams()? {
             let (known, stream) = self.held(stream)?;
             let id = known.controller;
+            if stream.master.is_none() {
+                destroyed.push((stream.stream, id));
+            }
             self.streams.insert(stream.stream, known);
             held.entry(id).or_default().push(stream);
         }
@@ -198,25 +199,31 @@ impl Guard {
             controllers.push(from_ledger(keys, deployment, streams, &host, &values, now, fence)?);
         }
         self.host.take(controllers)?;
-        self.finish_erasures(now)
+        self.finish_erasures(now, destroyed)
     }
 
     /// A crash may have come between the word and the deed. Or the slots are ahead
     /// of the store, an older copy: then the word is given again.
-    fn finish_erasures(&mut self, now: Timestamp) -> Result<(), GuardError> {
-        let streams: Vec<_> = self.streams.iter().map(|(id, own)| (*id, own.clone())).collect();
-        let mut erased = Vec::new();
-        for (stream, Known { controller, destroyed, .. }) in streams {
-            let own = self.host.controller(&controller);
-            if own.is_some_and(|own| own.erasure(&stream).is_some()) {
-                erased.push(stream);
-            } else if destroyed {
+    fn finish_erasures(
+        &mut self,
+        now: Timestamp,
+        destroyed: Vec<(StreamId, ControllerId)>,
+    ) -> Result<(), GuardError> {
+        for (stream, controller) in destroyed {
+            if !self.is_erased(&stream, &controller) {
                 tracing::warn!(%stream, "its key was destroyed after this copy of the store was made");
                 let erase = |own: &mut Controller| own.erase(now, &stream).map(|(step, _)| step);
                 self.withdraw_by(&controller, &stream, erase)?;
             }
         }
-        Ok(self.keys.destroy(&erased)?)
+        let erased =
+            |(stream, known): &(&StreamId, &Known)| self.is_erased(stream, &known.controller);
+        Ok(self.keys.destroy(self.streams.iter().filter(erased).map(|(stream, _)| stream))?)
+    }
+
+    fn is_erased(&self, stream: &StreamId, controller: &ControllerId) -> bool {
+        let own = self.host.controller(controller);
+        own.is_some_and(|own| own.erasure(stream).is_some())
     }
 
     /// What is known of a stream without its key, and what its controller holds.
@@ -227,9 +234,8 @@ impl Guard {
         }
         let Purpose { stream, owner, .. } = purpose;
         let (schema, layout) = (self.schema.clone(), self.layout.clone());
-        let destroyed = master.is_none();
         let held = HeldStream { stream, owner, schema, layout, master };
-        Ok((Known { controller, owner_name, destroyed }, held))
+        Ok((Known { controller, owner_name }, held))
     }
 
     /// The controllers' certificates.

@@ -1,0 +1,27 @@
+//! How many controllers an opening takes: reckoned here for whoever plans and
+//! explains, and for the protocol, which enforces it.
+
+use crate::plan::Fraction;
+
+/// `⌊(N+t)/2⌋ + 1`: two sets of this many have an honest controller in common.
+#[must_use]
+pub fn majority(controllers: u32, tolerated: u32) -> u32 {
+    narrow((u64::from(controllers) + u64::from(tolerated)) / 2).saturating_add(1)
+}
+
+/// The least |S| for a membership of `members` controllers:
+/// `max(⌊(N+t)/2⌋+1, |M| − max([N ≥ 4], ⌊d|M|⌋))`, where `[N ≥ 4]` is 1 if N is
+/// at least 4, else 0. Under `Neighbours` t + 2r stands for t.
+///
+/// The first part keeps two disjoint honest groups from opening one window
+/// each; the second keeps the service from dropping more than may fail.
+#[must_use]
+pub fn least_opening(controllers: u32, tolerated: u32, members: u32, dropout: Fraction) -> u32 {
+    let spared = narrow(dropout.floor_of(members as usize) as u64).max(u32::from(controllers >= 4));
+    majority(controllers, tolerated).max(members.saturating_sub(spared))
+}
+
+/// Rosters have fewer than 2^32 controllers: positions in a plan are `u32`.
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
