@@ -160,3 +160,11 @@ pub const PASS_ACCOUNT: &str = "alpheus/pass/account/v1";
 pub const PASS_CARD: &str = "alpheus/pass/card/v1";
 /// A scan at a gate, to know it again (hash).
 pub const PASS_SCAN: &str = "alpheus/pass/scan/v1";
+/// A table's secrets, each for one purpose, from the owner's key (HKDF).
+pub const TABLE_KEY: &str = "alpheus/table/key/v1";
+/// c1 of a ciphertext, from its public seed (HKDF).
+pub const TABLE_UNIFORM: &str = "alpheus/table/uniform/v1";
+/// What a ciphertext is drawn from: randomness, key and label (HKDF).
+pub const TABLE_BLOCK: &str = "alpheus/table/block/v1";
+/// The masks of one segment, epoch and kind of tag (HKDF).
+pub const TABLE_MASK: &str = "alpheus/table/mask/v1";
