@@ -6,7 +6,7 @@
 //! (Schwartz, Zippel), and in three repetitions with (2/q_j)^3.
 
 use crate::arithmetic::lanes::{Kernel, Lanes, WIDTH};
-use crate::arithmetic::prime::{Modular, Wide};
+use crate::arithmetic::prime::{Modular, PRODUCTS, Wide};
 use crate::ring::{Ring, Words};
 use crate::sampling::Stream;
 use crate::tag::Tag;
@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 
 /// Vectors that share an A.
 const DEPTH: usize = 64;
+const _: () = assert!(DEPTH <= PRODUCTS);
 /// Words of a block of the hash.
 const BLOCK: usize = DEPTH * WIDTH;
 /// Components of a ciphertext that is a product.

@@ -16,6 +16,8 @@
 mod arithmetic;
 mod cipher;
 pub mod error;
+#[cfg(test)]
+mod forgery;
 mod hash;
 mod keys;
 pub mod label;
@@ -31,6 +33,8 @@ pub mod ring;
 mod sampling;
 pub mod server;
 mod tag;
+#[cfg(test)]
+mod vectors;
 pub mod verifier;
 
 pub use keys::TableKey;

@@ -106,24 +106,24 @@ const REPETITIONS: usize = 3;
 
 /// What a ring is made of.
 #[derive(Clone, Copy, Debug)]
-pub struct Spec {
+pub(crate) struct Spec {
     /// Its name, bound into every label.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// n, a power of two of at least 512.
-    pub degree: usize,
+    pub(crate) degree: usize,
     /// The primes of Q, each 1 modulo 2n, below 2^51 and within a factor of two.
-    pub q: &'static [u64],
+    pub(crate) q: &'static [u64],
     /// The primes of t, each 1 modulo 2n and within a factor of two.
-    pub t: [u64; 2],
+    pub(crate) t: [u64; 2],
     /// Independent hashes in a tag, one to three.
-    pub repetitions: usize,
+    pub(crate) repetitions: usize,
 }
 
+#[cfg(test)]
 impl Spec {
     /// A ring of one's own choice, which nobody says is secure: for tests that must
-    /// see a forgery succeed, and for measurements. It lives as long as the process.
-    #[must_use]
-    pub fn dangerous_ring(&self) -> &'static Ring {
+    /// see a forgery succeed. It lives as long as the process.
+    pub(crate) fn dangerous_ring(&self) -> &'static Ring {
         Box::leak(Box::new(Ring::new(self)))
     }
 }

@@ -1,0 +1,10 @@
+//! What an owner gets is exactly what plain sums are, whatever rows, ranges, restarts
+//! and corrections there were; and no label is ever used twice.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+#[path = "../../examples/support/mod.rs"]
+mod support;
+
+mod exact;
+mod lasting;
