@@ -130,7 +130,9 @@ impl std::fmt::Display for Nearest {
             Self::Blocks(blocks) => {
                 write!(f, "the nearest that is allowed takes {blocks} blocks: split the range")
             }
-            Self::OtherSet => f.write_str("no range is short enough: create the table with a larger set"),
+            Self::OtherSet => {
+                f.write_str("no range is short enough: create the table with a larger set")
+            }
         }
     }
 }

@@ -44,7 +44,8 @@ fn one_repetition_at_a_toy_modulus_accepts_as_predicted() {
 #[test]
 fn a_million_adaptive_queries_teach_nothing() {
     let ring = toy(&[2_251_799_813_554_177], 3);
-    let keys = Keys::new(&TableKey::new(Secret::from_bytes([3; 32])), ring, DataSet([1; 16]), Order::ONE);
+    let keys =
+        Keys::new(&TableKey::new(Secret::from_bytes([3; 32])), ring, DataSet([1; 16]), Order::ONE);
     let (kind, segment) = (Kind::Column(Column(0)), Segment([2; 16]));
     let address = Address { segment, epoch: 0, index: 4 };
     let (_, ciphertext) = keys.encrypt(&address, kind, &[9; 512], &[0; 32]);
@@ -97,12 +98,14 @@ fn greatest(ring: &Ring, keys: &Keys, ciphertext: &Ciphertext) -> BigUint {
 fn noise_stays_within_its_bound() {
     let set = Set::S128;
     let ring = set.ring();
-    let keys = Keys::new(&TableKey::new(Secret::from_bytes([5; 32])), ring, DataSet([2; 16]), Order::ONE);
+    let keys =
+        Keys::new(&TableKey::new(Secret::from_bytes([5; 32])), ring, DataSet([2; 16]), Order::ONE);
     let kind = Kind::Column(Column(0));
     let (top, n) = ((1_i64 << 50) - 1, ring.degree());
     let random = |seed: u64| {
         let mut words = vec![0; n];
-        sampling::Stream::new(&alpheus_crypto::prf::Prf::from_bytes(&[1; 16]), seed).fill(&mut words);
+        sampling::Stream::new(&alpheus_crypto::prf::Prf::from_bytes(&[1; 16]), seed)
+            .fill(&mut words);
         words.into_iter().map(|word| (word >> 14).cast_signed() - (1 << 49)).collect::<Vec<i64>>()
     };
     let alternating = (0..n).map(|i| if i % 2 == 0 { top } else { -top }).collect();

@@ -63,7 +63,9 @@ impl Kernel for Hash<'_> {
     fn run<L: Lanes>(self, lanes: L) -> Tag {
         let (ring, n) = (self.ring, self.ring.degree());
         let mut tag = Tag::zero(ring);
-        for (j, ((ntt, keys), out)) in ring.q.iter().zip(&self.key.words).zip(&mut tag.0).enumerate() {
+        for (j, ((ntt, keys), out)) in
+            ring.q.iter().zip(&self.key.words).zip(&mut tag.0).enumerate()
+        {
             let m = ntt.prime.on(lanes);
             let mut sums = [m.nothing(); REPEAT];
             for (d, component) in self.components.iter().enumerate() {
@@ -87,7 +89,11 @@ impl Kernel for Hash<'_> {
 
 /// Σ_v A[v]·c[v] of one block, for each repetition.
 #[inline(always)]
-fn inner<L: Lanes>(m: Modular<L>, block: &[u64; BLOCK], keys: &[Words; REPEAT]) -> [Wide<L::V>; REPEAT] {
+fn inner<L: Lanes>(
+    m: Modular<L>,
+    block: &[u64; BLOCK],
+    keys: &[Words; REPEAT],
+) -> [Wide<L::V>; REPEAT] {
     let mut sums = [m.nothing(); REPEAT];
     let [first, second, third] = keys.each_ref().map(|key| &key[..DEPTH]);
     let words = block.as_chunks::<WIDTH>().0.iter();

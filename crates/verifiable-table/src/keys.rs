@@ -47,8 +47,14 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub(crate) fn new(key: &TableKey, ring: &'static Ring, data_set: DataSet, order: Order) -> Self {
-        let parts = |purpose: &'static str| [purpose.as_bytes(), &data_set.0, ring.spec.name.as_bytes()];
+    pub(crate) fn new(
+        key: &TableKey,
+        ring: &'static Ring,
+        data_set: DataSet,
+        order: Order,
+    ) -> Self {
+        let parts =
+            |purpose: &'static str| [purpose.as_bytes(), &data_set.0, ring.spec.name.as_bytes()];
         let prf = |purpose| sampling::subkey(key.expose(), labels::TABLE_KEY, &parts(purpose));
         let secret = |purpose| kdf::derive(key.expose(), labels::TABLE_KEY, &parts(purpose));
         Self {
@@ -75,11 +81,8 @@ impl Keys {
         let label = mask_label(self, address, kind);
         let seed: Secret<32> =
             kdf::derive(self.blocks.expose(), labels::TABLE_BLOCK, &[b"seed", fresh, &label]);
-        let noise = sampling::subkey(
-            self.blocks.expose(),
-            labels::TABLE_BLOCK,
-            &[b"noise", fresh, &label],
-        );
+        let noise =
+            sampling::subkey(self.blocks.expose(), labels::TABLE_BLOCK, &[b"noise", fresh, &label]);
         let seed = *seed.expose();
         let ciphertext = self.secret.encrypt(self.ring, slots, &seed, &noise);
         (seed, ciphertext)

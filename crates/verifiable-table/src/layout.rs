@@ -81,7 +81,9 @@ pub enum BadLayout {
     #[error("pair {0}: a pair names two different columns of the table")]
     Pair(usize),
     /// More ciphertexts or products for each block than a table may have.
-    #[error("columns and pairs take {0} ciphertexts and products, at most 256 are allowed: register fewer pairs")]
+    #[error(
+        "columns and pairs take {0} ciphertexts and products, at most 256 are allowed: register fewer pairs"
+    )]
     TooMany(usize),
 }
 
@@ -122,7 +124,8 @@ impl Layout {
         let both = self.pairs.iter().flat_map(|(x, y)| [(*x, *y), (*y, *x)]);
         let beside: Vec<_> = both.filter(|(_, y)| self.optional(*y)).collect();
         self.stored.extend(beside.into_iter().map(|(x, y)| Stored::Beside(x, y)));
-        let squares = columns.filter(|x| self.declared[usize::from(*x)].squares).map(Moment::Square);
+        let squares =
+            columns.filter(|x| self.declared[usize::from(*x)].squares).map(Moment::Square);
         let pairs = self.pairs.iter().flat_map(|(x, y)| {
             [
                 Moment::PairCount(*x, *y),

@@ -112,7 +112,8 @@ mod tests {
         for order in 1..=4 {
             let keys = keys(Order::new(order).unwrap());
             let masks = Masks::new(&keys, (segment, 0), Kind::Column(crate::label::Column(0)));
-            let polynomials = (0..=4).map(|degree| Weights::Polynomial((0..=degree).map(|c| 7 * c - 11).collect()));
+            let polynomials = (0..=4)
+                .map(|degree| Weights::Polynomial((0..=degree).map(|c| 7 * c - 11).collect()));
             for weights in polynomials.chain([Weights::Ones, Weights::Powers(12)]) {
                 let run = Run { segment, epoch: 0, from: 5, to: 17 };
                 let (mut short, mut long) = (Tag::zero(keys.ring), Tag::zero(keys.ring));

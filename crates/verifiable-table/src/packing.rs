@@ -49,7 +49,8 @@ pub(crate) fn unpack(ring: &Ring, bytes: &[u8]) -> Option<Vec<u64>> {
     }
     let mut limbs = words.chunks_exact(ring.degree()).zip(&ring.q);
     // All residues are looked at, as one vector would be.
-    let canonical = limbs.all(|(limb, ntt)| limb.iter().fold(true, |all, word| all & (*word < ntt.prime.p)));
+    let canonical =
+        limbs.all(|(limb, ntt)| limb.iter().fold(true, |all, word| all & (*word < ntt.prime.p)));
     canonical.then_some(words)
 }
 
@@ -62,7 +63,8 @@ mod tests {
     fn packed_words_come_back_and_others_are_refused() {
         let ring = Set::L128.ring();
         let p = ring.spec.q[1];
-        let words: Vec<u64> = (0..ring.words() as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % p).collect();
+        let words: Vec<u64> =
+            (0..ring.words() as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % p).collect();
         let mut bytes = Vec::new();
         pack(&words, &mut bytes);
         assert_eq!(bytes.len(), 4096 * 2 * 51 / 8);

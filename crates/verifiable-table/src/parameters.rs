@@ -8,7 +8,9 @@ use std::fmt;
 use std::sync::OnceLock;
 
 /// A parameter set. A table has one for its life; it is bound into every label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub enum Set {
     /// n = 4096, Q of 2 × 51 bits, t of 60 bits, security 138: sums only.
     L128,

@@ -92,7 +92,9 @@ fn total(ring: &Ring, request: &Request) -> Result<BigUint, Refusal> {
             let magnitude = |i: u64| at(coefficients, i);
             numbers().map(magnitude).sum()
         }
-        Weights::Powers(x) => numbers().map(|i| power(ring, *x, i).unsigned_abs()).map(BigUint::from).sum(),
+        Weights::Powers(x) => {
+            numbers().map(|i| power(ring, *x, i).unsigned_abs()).map(BigUint::from).sum()
+        }
         Weights::Each(first, weights) => {
             let wanted = request.runs.last().map_or(0, |run| run.to.saturating_sub(*first));
             let given = weights.len() as u64;

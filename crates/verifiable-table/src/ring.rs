@@ -59,7 +59,7 @@ impl Ring {
 
     pub(crate) fn on(spec: &Spec, backend: Backend) -> Self {
         let Spec { degree, q, t, repetitions, .. } = *spec;
-        assert!(degree.is_power_of_two() && degree >= 512 && degree <= 1 << 20);
+        assert!(degree.is_power_of_two() && (512..=1 << 20).contains(&degree));
         assert!((1..=LIMBS).contains(&q.len()) && (1..=3).contains(&repetitions));
         let alike = |primes: &[u64]| primes.iter().all(|a| primes.iter().all(|b| *a < 2 * b));
         assert!(alike(q) && alike(&t) && t[0] != t[1], "primes within a factor of two");
@@ -122,7 +122,8 @@ impl Ring {
     /// Numbers are smaller than [`ITEM_LIMIT`]; missing slots are zero.
     pub(crate) fn encode(&self, slots: &[i64], noise: &[u64]) -> Words {
         let residues = [0, 1].map(|k| {
-            let mut words = self.backend.run(Spread { prime: &self.t[k].prime, slots, n: self.degree() });
+            let mut words =
+                self.backend.run(Spread { prime: &self.t[k].prime, slots, n: self.degree() });
             self.t[k].inverse(&mut words);
             words
         });

@@ -82,7 +82,8 @@ pub(crate) fn noise(ring: &Ring, prf: &Prf) -> Words {
 /// low end of each word, of which 3 is rejected.
 pub(crate) fn ternary(ring: &Ring, prf: &Prf) -> Words {
     let n = ring.degree();
-    let (mut stream, mut digits, mut kept) = (Stream::new(prf, 0), Zeroizing::new(vec![0; n + 32]), 0);
+    let (mut stream, mut digits, mut kept) =
+        (Stream::new(prf, 0), Zeroizing::new(vec![0; n + 32]), 0);
     while kept < n {
         let mut word = Zeroizing::new([0; 2]);
         stream.fill(word.as_mut_slice());

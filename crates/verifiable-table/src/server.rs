@@ -71,7 +71,12 @@ impl<'a> Sum<'a> {
 
     /// Adds what another has summed of the same request.
     pub fn merge(&mut self, other: &Self) {
-        combine(self.manifest.ring(), (&mut self.sum, &mut self.tag), (&other.sum, &other.tag), None);
+        combine(
+            self.manifest.ring(),
+            (&mut self.sum, &mut self.tag),
+            (&other.sum, &other.tag),
+            None,
+        );
     }
 
     /// The answer.
@@ -82,7 +87,12 @@ impl<'a> Sum<'a> {
 }
 
 /// Adds a ciphertext and its tag to others, weighted alike.
-fn combine(ring: &Ring, sum: (&mut Ciphertext, &mut Tag), other: (&Ciphertext, &Tag), weight: Option<&[u64]>) {
+fn combine(
+    ring: &Ring,
+    sum: (&mut Ciphertext, &mut Tag),
+    other: (&Ciphertext, &Tag),
+    weight: Option<&[u64]>,
+) {
     ring.backend.run(Add { ring, sum: sum.0, other: other.0, weight });
     match weight {
         Some(weight) => sum.1.add_scaled(ring, other.1, weight),

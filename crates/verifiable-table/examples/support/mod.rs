@@ -4,7 +4,6 @@
 use alpheus_verifiable_table::error::{BadRequest, Rejected};
 use alpheus_verifiable_table::label::Address;
 use alpheus_verifiable_table::layout::{Moment, Row};
-use alpheus_verifiable_table::ledger::{Ledger, Step};
 use alpheus_verifiable_table::messages::{Block, Manifest, Request};
 use alpheus_verifiable_table::owner::{OpenBlock, Owner, Plan};
 use alpheus_verifiable_table::planner::Question;
@@ -59,11 +58,6 @@ pub(crate) fn upload(
         owner.acknowledged(&address).commit(store)?;
     }
     Ok(())
-}
-
-/// Commits a step.
-pub(crate) fn commit<T>(step: Step<T>, store: &mut impl Ledger) -> T {
-    step.commit(store).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Asks one question.

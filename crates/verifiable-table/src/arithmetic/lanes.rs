@@ -211,7 +211,11 @@ mod ifma {
             // Pairs of words, then pairs of pairs, then halves.
             let pairs: [__m512i; WIDTH] = std::array::from_fn(|i| {
                 let (a, b) = (rows[i & !1], rows[i | 1]);
-                if i & 1 == 0 { f._mm512_unpacklo_epi64(a, b) } else { f._mm512_unpackhi_epi64(a, b) }
+                if i & 1 == 0 {
+                    f._mm512_unpacklo_epi64(a, b)
+                } else {
+                    f._mm512_unpackhi_epi64(a, b)
+                }
             });
             let quads: [__m512i; WIDTH] = std::array::from_fn(|i| {
                 let (a, b) = (pairs[i & !2], pairs[i | 2]);

@@ -46,7 +46,8 @@ impl Rounds {
             [of(|factor| factor.value), of(|factor| factor.quotient)]
         };
         let tile = |g: usize| {
-            let of = |round: usize, b: usize| lanes(round * n / WIDTH + round * WIDTH * g + b, round);
+            let of =
+                |round: usize, b: usize| lanes(round * n / WIDTH + round * WIDTH * g + b, round);
             [of(1, 0), of(2, 0), of(2, 1), of(4, 0), of(4, 1), of(4, 2), of(4, 3)]
         };
         let inner = (0..n / TILE).map(tile).collect();
@@ -110,11 +111,14 @@ impl Kernel for Forward<'_> {
             // Two rounds at once: each word is read and written half as often.
             let factors = &self.ntt.forward.outer;
             for (i, block) in words.chunks_exact_mut(words.len() / blocks).enumerate() {
-                let spread = [blocks + i, 2 * (blocks + i), 2 * (blocks + i) + 1].map(|at| m.spread(factors[at]));
+                let spread = [blocks + i, 2 * (blocks + i), 2 * (blocks + i) + 1]
+                    .map(|at| m.spread(factors[at]));
                 four(m, block, |m, x| {
                     let [a, b, c, d] = x;
-                    let ((a, c), (b, d)) = (butterfly(m, a, c, spread[0]), butterfly(m, b, d, spread[0]));
-                    let ((a, b), (c, d)) = (butterfly(m, a, b, spread[1]), butterfly(m, c, d, spread[2]));
+                    let ((a, c), (b, d)) =
+                        (butterfly(m, a, c, spread[0]), butterfly(m, b, d, spread[0]));
+                    let ((a, b), (c, d)) =
+                        (butterfly(m, a, b, spread[1]), butterfly(m, c, d, spread[2]));
                     [a, b, c, d]
                 });
             }
@@ -126,12 +130,15 @@ impl Kernel for Forward<'_> {
                 two(m, block, |m, a, b| butterfly(m, a, b, factor));
             }
         }
-        for (tile, factors) in words.as_chunks_mut::<WIDTH>().0.iter_mut().zip(&self.ntt.forward.inner) {
+        for (tile, factors) in
+            words.as_chunks_mut::<WIDTH>().0.iter_mut().zip(&self.ntt.forward.inner)
+        {
             let mut rows = lanes.transpose(std::array::from_fn(|i| lanes.load(&tile[i])));
             for (distance, pairs) in PAIRS {
                 for (at, factor) in pairs {
                     let factor = loaded(lanes, &factors[factor]);
-                    (rows[at], rows[at + distance]) = butterfly(m, rows[at], rows[at + distance], factor);
+                    (rows[at], rows[at + distance]) =
+                        butterfly(m, rows[at], rows[at + distance], factor);
                 }
             }
             for (row, out) in rows.into_iter().zip(tile) {
@@ -153,12 +160,15 @@ impl Kernel for Inverse<'_> {
     fn run<L: Lanes>(self, lanes: L) {
         let m = self.ntt.prime.on(lanes);
         let words = self.words.as_chunks_mut::<WIDTH>().0;
-        for (tile, factors) in words.as_chunks_mut::<WIDTH>().0.iter_mut().zip(&self.ntt.inverse.inner) {
+        for (tile, factors) in
+            words.as_chunks_mut::<WIDTH>().0.iter_mut().zip(&self.ntt.inverse.inner)
+        {
             let mut rows: [L::V; WIDTH] = std::array::from_fn(|i| lanes.load(&tile[i]));
             for (distance, pairs) in PAIRS.into_iter().rev() {
                 for (at, factor) in pairs {
                     let factor = loaded(lanes, &factors[factor]);
-                    (rows[at], rows[at + distance]) = back(m, rows[at], rows[at + distance], factor);
+                    (rows[at], rows[at + distance]) =
+                        back(m, rows[at], rows[at + distance], factor);
                 }
             }
             for (row, out) in lanes.transpose(rows).into_iter().zip(tile) {
@@ -177,7 +187,8 @@ impl Kernel for Inverse<'_> {
         while blocks > 0 {
             let outer = blocks / 2;
             for (i, block) in words.chunks_exact_mut(words.len() / outer).enumerate() {
-                let spread = [outer + i, 2 * (outer + i), 2 * (outer + i) + 1].map(|at| m.spread(factors[at]));
+                let spread = [outer + i, 2 * (outer + i), 2 * (outer + i) + 1]
+                    .map(|at| m.spread(factors[at]));
                 four(m, block, |m, x| {
                     let [a, b, c, d] = x;
                     let ((a, b), (c, d)) = (back(m, a, b, spread[1]), back(m, c, d, spread[2]));
@@ -267,7 +278,9 @@ mod tests {
     fn random(n: usize, p: u64, seed: u64) -> Vec<u64> {
         let mut state = seed;
         let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 13) % p
         };
         (0..n).map(|_| next()).collect()

@@ -45,7 +45,8 @@ pub(crate) const PRODUCTS: usize = 1 << 11;
 impl Prime {
     pub(crate) fn new(p: u64) -> Self {
         assert!(p % 2 == 1 && p > 2 && p < 1 << 51, "an odd prime below 2^51");
-        let mut prime = Self { p, carry: Factor::default(), carry2: Factor::default(), one: Factor::default() };
+        let mut prime =
+            Self { p, carry: Factor::default(), carry2: Factor::default(), one: Factor::default() };
         prime.one = prime.factor(1);
         let carry = prime.reduce(1 << 52);
         prime.carry = prime.factor(carry);
@@ -83,9 +84,8 @@ impl Prime {
     }
 
     /// A public signed number modulo p.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in 0 to p")]
     pub(crate) fn signed(&self, x: i128) -> u64 {
-        x.rem_euclid(i128::from(self.p)) as u64
+        self.reduce(x.rem_euclid(i128::from(self.p)).cast_unsigned())
     }
 
     /// Precomputes for products by a public `value` < p.

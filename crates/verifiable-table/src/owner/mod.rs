@@ -4,12 +4,14 @@
 //! that do not fill a block yet, corrections, and the exact bytes of blocks that the
 //! server has not acknowledged.
 
+mod audit;
 mod corrections;
 mod questions;
 mod records;
 mod upload;
 mod weighted;
 
+pub use audit::Audit;
 pub use corrections::CorrectError;
 pub use questions::{Missing, OpenBlock, Part, Plan};
 pub use records::{APPLICATION, DamagedState};

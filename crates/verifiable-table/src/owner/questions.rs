@@ -38,7 +38,9 @@ pub struct Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
     /// The answer to its question.
-    #[error("the answer over whole blocks is missing, or answers another question: ask the plan's own")]
+    #[error(
+        "the answer over whole blocks is missing, or answers another question: ask the plan's own"
+    )]
     Answer,
     /// A fetched block, or one of its columns.
     #[error("block {0} was not fetched and opened with the columns that the plan names")]
@@ -175,7 +177,8 @@ impl Owner {
         }
         for part in &plan.ends {
             let missing = Missing::Block(part.index);
-            let block = open(part.index).filter(|block| block.index == part.index).ok_or(missing)?;
+            let block =
+                open(part.index).filter(|block| block.index == part.index).ok_or(missing)?;
             total += block.sum(kind, part.slots.clone()).ok_or(missing)?;
         }
         let of = |row: &Row| self.layout.of_row(kind, row);

@@ -37,10 +37,14 @@ pub enum DamagedState {
     #[error("there is no table here: create one first, or name the folder that has it")]
     Empty,
     /// Written by another version.
-    #[error("the table's state has format {0}, this program reads 1: use the version that wrote it")]
+    #[error(
+        "the table's state has format {0}, this program reads 1: use the version that wrote it"
+    )]
     Format(u8),
     /// A record does not decode, or records contradict each other.
-    #[error("the table's state is damaged (record kind {0}): restore it from a backup; an older one does no harm")]
+    #[error(
+        "the table's state is damaged (record kind {0}): restore it from a backup; an older one does no harm"
+    )]
     Record(u8),
 }
 
@@ -102,7 +106,10 @@ impl Records {
     }
 }
 
-fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], damaged: DamagedState) -> Result<T, DamagedState> {
+fn decode<'a, T: Deserialize<'a>>(
+    bytes: &'a [u8],
+    damaged: DamagedState,
+) -> Result<T, DamagedState> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
         Ok(_) | Err(_) => Err(damaged),

@@ -13,7 +13,9 @@ use zeroize::Zeroizing;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
     /// Another number of cells.
-    #[error("row {row} has {found} cells, the table has {expected} columns: send one cell for each")]
+    #[error(
+        "row {row} has {found} cells, the table has {expected} columns: send one cell for each"
+    )]
     Cells {
         /// The row, counted from the first of these.
         row: usize,
@@ -37,7 +39,9 @@ pub enum AppendError {
         max: i64,
     },
     /// A cell is empty that may not be.
-    #[error("row {row}, column {column}: the cell is empty; fill it, or declare the column optional in a new table")]
+    #[error(
+        "row {row}, column {column}: the cell is empty; fill it, or declare the column optional in a new table"
+    )]
     Empty {
         /// The row, counted from the first of these.
         row: usize,
@@ -121,9 +125,8 @@ impl Owner {
     }
 
     /// Encrypts and tags a block; uses its label up.
-    pub(super) fn seal(&self, label: Label, rows: &[Row], rng: &mut impl CryptoRng) -> Block {
-        let (ring, address) = (self.keys.ring, label.address());
-        drop(label);
+    pub(super) fn seal(&self, Label(address): Label, rows: &[Row], rng: &mut impl CryptoRng) -> Block {
+        let ring = self.keys.ring;
         let mut writer = BlockWriter::new(&self.manifest, &address);
         let mut ciphertexts = Vec::new();
         for column in (0..self.manifest.columns).map(Column) {

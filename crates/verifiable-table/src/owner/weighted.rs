@@ -76,7 +76,8 @@ impl Owner {
             for j in 0..coefficients.len() {
                 let mut weight = vec![0; j + 1];
                 weight[j] = 1;
-                let (runs, weights) = (question.request().runs.clone(), Weights::Polynomial(weight));
+                let (runs, weights) =
+                    (question.request().runs.clone(), Weights::Polynomial(weight));
                 let request = Request { kind, runs, weights };
                 powers.push(planner::plan(self.manifest.set, request, self.layout.bound(kind))?);
             }
@@ -160,7 +161,8 @@ impl Owner {
             let slots = opened.ok_or(Missing::Answer)?.slots.iter().rev();
             total = slots.fold(total, |sum, slot| (sum * &x + slot) % &t);
         }
-        let power = |row: u64| BigInt::from(BigUint::from(plan.x).modpow(&row.into(), t.magnitude()));
+        let power =
+            |row: u64| BigInt::from(BigUint::from(plan.x).modpow(&row.into(), t.magnitude()));
         let of = |row: &Row| self.layout.of_row(plan.kind, row);
         let mut at = power(self.blocks() * n);
         for row in &self.tail {

@@ -29,7 +29,10 @@ fn sums_of_other_blocks_columns_or_weights_are_rejected() {
         ("the last block is dropped", other(|run| run.to = 3)),
         ("the first block is dropped", other(|run| run.from = 1)),
         ("a stale prefix", other(|run| run.to = 2)),
-        ("an inner block is dropped", Request { runs: vec![part(0, 1), part(2, 4)], ..asked.clone() }),
+        (
+            "an inner block is dropped",
+            Request { runs: vec![part(0, 1), part(2, 4)], ..asked.clone() },
+        ),
         ("one block for another", other(|run| (run.from, run.to) = (1, 4))),
         ("x² for xy", Request { kind: XX, ..asked.clone() }),
         ("doubled by weight", weighted(Weights::Polynomial(vec![2]))),

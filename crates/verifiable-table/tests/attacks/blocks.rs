@@ -45,3 +45,35 @@ fn fetched_blocks_are_the_ones_that_were_asked() {
     words::set(&mut lie[from..to], 7, word ^ 1);
     assert!(world.owner.open_block(0, &all, &lie).is_err(), "one residue");
 }
+
+/// Two blocks changed against each other leave plain sums right; the audit's weights
+/// tell.
+#[test]
+fn an_audit_finds_what_plain_sums_cancel() {
+    use alpheus_verifiable_table::label::Kind;
+    use alpheus_verifiable_table::messages::Block;
+    let mut world = world(Set::L128, 3, 10);
+    for audit in world.owner.audit(&mut world.rng) {
+        let answer = world.says(audit.request());
+        assert!(world.owner.check_audit(&audit, &answer).is_ok());
+    }
+    let q = 2_251_799_813_554_177;
+    for (index, change) in [(0, 1), (2, q - 1)] {
+        let address = world.owner.address(index).unwrap();
+        let mut bytes = world.server.blocks[&address].as_bytes().to_vec();
+        let c0 = &mut bytes[HEADER + 32..];
+        let word = words::get(c0, 5);
+        words::set(c0, 5, (word + change) % q);
+        let block = Block::from_bytes(&world.server.manifest, bytes).unwrap();
+        world.server.blocks.insert(address, block);
+    }
+    let question = world.question(Kind::Column(Column(0)), 0, 3);
+    assert!(world.owner.verify(&question, &world.says(question.request())).is_ok());
+    let audits = world.owner.audit(&mut world.rng);
+    let checked = audits.iter().map(|audit| {
+        world.owner.check_audit(audit, &world.says(audit.request())).is_ok()
+    });
+    // The first column, which was changed; the product of the set is not opened here.
+    let checked: Vec<bool> = checked.collect();
+    assert!(!checked[0] && checked[1], "{checked:?}");
+}

@@ -1,6 +1,7 @@
 //! Sums are exact.
 
-use crate::support::{Server, Store, ask, commit, ends, fetch, total, upload};
+use crate::commit;
+use crate::support::{Server, Store, ask, ends, fetch, total, upload};
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::error::Refusal;
 use alpheus_verifiable_table::label::Order;
@@ -9,17 +10,17 @@ use alpheus_verifiable_table::owner::{AppendError, CorrectError, Owner};
 use alpheus_verifiable_table::parameters::Set;
 use num_bigint::BigInt;
 use proptest::prelude::*;
-use rand_chacha::{ChaCha20Rng, rand_core::{Rng, SeedableRng}};
+use rand_chacha::{
+    ChaCha20Rng,
+    rand_core::{Rng, SeedableRng},
+};
 
 /// Three columns: one wide, one signed with empty cells, one small with empty cells;
 /// all pairs are registered.
 fn layout() -> Layout {
     let column = |min, max, optional| Declared { min, max, optional, squares: true };
-    let declared = vec![
-        column(0, u32::MAX.into(), false),
-        column(-40_000, 50_000, true),
-        column(0, 9, true),
-    ];
+    let declared =
+        vec![column(0, u32::MAX.into(), false), column(-40_000, 50_000, true), column(0, 9, true)];
     Layout::new(declared, &[(0, 1), (1, 2), (2, 0)]).unwrap()
 }
 
@@ -183,12 +184,14 @@ fn weights_and_polynomials_are_exact() {
         let plan = owner.plan_weighted(Moment::Sum(1), from, to, &coefficients).unwrap();
         let asked = plan.questions().iter().map(|question| ask(owner, server, question).unwrap());
         let answers: Vec<_> = asked.collect();
-        let blocks: Vec<_> = plan.parts().iter().map(|p| fetch(owner, server, p.index).unwrap()).collect();
+        let blocks: Vec<_> =
+            plan.parts().iter().map(|p| fetch(owner, server, p.index).unwrap()).collect();
         let open = |index| blocks.iter().find(|block| block.index() == index);
         let found = owner.weighted_total(&plan, &answers, open).unwrap();
         let weight = |r: i128| 3 * r * r + 11 * r - 7;
         let numbered = (from..to).map(|r| (i128::from(r), &rows[usize::try_from(r).unwrap()]));
-        let expected: i128 = numbered.map(|(r, row)| weight(r) * i128::from(row[1].unwrap_or(0))).sum();
+        let expected: i128 =
+            numbered.map(|(r, row)| weight(r) * i128::from(row[1].unwrap_or(0))).sum();
         assert_eq!(found, BigInt::from(expected), "{from} to {to}");
     }
     let t = BigInt::from(Set::X128.ring().plain_modulus());

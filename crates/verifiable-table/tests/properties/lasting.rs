@@ -1,6 +1,7 @@
 //! Crashes, old backups and full stores do no harm.
 
-use crate::support::{Server, Store, commit, fetch, total, upload};
+use crate::commit;
+use crate::support::{Server, Store, fetch, total, upload};
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::label::{Address, Order};
 use alpheus_verifiable_table::layout::{Declared, Layout, Moment, Row};
@@ -33,7 +34,8 @@ fn no_label_is_used_twice() {
     let mut made: BTreeMap<Address, Vec<u8>> = BTreeMap::new();
     let mut copies = vec![store.clone()];
     for life in 0..6 {
-        for block in owner.append(&rows(life, 5000), &mut rng).unwrap().commit(&mut store).unwrap() {
+        for block in owner.append(&rows(life, 5000), &mut rng).unwrap().commit(&mut store).unwrap()
+        {
             server.store(block.as_bytes()).unwrap();
             let other = made.insert(block.address(), block.as_bytes().to_vec());
             assert!(other.is_none(), "a label again");
@@ -72,7 +74,8 @@ fn a_restored_backup_does_no_harm() {
     upload(&mut owner, &mut store, &mut server, &rows(500, 8000), &mut rng).unwrap();
     assert_ne!(owner.address(1).unwrap(), lost);
     assert!(server.blocks.contains_key(&lost), "both are there");
-    let expected: i128 = rows(0, 5000).iter().chain(&rows(500, 8000)).map(|row| i128::from(row[0].unwrap())).sum();
+    let expected: i128 =
+        rows(0, 5000).iter().chain(&rows(500, 8000)).map(|row| i128::from(row[0].unwrap())).sum();
     assert_eq!(total(&owner, &server, Moment::Sum(0), 0, 13_000).unwrap(), expected);
     // The forgotten block where the new one stands is no less rejected.
     let mut forged = server.blocks[&lost].as_bytes().to_vec();

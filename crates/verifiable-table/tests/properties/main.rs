@@ -8,3 +8,9 @@ mod support;
 
 mod exact;
 mod lasting;
+
+use alpheus_verifiable_table::ledger::Step;
+
+fn commit<T>(step: Step<T>, store: &mut support::Store) -> T {
+    step.commit(store).unwrap()
+}

@@ -18,7 +18,12 @@ use num_bigint::BigUint;
 use rand_core::{TryCryptoRng, TryRng};
 use sha2::{Digest, Sha256};
 use std::convert::Infallible;
-use support::{Server, Store, ask, commit};
+use alpheus_verifiable_table::ledger::Step;
+use support::{Server, Store, ask};
+
+fn commit<T>(step: Step<T>, store: &mut Store) -> T {
+    step.commit(store).unwrap()
+}
 
 /// The bytes that the script takes for randomness: 32, 33, ….
 struct Counting(u8);

@@ -1,0 +1,198 @@
+//! The owner's index: which row happened when, and to which groups it belongs, in
+//! stretches of evenly spaced rows. It is what makes days into rows; no server is
+//! asked for it, since one that supplied it would choose the range.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Rows of the same groups, evenly spaced in time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// Number of the first row.
+    pub row: u64,
+    /// How many there are.
+    pub rows: u64,
+    /// When the first happened, in microseconds.
+    pub time: i64,
+    /// From each to the next.
+    pub step: i64,
+    /// Each group's value.
+    pub groups: Vec<String>,
+}
+
+impl Stretch {
+    /// The rows that happened from `from` to `to`, the last included.
+    fn between(&self, from: i64, to: i64) -> Range<u64> {
+        let within = |k: u64| {
+            let time = self.at(k);
+            time >= from && time <= to
+        };
+        if self.step == 0 || self.rows == 1 {
+            return if within(0) { 0..self.rows } else { 0..0 };
+        }
+        // Rows go forwards or backwards in time; either way the wanted ones are together.
+        let before = |k: u64| if self.step > 0 { self.at(k) < from } else { self.at(k) > to };
+        let first = partition(self.rows, before);
+        first..partition(self.rows, |k| k < first || within(k))
+    }
+
+    fn at(&self, k: u64) -> i64 {
+        let k = i64::try_from(k).unwrap_or(i64::MAX);
+        self.time.saturating_add(self.step.saturating_mul(k))
+    }
+}
+
+/// The first of 0 to `count` for which `before` does not hold, which then holds for
+/// none after it.
+fn partition(count: u64, before: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = u64::midpoint(low, high);
+        if before(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+/// All stretches, in order of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Index {
+    stretches: Vec<Stretch>,
+}
+
+/// Microseconds of a day.
+pub const DAY: i64 = 86_400_000_000;
+
+/// What rows are wanted, and how they are told apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// From and to, both included, in microseconds.
+    pub between: Option<(i64, i64)>,
+    /// Groups, by place, that must have a value.
+    pub equal: Vec<(usize, String)>,
+    /// Whether each day is apart.
+    pub by_day: bool,
+    /// Groups whose values are apart.
+    pub by_groups: Vec<usize>,
+}
+
+/// What tells one group of rows from another: its day, if days are apart, and values.
+pub type GroupKey = (Option<i64>, Vec<String>);
+
+impl Index {
+    /// From records.
+    #[must_use]
+    pub fn new(mut stretches: Vec<Stretch>) -> Self {
+        stretches.sort_by_key(|stretch| stretch.row);
+        Self { stretches }
+    }
+
+    /// Rows that it knows.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.stretches.last().map_or(0, |last| last.row + last.rows)
+    }
+
+    /// Notes the next row; the number of the stretch that it is in.
+    pub fn push(&mut self, time: i64, groups: &[String]) -> usize {
+        let row = self.rows();
+        if let Some(last) = self.stretches.last_mut() {
+            let step = time.saturating_sub(last.at(last.rows - 1));
+            if last.groups == groups && (last.rows == 1 || last.step == step) {
+                last.step = step;
+                last.rows += 1;
+                return self.stretches.len() - 1;
+            }
+        }
+        let groups = groups.to_vec();
+        self.stretches.push(Stretch { row, rows: 1, time, step: 0, groups });
+        self.stretches.len() - 1
+    }
+
+    /// Stretches from number `from` on.
+    #[must_use]
+    pub fn since(&self, from: usize) -> &[Stretch] {
+        self.stretches.get(from..).unwrap_or_default()
+    }
+
+    /// The rows of each group, those that follow each other joined.
+    #[must_use]
+    pub fn select(&self, wanted: &Wanted) -> BTreeMap<GroupKey, Vec<Range<u64>>> {
+        let mut found: BTreeMap<GroupKey, Vec<Range<u64>>> = BTreeMap::new();
+        let value = |stretch: &Stretch, at: usize| stretch.groups.get(at).cloned().unwrap_or_default();
+        let (from, to) = wanted.between.unwrap_or((i64::MIN, i64::MAX));
+        let equal = |stretch: &&Stretch| {
+            wanted.equal.iter().all(|(at, wanted)| value(stretch, *at) == *wanted)
+        };
+        for stretch in self.stretches.iter().filter(equal) {
+            let key: Vec<String> = wanted.by_groups.iter().map(|at| value(stretch, *at)).collect();
+            let all = stretch.between(from, to);
+            let mut k = all.start;
+            while k < all.end {
+                let (day, end) = if wanted.by_day {
+                    let day = stretch.at(k).div_euclid(DAY);
+                    let of_day = stretch.between(day * DAY, (day + 1) * DAY - 1);
+                    (Some(day), of_day.end.min(all.end))
+                } else {
+                    (None, all.end)
+                };
+                let rows = stretch.row + k..stretch.row + end;
+                let ranges = found.entry((day, key.clone())).or_default();
+                match ranges.last_mut() {
+                    Some(last) if last.end == rows.start => last.end = rows.end,
+                    _ => ranges.push(rows),
+                }
+                k = end;
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever the times and groups, exactly the rows that a plain look at each finds.
+        #[test]
+        fn every_row_is_found_where_it_belongs(
+            rows in prop::collection::vec((0i64..40, 0u8..2, 0u8..4), 0..60),
+            between in prop::option::of((0i64..40, 0i64..40)),
+            by_day: bool,
+            by_group: bool,
+            equal in prop::option::of(0u8..2),
+        ) {
+            let unit = DAY / 8;
+            let mut index = Index::default();
+            let mut plain: BTreeMap<GroupKey, Vec<u64>> = BTreeMap::new();
+            let (mut time, mut row) = (0, 0);
+            for (start, group, repeat) in rows {
+                time = if repeat == 0 { start } else { time };
+                for _ in 0..=repeat {
+                    let group = group.to_string();
+                    index.push(time * unit, std::slice::from_ref(&group));
+                    let wanted = between.is_none_or(|(a, b)| (a..=b).contains(&time))
+                        && equal.is_none_or(|wanted| wanted.to_string() == group);
+                    if wanted {
+                        let day = by_day.then_some((time * unit).div_euclid(DAY));
+                        let key = (day, if by_group { vec![group] } else { Vec::new() });
+                        plain.entry(key).or_default().push(row);
+                    }
+                    (time, row) = (time + 1, row + 1);
+                }
+            }
+            let wanted = Wanted {
+                between: between.map(|(a, b)| (a * unit, b * unit)),
+                equal: equal.map(|value| (0, value.to_string())).into_iter().collect(),
+                by_day,
+                by_groups: if by_group { vec![0] } else { Vec::new() },
+            };
+            let found = index.select(&wanted);
+            let found = found.into_iter().map(|(key, ranges)| (key, ranges.into_iter().flatten().collect()));
+            prop_assert_eq!(found.collect::<BTreeMap<_, Vec<u64>>>(), plain);
+            prop_assert_eq!(index.rows(), row);
+        }
+    }
+}
