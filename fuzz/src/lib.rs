@@ -19,6 +19,10 @@ use alpheus_policy::document::Node;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
+use alpheus_verifiable_table::label::{Column, DataSet, Kind};
+use alpheus_verifiable_table::messages::{Answer, Block, Manifest, Request};
+use alpheus_verifiable_table::parameters::Set;
+use alpheus_verifiable_table::server::Sum;
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;
 
@@ -167,6 +171,49 @@ pub fn credential(data: &[u8]) {
         assert_eq!(logout.to_bytes(), data, "{spelling}");
     }
     decoded::<alpheus_anonymous_credential::configuration::Configuration>(data);
+}
+
+/// The manifest of the table whose messages are tried.
+#[must_use]
+pub fn table_manifest(data_set: DataSet) -> Manifest {
+    let products = vec![(Column(0), Column(0))];
+    Manifest { data_set, set: Set::L128, columns: 1, products }
+}
+
+/// Blocks, requests and answers of a table are read, and written back to the same bytes;
+/// a server adds up any block that it has taken, or says that it is damaged.
+pub fn table(data: &[u8]) {
+    let mut data_set = DataSet([0; 16]);
+    if let Some(named) = data.get(1..17) {
+        data_set.0.copy_from_slice(named);
+    }
+    let manifest = table_manifest(data_set);
+    if let Ok(block) = Block::from_bytes(&manifest, data) {
+        assert_eq!(block.as_bytes(), data, "a block has one spelling");
+        let address = block.address();
+        let run = alpheus_verifiable_table::messages::Run {
+            segment: address.segment,
+            epoch: address.epoch,
+            from: 0,
+            to: 1,
+        };
+        let weights = alpheus_verifiable_table::messages::Weights::Ones;
+        let request = Request { kind: Kind::Column(Column(0)), runs: vec![run], weights };
+        if let Ok(mut sum) = Sum::new(&manifest, &request) {
+            let _ = sum.add(&block);
+        }
+    }
+    for kind in [Kind::Column(Column(0)), Kind::Product(Column(0), Column(0))] {
+        if let Ok(answer) = Answer::from_bytes(manifest.ring(), kind, data) {
+            assert_eq!(answer.to_bytes(manifest.ring()), data, "an answer has one spelling");
+        }
+    }
+    if let Ok(request) = postcard::from_bytes::<Request>(data) {
+        let _ = Sum::new(&manifest, &request);
+    }
+    if let Ok(manifest) = postcard::from_bytes::<Manifest>(data) {
+        let _ = manifest.check();
+    }
 }
 
 /// What clients and gates send is read and written back to the same bytes.

@@ -51,6 +51,12 @@ pub enum BadRequest {
         /// What was asked.
         asked: u64,
     },
+    /// A polynomial of weights is too long.
+    #[error("a polynomial of weights has at most {most} coefficients")]
+    Weights {
+        /// How many it may have.
+        most: usize,
+    },
     /// A stored block is not canonical, so the server does not add it up.
     #[error("block {0} is damaged here: upload it anew")]
     Damaged(u64),

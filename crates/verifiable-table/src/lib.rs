@@ -24,6 +24,7 @@ pub mod label;
 pub mod layout;
 pub mod ledger;
 mod mask;
+pub mod measure;
 pub mod messages;
 pub mod owner;
 mod packing;

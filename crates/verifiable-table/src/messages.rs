@@ -291,7 +291,9 @@ pub struct Request {
 }
 
 /// Blocks of one request.
-pub const REQUEST_LIMIT: u64 = 1 << 24;
+pub const REQUEST_LIMIT: u64 = 1 << 20;
+/// Coefficients of a polynomial of weights.
+const COEFFICIENTS: usize = 16;
 
 impl Request {
     /// How many blocks it takes.
@@ -314,6 +316,9 @@ impl Request {
         }
         if self.blocks() > REQUEST_LIMIT {
             return Err(BadRequest::Blocks { most: REQUEST_LIMIT, asked: self.blocks() });
+        }
+        if matches!(&self.weights, Weights::Polynomial(c) if c.len() > COEFFICIENTS) {
+            return Err(BadRequest::Weights { most: COEFFICIENTS });
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ mod neighbours;
 mod pass;
 mod report;
 mod sums;
+mod tables;
 
 use crate::commands::{Format, Globals};
 use crate::failure::{Blame, Category, Failure};
@@ -32,7 +33,8 @@ Examples:
   alpheus bench streams --format json > bench/results/streams.json
   alpheus bench streams --only masks --only transformer
   alpheus bench streams --quick --strict
-  alpheus bench pass --clients 12000 --epochs 40";
+  alpheus bench pass --clients 12000 --epochs 40
+  alpheus bench tables --only X128";
 
 /// Arguments of `alpheus bench`.
 #[derive(Debug, clap::Args)]
@@ -49,6 +51,8 @@ enum What {
     Streams(Streams),
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
     Pass(pass::Args),
+    /// Verifiable tables: each part of the work, and what checking adds
+    Tables(tables::Args),
 }
 
 /// Arguments of `alpheus bench streams`.
@@ -144,6 +148,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (report, strict) = match &args.what {
         What::Streams(streams) => (measure(streams).blame(Category::Io)?, streams.strict),
         What::Pass(pass) => (pass::measure(pass)?, pass.strict),
+        What::Tables(tables) => (tables::measure(tables), tables.strict),
     };
     print(&report, globals.format.unwrap_or_default())?;
     let missed = report.figures.iter().filter(|figure| figure.met == Some(false)).count();

@@ -53,6 +53,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 /// What was done.
+#[derive(Default)]
 pub struct Appended {
     rows: u64,
     blocks: u64,
@@ -76,7 +77,7 @@ impl std::fmt::Display for Appended {
 /// If the file is wrong, the server does not answer, or the disk fails.
 pub fn append(state: &mut TableState, remote: &Remote, file: &Path) -> Result<Appended, Failure> {
     remote.create(state.owner.manifest())?;
-    let mut done = Appended { rows: 0, blocks: 0, tail: 0, bytes: 0 };
+    let mut done = Appended::default();
     send_waiting(state, remote, &mut done)?;
     let (digest, total) = check(state, file)?;
     let begun = state.imported(&digest);

@@ -264,10 +264,9 @@ impl<'a> Asker<'a> {
             let Some(address) = self.state.owner.address(part.index) else { continue };
             let bytes = self.remote.fetch(address)?;
             let began = Instant::now();
-            let columns = needed.get(&part.index).map_or_else(
-                || part.columns.clone(),
-                |columns| columns.iter().copied().collect(),
-            );
+            let columns = needed
+                .get(&part.index)
+                .map_or_else(|| part.columns.clone(), |columns| columns.iter().copied().collect());
             let block = self.state.owner.open_block(part.index, &columns, &bytes);
             self.blocks.insert(part.index, block.map_err(rejected)?);
             self.worked += began.elapsed();
@@ -287,9 +286,7 @@ impl<'a> Asker<'a> {
                 u64::try_from(*n).map_or_else(|_| n.to_string().into(), Value::from)
             }),
             Function::Sum(x) if sum(Moment::Count(x)) == BigInt::ZERO => Value::Null,
-            Function::Sum(x) => {
-                decimal(&sum(Moment::Sum(x)), self.state.schema.scale(x)).into()
-            }
+            Function::Sum(x) => decimal(&sum(Moment::Sum(x)), self.state.schema.scale(x)).into(),
             Function::Mean(x) => {
                 number(Rational::new(sum(Moment::Sum(x)), sum(Moment::Count(x))), -places(x))
             }
@@ -307,7 +304,9 @@ impl<'a> Asker<'a> {
                     Function::Covariance(..) => {
                         number(Rational::new(above, &n * &n), -places(x) - places(y))
                     }
-                    Function::Slope(..) => number(Rational::new(above, below), places(x) - places(y)),
+                    Function::Slope(..) => {
+                        number(Rational::new(above, below), places(x) - places(y))
+                    }
                     _ => number(Rational::new(&sy * &sxx - &sx * &sxy, below), -places(y)),
                 }
             }

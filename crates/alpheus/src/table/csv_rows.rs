@@ -27,7 +27,9 @@ pub enum CsvError {
     #[error("the first line names no column `{0}`, which the schema has")]
     NoColumn(String),
     /// The first wide column stands after the last.
-    #[error("the schema's wide columns run from `{0}` to `{1}`, but these stand the other way round")]
+    #[error(
+        "the schema's wide columns run from `{0}` to `{1}`, but these stand the other way round"
+    )]
     Order(String, String),
     /// It cannot be read.
     #[error("the input breaks off: {0}")]
@@ -123,7 +125,9 @@ fn places(header: &StringRecord, schema: &TableSchema) -> Result<Places, CsvErro
         at.ok_or_else(|| CsvError::NoColumn(name.to_owned()))
     };
     let columns = match &schema.wide {
-        None => schema.columns.iter().map(|column| place(&column.name)).collect::<Result<_, _>>()?,
+        None => {
+            schema.columns.iter().map(|column| place(&column.name)).collect::<Result<_, _>>()?
+        }
         Some(WideFile { from, to, .. }) => {
             let (first, last) = (place(from)?, place(to)?);
             if first > last {
@@ -137,7 +141,12 @@ fn places(header: &StringRecord, schema: &TableSchema) -> Result<Places, CsvErro
 }
 
 /// A cell's number, of which nothing is ever said in an error.
-fn parse(text: &str, schema: &TableSchema, column: usize, line: u64) -> Result<Option<i64>, CsvError> {
+fn parse(
+    text: &str,
+    schema: &TableSchema,
+    column: usize,
+    line: u64,
+) -> Result<Option<i64>, CsvError> {
     let Some(declared) = schema.columns.get(column) else { return Ok(None) };
     let name = || declared.name.clone();
     if text.is_empty() {
@@ -187,7 +196,10 @@ mod tests {
     fn a_wrong_line_is_named_with_a_remedy_and_without_its_value() {
         for (text, said) in [
             ("g,b,t\n", "no column `a`"),
-            ("g,b,t,a\nx,1,5,77\n", "line 2, column `a`: the value is out of the bounds 0 to 9 that the schema declares"),
+            (
+                "g,b,t,a\nx,1,5,77\n",
+                "line 2, column `a`: the value is out of the bounds 0 to 9 that the schema declares",
+            ),
             ("g,b,t,a\nx,1,5,1\nx,1,6,\n", "line 3, column `a`: the cell is empty"),
             ("g,b,t,a\nx,1,5,fish\n", "line 2, column `a`: not a decimal number"),
             ("g,b,t,a\nx,1,noon,1\n", "line 2: the time is not a number"),

@@ -119,7 +119,8 @@ impl Index {
     #[must_use]
     pub fn select(&self, wanted: &Wanted) -> BTreeMap<GroupKey, Vec<Range<u64>>> {
         let mut found: BTreeMap<GroupKey, Vec<Range<u64>>> = BTreeMap::new();
-        let value = |stretch: &Stretch, at: usize| stretch.groups.get(at).cloned().unwrap_or_default();
+        let value =
+            |stretch: &Stretch, at: usize| stretch.groups.get(at).cloned().unwrap_or_default();
         let (from, to) = wanted.between.unwrap_or((i64::MIN, i64::MAX));
         let equal = |stretch: &&Stretch| {
             wanted.equal.iter().all(|(at, wanted)| value(stretch, *at) == *wanted)

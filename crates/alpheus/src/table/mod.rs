@@ -1,7 +1,7 @@
 //! `alpheus table`: an encrypted table on a server that is not trusted. The
 //! owner uploads it, forgets it, and asks; every answer is checked.
 //!
-//! - [`create`], [`append`], [`query`], [`verify`]: the owner,
+//! - [`create`], [`append`], [`correct`], [`query`], [`verify`]: the owner,
 //! - [`serve`]: the server, which holds no key,
 //! - [`replay`]: both as processes, over a recorded file,
 //! - [`schema`], [`sql`], [`index`], [`csv_rows`], [`ask`]: what they are made of,
@@ -10,6 +10,7 @@
 pub mod append;
 pub mod ask;
 pub mod blocks;
+pub mod correct;
 pub mod create;
 pub mod csv_rows;
 pub mod index;
@@ -51,6 +52,8 @@ enum What {
     Create(create::Args),
     /// Encrypt rows of a CSV file and upload them; goes on where it was interrupted
     Append(append::Args),
+    /// Replace rows, by a CSV file with the right ones
+    Correct(correct::Args),
     /// Ask for statistics, and check the answers
     #[command(visible_alias = "explain")]
     Query(query::Args),
@@ -71,6 +74,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     match &args.what {
         What::Create(args) => create::run(args, globals),
         What::Append(args) => append::run(args, globals),
+        What::Correct(args) => correct::run(args, globals),
         What::Query(args) => query::run(args, globals),
         What::Verify(args) => verify::run(args, globals),
         What::Serve(args) => serve::run(args, globals),

@@ -175,9 +175,8 @@ impl TableSchema {
     /// [`SchemaError`].
     pub fn layout(&self) -> Result<Layout, SchemaError> {
         let declared = self.columns.iter().map(declare).collect::<Result<Vec<_>, _>>()?;
-        let place = |name: &String| {
-            self.column(name).ok_or_else(|| SchemaError::Unknown(name.clone()))
-        };
+        let place =
+            |name: &String| self.column(name).ok_or_else(|| SchemaError::Unknown(name.clone()));
         let pairs: Result<Vec<_>, SchemaError> =
             self.pairs.iter().map(|(a, b)| Ok((place(a)?, place(b)?))).collect();
         Ok(Layout::new(declared, &pairs?)?)

@@ -2,7 +2,9 @@
 //! it says is believed by nobody who has not checked it.
 
 use super::blocks::{BlockError, Stored, Tables};
-use super::wire::{Ask, BLOCKS, DROP, FETCH, LARGEST, Named, NewBlock, NewTable, SUM, Summed, TABLES};
+use super::wire::{
+    Ask, BLOCKS, DROP, FETCH, LARGEST, Named, NewBlock, NewTable, SUM, Summed, TABLES,
+};
 use crate::commands::Globals;
 use crate::failure::{Blame, Category, Failure};
 use crate::network::answer::{ApiError, caller, decode, encode};
@@ -92,7 +94,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let trigger = Trigger::new();
     let started = |address| eprintln!("serving at https://{address}");
     let (health, metrics) = (&globals.health, &globals.metrics);
-    let drained = service::run(&settings, router(api), health, metrics, trigger.shutdown(), started)?;
+    let drained =
+        service::run(&settings, router(api), health, metrics, trigger.shutdown(), started)?;
     if let Drained::Cut(connections) = drained {
         tracing::warn!(connections, "connections were cut off");
     }

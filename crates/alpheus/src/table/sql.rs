@@ -238,7 +238,10 @@ impl Call<'_> {
                 let both = format!("{}_{}", name(y), name(x));
                 Ok(Some(vec![
                     Item { alias: format!("slope_{both}"), function: Function::Slope(y, x) },
-                    Item { alias: format!("intercept_{both}"), function: Function::Intercept(y, x) },
+                    Item {
+                        alias: format!("intercept_{both}"),
+                        function: Function::Intercept(y, x),
+                    },
                 ]))
             }
             ("weighted", [x, weights @ ..]) if (1..=8).contains(&weights.len()) => {
@@ -356,7 +359,8 @@ fn read_condition(
 }
 
 fn read_group(expr: &Expr, schema: &TableSchema, wanted: &mut Wanted) -> Result<(), SqlError> {
-    if is_time(expr, schema) && !matches!(expr, Expr::Identifier(name) if !name.value.eq_ignore_ascii_case("day"))
+    if is_time(expr, schema)
+        && !matches!(expr, Expr::Identifier(name) if !name.value.eq_ignore_ascii_case("day"))
     {
         wanted.by_day = true;
         return Ok(());
@@ -401,10 +405,13 @@ const EPOCH: i64 = 2_440_588;
 pub fn day_text(day: i64) -> String {
     let julian = day.checked_add(EPOCH).and_then(|day| i32::try_from(day).ok());
     let date = julian.and_then(|day| Date::from_julian_day(day).ok());
-    date.map_or_else(|| day.to_string(), |date| {
-        let (year, month, day) = date.to_calendar_date();
-        format!("{year:04}-{:02}-{day:02}", u8::from(month))
-    })
+    date.map_or_else(
+        || day.to_string(),
+        |date| {
+            let (year, month, day) = date.to_calendar_date();
+            format!("{year:04}-{:02}-{day:02}", u8::from(month))
+        },
+    )
 }
 
 #[cfg(test)]
@@ -424,7 +431,16 @@ mod tests {
              FROM counts WHERE day BETWEEN '1970-01-02' AND '1970-01-03' AND street = 'a' GROUP BY DAY(timestamp), street; EXPLAIN SELECT POLYNOMIAL(cars, 7)";
         let [one, two] = parse(text, &schema()).unwrap().try_into().unwrap();
         let aliases: Vec<&str> = one.items.iter().map(|item| item.alias.as_str()).collect();
-        let expected = ["avg_cars", "t", "var_cars", "cov_cars_trucks", "slope_trucks_cars", "intercept_trucks_cars", "count", "weighted_cars"];
+        let expected = [
+            "avg_cars",
+            "t",
+            "var_cars",
+            "cov_cars_trucks",
+            "slope_trucks_cars",
+            "intercept_trucks_cars",
+            "count",
+            "weighted_cars",
+        ];
         assert_eq!(aliases, expected);
         assert_eq!(one.items[4].function, Function::Slope(1, 0));
         assert_eq!(one.items[7].function, Function::Weighted(0, vec![-1, 2]));

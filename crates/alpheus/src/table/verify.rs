@@ -36,7 +36,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         state.owner.check_audit(audit, &answer).map_err(rejected)?;
     }
     let (blocks, sums) = (state.owner.blocks(), audits.len());
-    eprintln!("{blocks} blocks are as they were uploaded: {sums} sums verified, {} bytes", remote.bytes);
+    eprintln!(
+        "{blocks} blocks are as they were uploaded: {sums} sums verified, {} bytes",
+        remote.bytes
+    );
     let waiting = state.owner.outbox().count();
     if waiting > 0 {
         eprintln!("{waiting} of them wait to be sent: run `alpheus table append` again");

@@ -125,7 +125,12 @@ impl Owner {
     }
 
     /// Encrypts and tags a block; uses its label up.
-    pub(super) fn seal(&self, Label(address): Label, rows: &[Row], rng: &mut impl CryptoRng) -> Block {
+    pub(super) fn seal(
+        &self,
+        Label(address): Label,
+        rows: &[Row],
+        rng: &mut impl CryptoRng,
+    ) -> Block {
         let ring = self.keys.ring;
         let mut writer = BlockWriter::new(&self.manifest, &address);
         let mut ciphertexts = Vec::new();

@@ -70,9 +70,9 @@ fn an_audit_finds_what_plain_sums_cancel() {
     let question = world.question(Kind::Column(Column(0)), 0, 3);
     assert!(world.owner.verify(&question, &world.says(question.request())).is_ok());
     let audits = world.owner.audit(&mut world.rng);
-    let checked = audits.iter().map(|audit| {
-        world.owner.check_audit(audit, &world.says(audit.request())).is_ok()
-    });
+    let checked = audits
+        .iter()
+        .map(|audit| world.owner.check_audit(audit, &world.says(audit.request())).is_ok());
     // The first column, which was changed; the product of the set is not opened here.
     let checked: Vec<bool> = checked.collect();
     assert!(!checked[0] && checked[1], "{checked:?}");

@@ -11,6 +11,7 @@ use alpheus_crypto::secret::Secret;
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::label::Order;
 use alpheus_verifiable_table::layout::{Declared, Layout, Moment, Row};
+use alpheus_verifiable_table::ledger::Step;
 use alpheus_verifiable_table::messages::Block;
 use alpheus_verifiable_table::owner::Owner;
 use alpheus_verifiable_table::parameters::Set;
@@ -18,7 +19,6 @@ use num_bigint::BigUint;
 use rand_core::{TryCryptoRng, TryRng};
 use sha2::{Digest, Sha256};
 use std::convert::Infallible;
-use alpheus_verifiable_table::ledger::Step;
 use support::{Server, Store, ask};
 
 fn commit<T>(step: Step<T>, store: &mut Store) -> T {

@@ -1,0 +1,12 @@
+//! Verifiable tables as processes: owner and server over TLS, honest, lying and killed.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod crashes;
+mod guide;
+mod lies;
+mod real;
+mod world;

@@ -1,0 +1,134 @@
+//! The parts that a table's work is made of, each alone, for benchmarks: what checking
+//! costs is seen beside the same work unchecked, in one run.
+
+use crate::cipher::{Add, Ciphertext, Scale, Tensor};
+use crate::keys::{Keys, TableKey};
+use crate::label::{Address, Column, DataSet, Kind, Order, Segment};
+use crate::mask::Masks;
+use crate::messages::{Run, Weights};
+use crate::packing;
+use crate::parameters::Set;
+use crate::ring::Ring;
+use crate::sampling;
+use crate::tag::Tag;
+use alpheus_crypto::secret::Secret;
+use std::hint::black_box;
+use subtle::ConstantTimeEq;
+
+/// A bench: keys of its own, two fresh ciphertexts, their product, and room for sums.
+pub struct Parts {
+    ring: &'static Ring,
+    keys: Keys,
+    slots: Vec<i64>,
+    fresh: [Ciphertext; 2],
+    product: Ciphertext,
+    sums: [Ciphertext; 2],
+    tag: Tag,
+    weight: Vec<u64>,
+    packed: Vec<u8>,
+}
+
+const SEGMENT: Segment = Segment([1; 16]);
+const AT: Address = Address { segment: SEGMENT, epoch: 0, index: 0 };
+const COLUMN: Kind = Kind::Column(Column(0));
+
+/// One part of the work, on one block of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Encoding and encrypting, as without any checking.
+    Encrypt,
+    /// The tag of a column: its hash, and its mask.
+    Tag,
+    /// The product of two ciphertexts.
+    Product,
+    /// The tag of a product that is there.
+    ProductTag,
+    /// Adding a ciphertext to a sum.
+    Add,
+    /// Adding a product to a sum.
+    AddProduct,
+    /// Multiplying a ciphertext by a weight.
+    Scale,
+    /// Adding a tag to a sum of tags.
+    AddTag,
+    /// Making c1 from its seed.
+    Expand,
+    /// Packing c0, and unpacking it.
+    Pack,
+    /// Checking a sum of a column over a range of so many blocks.
+    Verify(u64),
+    /// Checking a sum of products over a range of so many blocks.
+    VerifyProduct(u64),
+    /// Decrypting a sum of a column.
+    Decrypt,
+    /// Decrypting a sum of products.
+    DecryptProduct,
+}
+
+impl Parts {
+    /// A bench of one set.
+    #[must_use]
+    pub fn new(set: Set) -> Self {
+        let ring = set.ring();
+        let key = TableKey::new(Secret::from_bytes([7; 32]));
+        let keys = Keys::new(&key, ring, DataSet([2; 16]), Order::ONE);
+        let slots: Vec<i64> = (0..1000).cycle().take(ring.degree()).collect();
+        let fresh = [1, 2].map(|seed| keys.encrypt(&AT, COLUMN, &slots, &[seed; 32]).1);
+        let product = ring.backend.run(Tensor { ring, a: &fresh[0], b: &fresh[1] });
+        let mut packed = Vec::new();
+        packing::pack(&fresh[0].0[0], &mut packed);
+        let tag = keys.tag(&AT, COLUMN, &fresh[0]);
+        let sums = [fresh[0].clone(), product.clone()];
+        let weight = vec![0x1_2345_6789; ring.limbs()];
+        Self { ring, keys, slots, fresh, product, sums, tag, weight, packed }
+    }
+
+    /// Does one part of the work.
+    pub fn run(&mut self, part: Part) {
+        let ring = self.ring;
+        match part {
+            Part::Encrypt => {
+                black_box(self.keys.encrypt(&AT, COLUMN, &self.slots, &[3; 32]));
+            }
+            Part::Tag => drop(black_box(self.keys.tag(&AT, COLUMN, &self.fresh[0]))),
+            Part::Product => {
+                let [a, b] = &self.fresh;
+                black_box(ring.backend.run(Tensor { ring, a, b }));
+            }
+            Part::ProductTag => drop(black_box(self.keys.tag(&AT, COLUMN, &self.product))),
+            Part::Add => {
+                let (sum, other) = (&mut self.sums[0], &self.fresh[1]);
+                ring.backend.run(Add { ring, sum, other, weight: None });
+            }
+            Part::AddProduct => {
+                let (sum, other) = (&mut self.sums[1], &self.product);
+                ring.backend.run(Add { ring, sum, other, weight: None });
+            }
+            Part::Scale => {
+                let (ciphertext, weight) = (&mut self.sums[0], self.weight.as_slice());
+                ring.backend.run(Scale { ring, ciphertext, weight });
+            }
+            Part::AddTag => {
+                let other = self.tag.clone();
+                self.tag.add_times(ring, &other, 1);
+            }
+            Part::Expand => drop(black_box(sampling::uniform(ring, &[5; 32]))),
+            Part::Pack => {
+                self.packed.clear();
+                packing::pack(&self.fresh[0].0[0], &mut self.packed);
+                black_box(packing::unpack(ring, &self.packed));
+            }
+            Part::Verify(blocks) => self.verify(&self.sums[0], blocks),
+            Part::VerifyProduct(blocks) => self.verify(&self.sums[1], blocks),
+            Part::Decrypt => drop(black_box(self.keys.secret.decrypt(ring, &self.fresh[0]))),
+            Part::DecryptProduct => drop(black_box(self.keys.secret.decrypt(ring, &self.product))),
+        }
+    }
+
+    fn verify(&self, sum: &Ciphertext, blocks: u64) {
+        let mut expected = self.keys.hash.hash(self.ring, &sum.parts());
+        let run = Run { segment: SEGMENT, epoch: 0, from: 0, to: blocks };
+        Masks::new(&self.keys, (SEGMENT, 0), COLUMN).add_run(&mut expected, &run, &Weights::Ones);
+        black_box(bool::from(expected.ct_eq(&self.tag)));
+    }
+}
