@@ -19,7 +19,7 @@ fn parts(c: &mut Criterion) {
             Part::Scale,
             Part::AddTag,
             Part::Expand,
-            Part::Pack,
+            Part::Unpack,
             Part::Verify(1),
             Part::Verify(1 << 20),
             Part::VerifyProduct(1 << 20),

@@ -1,6 +1,7 @@
 //! Encryption under a secret key: c0 = m + t·e − c1·s, c1 from a public seed.
 
 use crate::arithmetic::lanes::{Kernel, Lanes, WIDTH};
+use crate::arithmetic::prime::Wide;
 use crate::ring::{Ring, Words};
 use crate::sampling;
 use alpheus_crypto::prf::Prf;
@@ -11,6 +12,11 @@ use zeroize::Zeroizing;
 pub(crate) struct Ciphertext(pub(crate) Vec<Vec<u64>>);
 
 impl Ciphertext {
+    /// Zero, of so many components.
+    pub(crate) fn zero(ring: &Ring, components: usize) -> Self {
+        Self(vec![vec![0; ring.words()]; components])
+    }
+
     /// The components.
     pub(crate) fn parts(&self) -> Vec<&[u64]> {
         self.0.iter().map(Vec::as_slice).collect()
@@ -47,8 +53,9 @@ impl SecretKey {
         let message = ring.encode(slots, &sampling::noise(ring, noise));
         let c1 = sampling::uniform(ring, seed);
         let terms = [(c1.as_slice(), self.negative.as_slice())];
-        let c0 = ring.backend.run(Phase { ring, first: &message, terms: &terms });
-        Ciphertext(vec![c0.to_vec(), c1])
+        let mut c0 = ring.backend.run(Phase { ring, sum: message, terms: &terms });
+        // It is public now, and goes without being wiped.
+        Ciphertext(vec![std::mem::take(&mut *c0), c1])
     }
 
     /// Every slot's number. Only for what has been verified.
@@ -63,14 +70,15 @@ impl SecretKey {
         };
         let pairs = rest.iter().zip(&self.powers);
         let terms: Vec<_> = pairs.map(|(c, s)| (c.as_slice(), s.as_slice())).collect();
-        ring.backend.run(Phase { ring, first, terms: &terms })
+        let sum = Zeroizing::new(first.clone());
+        ring.backend.run(Phase { ring, sum, terms: &terms })
     }
 }
 
-/// first + Σ a·b, canonical.
+/// sum + Σ a·b, canonical.
 struct Phase<'a> {
     ring: &'a Ring,
-    first: &'a [u64],
+    sum: Words,
     terms: &'a [(&'a [u64], &'a [u64])],
 }
 
@@ -80,7 +88,7 @@ impl Kernel for Phase<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Words {
         let n = self.ring.degree();
-        let mut out = Zeroizing::new(self.first.to_vec());
+        let mut out = self.sum;
         for (j, ntt) in self.ring.q.iter().enumerate() {
             let m = ntt.prime.on(lanes);
             let place = j * n..(j + 1) * n;
@@ -135,36 +143,44 @@ impl Kernel for Multiply<'_> {
     }
 }
 
-/// Three components: (c0c0', c0c1' + c1c0', c1c1'), each the first ciphertext's times
-/// a public weight.
+/// sum + (c0c0', c0c1' + c1c0', c1c1').
 pub(crate) struct Tensor<'a> {
     pub(crate) ring: &'a Ring,
+    pub(crate) sum: &'a mut Ciphertext,
     pub(crate) a: &'a Ciphertext,
     pub(crate) b: &'a Ciphertext,
+    /// Whether it takes the place of what the sum was.
+    pub(crate) anew: bool,
 }
 
 impl Kernel for Tensor<'_> {
-    type Output = Ciphertext;
+    type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) -> Ciphertext {
+    fn run<L: Lanes>(self, lanes: L) {
         let (ring, n) = (self.ring, self.ring.degree());
-        let mut out: [Vec<u64>; 3] = std::array::from_fn(|_| vec![0; ring.words()]);
         let parts = [&self.a.0[0], &self.a.0[1], &self.b.0[0], &self.b.0[1]];
+        let [d0, d1, d2] = self.sum.0.as_mut_slice() else { return };
+        let kept = lanes.splat(if self.anew { 0 } else { u64::MAX });
         for (j, ntt) in ring.q.iter().enumerate() {
             let (m, place) = (ntt.prime.on(lanes), j * n..(j + 1) * n);
             let [a0, a1, b0, b1] = parts.map(|words| words[place.clone()].as_chunks::<WIDTH>().0);
-            let [d0, d1, d2] =
-                out.each_mut().map(|words| words[place.clone()].as_chunks_mut::<WIDTH>().0);
+            let [d0, d1, d2] = [&mut *d0, &mut *d1, &mut *d2]
+                .map(|words| words[place.clone()].as_chunks_mut::<WIDTH>().0);
             for at in 0..n / WIDTH {
                 let [a0, a1, b0, b1] = [a0, a1, b0, b1].map(|words| lanes.load(&words[at]));
-                lanes.store(m.mul(a0, b0), &mut d0[at]);
-                let cross = m.gather(m.gather(m.nothing(), a0, b1), a1, b0);
-                lanes.store(m.settle(cross), &mut d1[at]);
-                lanes.store(m.mul(a1, b1), &mut d2[at]);
+                let begun = |d: &[u64; WIDTH]| {
+                    let zero = m.nothing();
+                    Wide { low: lanes.and(lanes.load(d), kept), high: zero.high }
+                };
+                let d = m.gather(begun(&d0[at]), a0, b0);
+                lanes.store(m.settle(d), &mut d0[at]);
+                let d = m.gather(m.gather(begun(&d1[at]), a0, b1), a1, b0);
+                lanes.store(m.settle(d), &mut d1[at]);
+                let d = m.gather(begun(&d2[at]), a1, b1);
+                lanes.store(m.settle(d), &mut d2[at]);
             }
         }
-        Ciphertext(out.into())
     }
 }
 

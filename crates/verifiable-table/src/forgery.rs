@@ -116,7 +116,7 @@ fn noise_stays_within_its_bound() {
     };
     let fresh: Vec<Ciphertext> = inputs.iter().enumerate().map(encrypt).collect();
     let linear = planner::noise(ring, kind);
-    let mut sum = Ciphertext(vec![vec![0; ring.words()]; 2]);
+    let mut sum = Ciphertext::zero(ring, 2);
     for (slots, ciphertext) in inputs.iter().zip(&fresh) {
         let found = greatest(ring, &keys, ciphertext);
         assert!(found <= linear && &found * 8_u32 > linear, "a fresh one");
@@ -127,7 +127,9 @@ fn noise_stays_within_its_bound() {
     assert!(greatest(ring, &keys, &sum) <= &linear * inputs.len());
     let product = planner::noise(ring, Kind::Product(Column(0), Column(0)));
     for (a, b) in [(0, 0), (0, 1), (2, 2), (4, 5), (3, 3)] {
-        let tensor = ring.backend.run(Tensor { ring, a: &fresh[a], b: &fresh[b] });
+        let mut tensor = Ciphertext::zero(ring, 3);
+        let (x, y) = (&fresh[a], &fresh[b]);
+        ring.backend.run(Tensor { ring, sum: &mut tensor, a: x, b: y, anew: true });
         let found = greatest(ring, &keys, &tensor);
         assert!(found <= product, "products of inputs {a} and {b}");
         assert!(&found << 20_usize > product, "the bound is not idle");

@@ -26,6 +26,7 @@ pub struct Parts {
     tag: Tag,
     weight: Vec<u64>,
     packed: Vec<u8>,
+    room: Vec<u64>,
 }
 
 const SEGMENT: Segment = Segment([1; 16]);
@@ -45,7 +46,7 @@ pub enum Part {
     ProductTag,
     /// Adding a ciphertext to a sum.
     Add,
-    /// Adding a product to a sum.
+    /// Adding the product of two ciphertexts to a sum, as a server does.
     AddProduct,
     /// Multiplying a ciphertext by a weight.
     Scale,
@@ -53,8 +54,8 @@ pub enum Part {
     AddTag,
     /// Making c1 from its seed.
     Expand,
-    /// Packing c0, and unpacking it.
-    Pack,
+    /// Unpacking c0.
+    Unpack,
     /// Checking a sum of a column over a range of so many blocks.
     Verify(u64),
     /// Checking a sum of products over a range of so many blocks.
@@ -74,13 +75,16 @@ impl Parts {
         let keys = Keys::new(&key, ring, DataSet([2; 16]), Order::ONE);
         let slots: Vec<i64> = (0..1000).cycle().take(ring.degree()).collect();
         let fresh = [1, 2].map(|seed| keys.encrypt(&AT, COLUMN, &slots, &[seed; 32]).1);
-        let product = ring.backend.run(Tensor { ring, a: &fresh[0], b: &fresh[1] });
+        let mut product = Ciphertext::zero(ring, 3);
+        let [a, b] = &fresh;
+        ring.backend.run(Tensor { ring, sum: &mut product, a, b, anew: true });
         let mut packed = Vec::new();
         packing::pack(&fresh[0].0[0], &mut packed);
         let tag = keys.tag(&AT, COLUMN, &fresh[0]);
         let sums = [fresh[0].clone(), product.clone()];
         let weight = vec![0x1_2345_6789; ring.limbs()];
-        Self { ring, keys, slots, fresh, product, sums, tag, weight, packed }
+        let room = vec![0; ring.words()];
+        Self { ring, keys, slots, fresh, product, sums, tag, weight, packed, room }
     }
 
     /// Does one part of the work.
@@ -92,8 +96,8 @@ impl Parts {
             }
             Part::Tag => drop(black_box(self.keys.tag(&AT, COLUMN, &self.fresh[0]))),
             Part::Product => {
-                let [a, b] = &self.fresh;
-                black_box(ring.backend.run(Tensor { ring, a, b }));
+                let ([a, b], sum) = (&self.fresh, &mut self.product);
+                ring.backend.run(Tensor { ring, sum, a, b, anew: true });
             }
             Part::ProductTag => drop(black_box(self.keys.tag(&AT, COLUMN, &self.product))),
             Part::Add => {
@@ -101,8 +105,8 @@ impl Parts {
                 ring.backend.run(Add { ring, sum, other, weight: None });
             }
             Part::AddProduct => {
-                let (sum, other) = (&mut self.sums[1], &self.product);
-                ring.backend.run(Add { ring, sum, other, weight: None });
+                let ([a, b], sum) = (&self.fresh, &mut self.sums[1]);
+                ring.backend.run(Tensor { ring, sum, a, b, anew: false });
             }
             Part::Scale => {
                 let (ciphertext, weight) = (&mut self.sums[0], self.weight.as_slice());
@@ -112,11 +116,9 @@ impl Parts {
                 let other = self.tag.clone();
                 self.tag.add_times(ring, &other, 1);
             }
-            Part::Expand => drop(black_box(sampling::uniform(ring, &[5; 32]))),
-            Part::Pack => {
-                self.packed.clear();
-                packing::pack(&self.fresh[0].0[0], &mut self.packed);
-                black_box(packing::unpack(ring, &self.packed));
+            Part::Expand => sampling::uniform_to(ring, &[5; 32], &mut self.room),
+            Part::Unpack => {
+                black_box(packing::unpack_to(ring, &self.packed, &mut self.room));
             }
             Part::Verify(blocks) => self.verify(&self.sums[0], blocks),
             Part::VerifyProduct(blocks) => self.verify(&self.sums[1], blocks),

@@ -169,10 +169,23 @@ impl<B: AsRef<[u8]>> Block<B> {
 
     /// A column's ciphertext, c1 made from its seed; none if it is not canonical.
     pub(crate) fn ciphertext(&self, manifest: &Manifest, column: Column) -> Option<Ciphertext> {
+        let mut room = Ciphertext::zero(manifest.ring(), 2);
+        self.read(manifest, column, &mut room).map(|()| room)
+    }
+
+    /// The same, into room of two components that there is.
+    pub(crate) fn read(
+        &self,
+        manifest: &Manifest,
+        column: Column,
+        room: &mut Ciphertext,
+    ) -> Option<()> {
+        let ring = manifest.ring();
         let (seed, rest) = self.column_bytes(manifest, column)?.split_first_chunk::<32>()?;
-        let c0 = rest.get(..packing::length(manifest.ring()))?;
-        let c0 = packing::unpack(manifest.ring(), c0)?;
-        Some(Ciphertext(vec![c0, sampling::uniform(manifest.ring(), seed)]))
+        let packed = rest.get(..packing::length(ring))?;
+        let [c0, c1] = room.0.as_mut_slice() else { return None };
+        sampling::uniform_to(ring, seed, c1);
+        packing::unpack_to(ring, packed, c0).then_some(())
     }
 
     /// The tag of a column or product; none if it has none or it is not canonical.

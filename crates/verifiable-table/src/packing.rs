@@ -30,10 +30,16 @@ pub(crate) fn pack(words: &[u64], out: &mut Vec<u8>) {
 
 /// Reads a polynomial; none if the length is wrong or a residue is not canonical.
 pub(crate) fn unpack(ring: &Ring, bytes: &[u8]) -> Option<Vec<u64>> {
-    if bytes.len() != length(ring) {
-        return None;
-    }
     let mut words = Vec::with_capacity(ring.words());
+    unpack_to(ring, bytes, &mut words).then_some(words)
+}
+
+/// The same, into room that there is; false if it is not one.
+pub(crate) fn unpack_to(ring: &Ring, bytes: &[u8], words: &mut Vec<u64>) -> bool {
+    words.clear();
+    if bytes.len() != length(ring) {
+        return false;
+    }
     for bytes in bytes.as_chunks::<EIGHT>().0 {
         let (mut held, mut bits, mut rest) = (0_u128, 0, bytes.as_slice());
         for _ in 0..8 {
@@ -49,9 +55,7 @@ pub(crate) fn unpack(ring: &Ring, bytes: &[u8]) -> Option<Vec<u64>> {
     }
     let mut limbs = words.chunks_exact(ring.degree()).zip(&ring.q);
     // All residues are looked at, as one vector would be.
-    let canonical =
-        limbs.all(|(limb, ntt)| limb.iter().fold(true, |all, word| all & (*word < ntt.prime.p)));
-    canonical.then_some(words)
+    limbs.all(|(limb, ntt)| limb.iter().fold(true, |all, word| all & (*word < ntt.prime.p)))
 }
 
 #[cfg(test)]

@@ -137,10 +137,10 @@ impl Ring {
         self.limbs_of(&mut phase).for_each(|(ntt, limb)| ntt.inverse(limb));
         let mut residues = self.backend.run(Lower { ring: self, phase: &phase });
         residues.iter_mut().zip(&self.t).for_each(|(words, ntt)| ntt.forward(words));
-        let digits = self.backend.run(Join { ring: self, residues: &residues });
+        self.backend.run(Join { ring: self, residues: &mut residues });
         let (t1, half) = (i128::from(self.spec.t[0]), (self.plain_modulus() / 2).cast_signed());
         let number = |(low, high): (&u64, &u64)| i128::from(*low) + t1 * i128::from(*high) - half;
-        Zeroizing::new(digits[0].iter().zip(digits[1].iter()).map(number).collect())
+        Zeroizing::new(residues[0].iter().zip(residues[1].iter()).map(number).collect())
     }
 }
 
@@ -324,23 +324,21 @@ impl Kernel for Lower<'_> {
 /// Residues of slots modulo t1 and t2 into the digits of the centred number.
 struct Join<'a> {
     ring: &'a Ring,
-    residues: &'a [Words; 2],
+    residues: &'a mut [Words; 2],
 }
 
 impl Kernel for Join<'_> {
-    type Output = [Words; 2];
+    type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) -> [Words; 2] {
+    fn run<L: Lanes>(self, lanes: L) {
         let joint = Joint::new(self.ring, lanes);
-        let mut out = self.residues.clone();
-        let [first, second] = &mut out;
+        let [first, second] = self.residues;
         let (first, second) = (first.as_chunks_mut::<WIDTH>().0, second.as_chunks_mut::<WIDTH>().0);
         for (a, b) in first.iter_mut().zip(second) {
             let [v1, v2] = joint.digits(lanes.load(a), lanes.load(b));
             lanes.store(v1, a);
             lanes.store(v2, b);
         }
-        out
     }
 }

@@ -61,12 +61,17 @@ pub(crate) fn subkey(secret: &[u8], label: &str, parts: &[&[u8]]) -> Prf {
 
 /// c1 of a ciphertext, as values: public, from a public seed. Limb j is stream j.
 pub(crate) fn uniform(ring: &Ring, seed: &[u8; 32]) -> Vec<u64> {
-    let prf = subkey(seed, labels::TABLE_UNIFORM, &[ring.spec.name.as_bytes()]);
     let mut words = vec![0; ring.words()];
-    for (j, (ntt, limb)) in ring.limbs_of(&mut words).enumerate() {
+    uniform_to(ring, seed, &mut words);
+    words
+}
+
+/// The same, into room that there is.
+pub(crate) fn uniform_to(ring: &Ring, seed: &[u8; 32], words: &mut [u64]) {
+    let prf = subkey(seed, labels::TABLE_UNIFORM, &[ring.spec.name.as_bytes()]);
+    for (j, (ntt, limb)) in ring.limbs_of(words).enumerate() {
         Stream::new(&prf, j as u64).residues(ntt.prime.p, limb);
     }
-    words
 }
 
 /// For each coefficient its noise plus [`crate::ring::NOISE`]: how many of 42 bits are set.

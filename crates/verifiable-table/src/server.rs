@@ -15,6 +15,9 @@ pub struct Sum<'a> {
     weights: &'a Weights,
     sum: Ciphertext,
     tag: Tag,
+    /// Room for a block's ciphertexts: to have it made anew for each block would cost as
+    /// much as the sum.
+    room: [Ciphertext; 2],
 }
 
 impl<'a> Sum<'a> {
@@ -25,9 +28,10 @@ impl<'a> Sum<'a> {
     pub fn new(manifest: &'a Manifest, request: &'a Request) -> Result<Self, BadRequest> {
         request.check(manifest)?;
         let ring = manifest.ring();
-        let sum = Ciphertext(vec![vec![0; ring.words()]; request.kind.components()]);
+        let sum = Ciphertext::zero(ring, request.kind.components());
         let (kind, weights) = (request.kind, &request.weights);
-        Ok(Self { manifest, kind, weights, sum, tag: Tag::zero(ring) })
+        let room = [0, 1].map(|_| Ciphertext::zero(ring, 2));
+        Ok(Self { manifest, kind, weights, sum, tag: Tag::zero(ring), room })
     }
 
     /// Adds one stored block, of some 0.1 ms.
@@ -37,15 +41,19 @@ impl<'a> Sum<'a> {
     pub fn add<B: AsRef<[u8]>>(&mut self, block: &Block<B>) -> Result<(), BadRequest> {
         let index = block.address().index;
         let damaged = BadRequest::Damaged(index);
-        let ciphertext = |column| block.ciphertext(self.manifest, column).ok_or(damaged);
         let tag = block.tag(self.manifest, self.kind).ok_or(damaged)?;
+        let (a, b) = match self.kind {
+            Kind::Column(a) => (a, None),
+            Kind::Product(a, b) => (a, (a != b).then_some(b)),
+        };
+        let [first, second] = &mut self.room;
+        block.read(self.manifest, a, first).ok_or(damaged)?;
+        if let Some(b) = b {
+            block.read(self.manifest, b, second).ok_or(damaged)?;
+        }
         match self.kind {
-            Kind::Column(column) => self.add_column(&ciphertext(column)?, &tag, index),
-            Kind::Product(a, b) if a == b => {
-                let a = ciphertext(a)?;
-                self.add_product(a.clone(), &a, &tag, index);
-            }
-            Kind::Product(a, b) => self.add_product(ciphertext(a)?, &ciphertext(b)?, &tag, index),
+            Kind::Column(_) => self.add_column(&tag, index),
+            Kind::Product(..) => self.add_product(&tag, index, b.is_none()),
         }
         Ok(())
     }
@@ -54,19 +62,27 @@ impl<'a> Sum<'a> {
         (*self.weights != Weights::Ones).then(|| self.weights.residues(self.manifest.ring(), index))
     }
 
-    fn add_column(&mut self, other: &Ciphertext, tag: &Tag, index: u64) {
+    fn add_column(&mut self, tag: &Tag, index: u64) {
         let (ring, weight) = (self.manifest.ring(), self.weight(index));
-        combine(ring, (&mut self.sum, &mut self.tag), (other, tag), weight.as_deref());
+        let sum = (&mut self.sum, &mut self.tag);
+        combine(ring, sum, (&self.room[0], tag), weight.as_deref());
     }
 
-    fn add_product(&mut self, mut a: Ciphertext, b: &Ciphertext, tag: &Tag, index: u64) {
+    fn add_product(&mut self, tag: &Tag, index: u64, square: bool) {
         let (ring, weight) = (self.manifest.ring(), self.weight(index));
+        let [first, second] = &mut self.room;
         if let Some(weight) = &weight {
-            ring.backend.run(Scale { ring, ciphertext: &mut a, weight });
+            if square {
+                second.clone_from(first);
+            }
+            ring.backend.run(Scale { ring, ciphertext: first, weight });
         }
-        let product = ring.backend.run(Tensor { ring, a: &a, b });
-        ring.backend.run(Add { ring, sum: &mut self.sum, other: &product, weight: None });
-        self.tag.add_scaled(ring, tag, &weight.unwrap_or_else(|| vec![1; ring.limbs()]));
+        let b = if square && weight.is_none() { &*first } else { &*second };
+        ring.backend.run(Tensor { ring, sum: &mut self.sum, a: first, b, anew: false });
+        match weight {
+            Some(weight) => self.tag.add_scaled(ring, tag, &weight),
+            None => self.tag.add_times(ring, tag, 1),
+        }
     }
 
     /// Adds what another has summed of the same request.

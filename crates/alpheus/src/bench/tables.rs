@@ -56,10 +56,10 @@ const WORK: &[Work] = &[
     Work("ProbGen: tag a product", &[Part::Product, Part::ProductTag]),
     Work("Add", &[Part::Add, Part::AddTag]),
     Work("ConstMult", &[Part::Scale, Part::AddTag]),
-    Work("Mult", &[Part::Product, Part::AddTag]),
+    Work("Mult, into a sum", &[Part::AddProduct, Part::AddTag]),
     Work("Verify and decrypt, degree 1", &[Part::Verify(1 << 10), Part::Decrypt]),
     Work("Verify and decrypt, degree 2", &[Part::VerifyProduct(1 << 10), Part::DecryptProduct]),
-    Work("a stored block's ciphertext, unpacked and expanded", &[Part::Pack, Part::Expand]),
+    Work("a stored block's ciphertext, unpacked and expanded", &[Part::Unpack, Part::Expand]),
 ];
 
 /// What the parts may take in the default set, in microseconds.
@@ -85,7 +85,8 @@ fn of_set(set: Set, effort: Effort) -> Vec<Figure> {
         let figure = Figure::compared(group, name.to_owned(), "ns", compared);
         figures.push(figure.with_goal(Goal::RatioAtMost(most)));
     };
-    let (sum, product) = ([Part::Pack, Part::Expand, Part::Add], [Part::Product, Part::AddProduct]);
+    let sum = [Part::Unpack, Part::Expand, Part::Add];
+    let product = [Part::Unpack, Part::Expand, Part::AddProduct];
     beside("server, sum, beside unchecked", &sum, &[&sum[..], &[Part::AddTag]].concat(), 1.03);
     beside(
         "server, sum of products, beside unchecked",

@@ -21,7 +21,7 @@ fn an_owner_that_is_killed_goes_on_where_it_was() {
     let world = World::new(SCHEMA);
     world.write_rows("counts.csv", 0, ROWS);
     let mut kills = 0;
-    for pause in (0..40).map(|step| Duration::from_millis(60 + 12 * step)) {
+    for pause in (0..20).map(|step| Duration::from_millis(60 + 25 * step)) {
         let mut owner = Process::start(&mut world.command("append counts.csv"));
         std::thread::sleep(pause);
         owner.kill();

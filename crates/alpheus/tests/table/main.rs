@@ -1,6 +1,6 @@
 //! Verifiable tables as processes: owner and server over TLS, honest, lying and killed.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -143,9 +143,10 @@ impl Owner {
             writer.column(ring, &seed, &ciphertext.0[0], &tag);
             ciphertexts.push(ciphertext);
         }
+        let mut product = Ciphertext::zero(ring, 3);
         for (a, b) in &self.manifest.products {
             let [x, y] = [a, b].map(|column| &ciphertexts[usize::from(column.0)]);
-            let product: Ciphertext = ring.backend.run(Tensor { ring, a: x, b: y });
+            ring.backend.run(Tensor { ring, sum: &mut product, a: x, b: y, anew: true });
             writer.tag(ring, &self.keys.tag(&address, Kind::Product(*a, *b), &product));
         }
         Block::sealed(address, writer)
