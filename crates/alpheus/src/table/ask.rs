@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// A row of an answer.
 pub type AnswerRow = Map<String, Value>;
 
-/// Microseconds of a millisecond's day.
+/// Milliseconds of a day.
 const DAY_MILLISECONDS: i64 = 86_400_000;
 
 /// Asks for an owner.
@@ -137,6 +137,10 @@ impl<'a> Asker<'a> {
             }
         };
         let all: BTreeSet<Moment> = query.items.iter().flat_map(|i| moments(&i.function)).collect();
+        // What could never be asked is refused of an empty table too.
+        if all.iter().any(|moment| self.state.owner.layout().term(*moment).is_none()) {
+            return Err(refused(Refusal::NotRegistered));
+        }
         for range in ranges {
             for moment in &all {
                 let plan = self.state.owner.plan(*moment, range.start, range.end);

@@ -44,7 +44,7 @@ impl World {
 
     /// Starts the server again, at the address that it had.
     pub(crate) fn restart_server(&mut self) {
-        let address = self.url.trim_start_matches("https://").to_owned();
+        let address = self.url.replace("https://localhost", "127.0.0.1");
         (self.server, _) = start(self.folder.path().to_owned(), &address);
     }
 
