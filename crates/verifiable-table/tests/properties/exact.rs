@@ -28,8 +28,8 @@ fn rows(count: u64, rng: &mut ChaCha20Rng) -> Vec<Row> {
     let mut row = || {
         let word = rng.next_u64();
         let x = i64::from(u32::try_from(word & 0xffff_ffff).unwrap());
-        let y = (word >> 33) % 5 > 0;
-        let z = (word >> 40) % 3 > 0;
+        let y = !(word >> 33).is_multiple_of(5);
+        let z = !(word >> 40).is_multiple_of(3);
         let signed = i64::try_from((word >> 20) % 90_001).unwrap() - 40_000;
         let digit = i64::try_from((word >> 50) % 10).unwrap();
         vec![Some(x), y.then_some(signed), z.then_some(digit)]
