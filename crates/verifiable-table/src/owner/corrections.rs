@@ -23,7 +23,7 @@ pub enum CorrectError {
         rows: u64,
     },
     /// What the block holds must be known, with all of its columns.
-    #[error("block {0} must be fetched and opened with all its columns first")]
+    #[error("block {0} must be fetched and opened with all its columns first, as it stands now")]
     Closed(u64),
 }
 
@@ -97,6 +97,9 @@ impl Owner {
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Block>, CorrectError> {
         let (index, n) = (block.index(), self.keys.ring.degree());
+        if !self.holds(block, index) {
+            return Err(CorrectError::Closed(index));
+        }
         let first = index * self.block_rows();
         let rows: Option<Vec<Row>> = (0..n)
             .map(|slot| match self.exceptions.get(&(first + slot as u64)) {

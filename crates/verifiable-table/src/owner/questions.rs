@@ -3,7 +3,7 @@
 
 use super::Owner;
 use crate::error::{Refusal, Rejected};
-use crate::label::{Column, Kind};
+use crate::label::{Address, Column, Kind};
 use crate::layout::{Row, Term};
 use crate::messages::{Block, Request, Run, Weights};
 use crate::planner::{self, Question};
@@ -49,7 +49,7 @@ pub enum Missing {
 
 /// A fetched block, verified and decrypted, some of its columns.
 pub struct OpenBlock {
-    index: u64,
+    address: Address,
     columns: BTreeMap<Column, Zeroizing<Vec<i64>>>,
 }
 
@@ -57,7 +57,7 @@ impl OpenBlock {
     /// Which block it is.
     #[must_use]
     pub fn index(&self) -> u64 {
-        self.index
+        self.address.index
     }
 
     /// Whether it has been opened with these columns.
@@ -156,7 +156,7 @@ impl Owner {
             Ok((*column, slots))
         };
         let columns = columns.iter().map(open).collect::<Result<_, Rejected>>()?;
-        Ok(OpenBlock { index, columns })
+        Ok(OpenBlock { address, columns })
     }
 
     /// Puts a plan's parts together: the exact sum, corrections applied.
@@ -186,6 +186,12 @@ impl Owner {
         let corrected = self.exceptions.range(plan.from..plan.to);
         total += corrected.map(|(_, (old, new))| of(new) - of(old)).sum::<i128>();
         Ok(total)
+    }
+
+    /// Whether an opened block is the one of that number as it stands now: one that was
+    /// opened before it was written anew is not.
+    pub(super) fn holds(&self, block: &OpenBlock, index: u64) -> bool {
+        block.address.index == index && self.address(index) == Some(block.address)
     }
 
     pub(super) fn tail_between(&self, from: u64, to: u64) -> &[Row] {

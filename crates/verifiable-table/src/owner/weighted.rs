@@ -105,7 +105,7 @@ impl Owner {
         }
         let Kind::Column(column) = plan.kind else { return Err(Missing::Answer) };
         for Part { index, slots, .. } in plan.rows.parts() {
-            let block = open(*index).filter(|block| block.index() == *index);
+            let block = open(*index).filter(|block| self.holds(block, *index));
             let block = block.ok_or(Missing::Block(*index))?;
             for slot in Range::clone(slots) {
                 let item = block.item(column, slot).ok_or(Missing::Block(*index))?;

@@ -147,7 +147,11 @@ fn sums_are_exact_through_a_tables_life() {
         table.correct(row);
     }
     table.check(0, 25_292);
+    let stale = fetch(&table.owner, &table.server, 1).unwrap();
     table.rewrite(1);
+    let row = table.rows[10_000].clone();
+    let refused = table.owner.correct(10_000, row, Some(&stale)).err();
+    assert_eq!(refused, Some(CorrectError::Closed(1)), "the block was written anew since");
     table.correct(10_001);
     table.restart();
     assert_eq!(table.owner.runs().len(), 3);
