@@ -177,8 +177,8 @@ impl Owner {
         }
         for part in &plan.ends {
             let missing = Missing::Block(part.index);
-            let block =
-                open(part.index).filter(|block| block.index == part.index).ok_or(missing)?;
+            let block = open(part.index).filter(|block| self.holds(block, part.index));
+            let block = block.ok_or(missing)?;
             total += block.sum(kind, part.slots.clone()).ok_or(missing)?;
         }
         let of = |row: &Row| self.layout.of_row(kind, row);
