@@ -6,13 +6,11 @@ use crate::sampling::Stream;
 use alpheus_crypto::prf::Prf;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::path::Path;
 
 #[test]
 fn transforms_are_the_scripts() {
-    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
-    let text = std::fs::read_to_string(vectors.join("verifiable-table/v1/ntt.json")).unwrap();
-    let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let text = include_str!("../../../vectors/verifiable-table/v1/ntt.json");
+    let cases: Vec<Value> = serde_json::from_str(text).unwrap();
     assert_eq!(cases.len(), 5);
     for case in cases {
         let (n, p) = (case["n"].as_u64().unwrap(), case["p"].as_u64().unwrap());

@@ -1,5 +1,4 @@
 //! A server in memory, and an owner who asks it, for the walkthrough and the tests.
-#![allow(dead_code, reason = "the walkthrough and each test use a part of it")]
 
 use alpheus_verifiable_table::error::{BadRequest, Rejected};
 use alpheus_verifiable_table::label::Address;

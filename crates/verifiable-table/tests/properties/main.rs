@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+#[allow(dead_code, reason = "each test uses a part of it")]
 #[path = "../../examples/support/mod.rs"]
 mod support;
 

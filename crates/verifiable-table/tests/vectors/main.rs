@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+#[allow(dead_code, reason = "each test uses a part of it")]
 #[path = "../../examples/support/mod.rs"]
 mod support;
 
