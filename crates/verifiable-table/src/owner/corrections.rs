@@ -56,8 +56,8 @@ impl Owner {
         }
         let index = row / n;
         let slot = usize::try_from(row % n).unwrap_or(usize::MAX);
-        let block =
-            block.filter(|block| block.index() == index).ok_or(CorrectError::Closed(index))?;
+        let block = block.filter(|block| self.holds(block, index));
+        let block = block.ok_or(CorrectError::Closed(index))?;
         let old = self.held(block, slot).ok_or(CorrectError::Closed(index))?;
         let exception = (old, cells);
         let change = Self::exception_record(row, &exception);

@@ -41,8 +41,8 @@ fn no_label_is_used_twice() {
             assert!(other.is_none(), "a label again");
         }
         if owner.blocks() > 0 {
-            let opened = fetch(&owner, &server, 0).unwrap();
             for _ in 0..2 {
+                let opened = fetch(&owner, &server, 0).unwrap();
                 let block = commit(owner.rewrite(&opened, &mut rng).unwrap(), &mut store);
                 server.store(block.as_bytes()).unwrap();
                 assert!(made.insert(block.address(), block.as_bytes().to_vec()).is_none());
