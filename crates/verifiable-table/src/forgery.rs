@@ -20,7 +20,7 @@ fn toy(q: &'static [u64], repetitions: usize) -> &'static Ring {
     Spec { name: "toy", degree: 512, q, t: [13_313, 15_361], repetitions }.dangerous_ring()
 }
 
-/// One residue changed and the tag left alone: A[v]·B = 0 with chance 2/q − 1/q².
+/// One residue changed and the tag left alone: `A[v]·B = 0` with chance 2/q − 1/q².
 #[test]
 fn one_repetition_at_a_toy_modulus_accepts_as_predicted() {
     let ring = toy(&[12_289], 1);

@@ -1,6 +1,6 @@
 //! L: a secret linear functional on ciphertexts, for each limb and repetition.
 //!
-//! L(c) = Σ_{d,b,l} B[d,b,l] · Σ_{v<64} A[v]·c[d, 512b + 8v + l] modulo q_j. For a
+//! `L(c) = Σ_{d,b,l} B[d,b,l] · Σ_{v<64} A[v]·c[d, 512b + 8v + l]` modulo q_j. For a
 //! difference that is not zero it is a polynomial of degree two in A and B that is not
 //! zero, so two different ciphertexts of a limb meet with probability 2/q_j at most
 //! (Schwartz, Zippel), and in three repetitions with (2/q_j)^3.
@@ -87,7 +87,7 @@ impl Kernel for Hash<'_> {
     }
 }
 
-/// Σ_v A[v]·c[v] of one block, for each repetition.
+/// `Σ_v A[v]·c[v]` of one block, for each repetition.
 #[inline(always)]
 fn inner<L: Lanes>(
     m: Modular<L>,

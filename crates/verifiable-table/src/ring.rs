@@ -1,4 +1,4 @@
-//! The ring R_Q = Z_Q[X]/(X^n + 1) in residues, with all tables that encoding,
+//! The ring `R_Q = Z_Q[X]/(X^n + 1)` in residues, with all tables that encoding,
 //! encryption and decryption take.
 //!
 //! A polynomial is its limbs one after the other, n words each, in the order of
