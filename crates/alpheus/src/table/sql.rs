@@ -456,7 +456,7 @@ mod tests {
         for (text, said) in [
             ("", "a query is"),
             ("DROP TABLE counts", "a query is"),
-            ("SELECT", "a query is"),
+            ("SELECT", "Expected: an expression"),
             ("SELECT cars", "`cars` is not understood; there are"),
             ("SELECT MEDIAN(cars)", "`MEDIAN(cars)` is not understood"),
             ("SELECT SUM(bikes)", "no column `bikes`; the schema has Cars, trucks"),
