@@ -192,8 +192,10 @@ class Table:
         ring = self.ring
         label = self.label(segment, epoch, kind) + index.to_bytes(8, "big")
         name = "alpheus/table/block/v1"
-        seed = r.derive(self.block_secret, name, [b"seed", fresh, label], 32)
-        noise_key = subkey(self.block_secret, name, [b"noise", fresh, label])
+        message = b"".join(slot.to_bytes(8, "little", signed=True) for slot in slots)
+        own = r.derive(self.block_secret, name, [b"message", fresh, label, message], 32)
+        seed = r.derive(own, name, [b"seed"], 32)
+        noise_key = subkey(own, name, [b"noise"])
         mask = (1 << 42) - 1
         noise = [bin(word & mask).count("1") - NOISE for word in Stream(noise_key, 0).fill(ring.n)]
         message = [m + ring.plain * e for m, e in zip(self.encode(slots), noise)]

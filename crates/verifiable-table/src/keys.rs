@@ -11,6 +11,7 @@ use alpheus_crypto::kdf;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 /// The owner's key: with the owner's state all that is needed to ask and check.
 pub struct TableKey(Secret<32>);
@@ -68,9 +69,11 @@ impl Keys {
         }
     }
 
-    /// Encrypts one column of a block: its public seed, and the ciphertext. `fresh` is
-    /// hashed with the label, so that a generator that repeats itself (a machine
-    /// resumed from a snapshot) does not use a stream of noise under two labels.
+    /// Encrypts one column of a block: its public seed, and the ciphertext. Both seed and
+    /// noise are derived from `fresh`, the label and the slots themselves: two messages
+    /// never share them, even if a generator and a label repeat (an owner that is resumed
+    /// twice from one snapshot of its memory). The difference of two ciphertexts would be
+    /// that of their messages, in the clear.
     pub(crate) fn encrypt(
         &self,
         address: &Address,
@@ -79,10 +82,13 @@ impl Keys {
         fresh: &[u8; 32],
     ) -> ([u8; 32], Ciphertext) {
         let label = mask_label(self, address, kind);
-        let seed: Secret<32> =
-            kdf::derive(self.blocks.expose(), labels::TABLE_BLOCK, &[b"seed", fresh, &label]);
-        let noise =
-            sampling::subkey(self.blocks.expose(), labels::TABLE_BLOCK, &[b"noise", fresh, &label]);
+        let message: Zeroizing<Vec<u8>> =
+            Zeroizing::new(slots.iter().flat_map(|slot| slot.to_le_bytes()).collect());
+        let name = labels::TABLE_BLOCK;
+        let own: Secret<32> =
+            kdf::derive(self.blocks.expose(), name, &[b"message", fresh, &label, &message]);
+        let seed: Secret<32> = kdf::derive(own.expose(), name, &[b"seed"]);
+        let noise = sampling::subkey(own.expose(), name, &[b"noise"]);
         let seed = *seed.expose();
         let ciphertext = self.secret.encrypt(self.ring, slots, &seed, &noise);
         (seed, ciphertext)
@@ -112,5 +118,22 @@ pub(crate) mod tests {
     pub(crate) fn keys(order: Order) -> Keys {
         let key = TableKey::new(Secret::from_bytes([9; 32]));
         Keys::new(&key, Set::L128.ring(), DataSet([1; 16]), order)
+    }
+
+    /// An owner resumed twice from one snapshot of its memory draws the same and seals
+    /// under the same label; other rows must not meet the same noise.
+    #[test]
+    fn other_messages_have_other_seeds_and_noise() {
+        let keys = keys(Order::ONE);
+        let address = Address { segment: crate::label::Segment([2; 16]), epoch: 0, index: 0 };
+        let kind = Kind::Column(crate::label::Column(0));
+        let n = keys.ring.degree();
+        let (zeros, mut one) = (vec![0; n], vec![0; n]);
+        one[n - 1] = 1;
+        let seal = |slots: &[i64]| keys.encrypt(&address, kind, slots, &[3; 32]);
+        let ((seed, a), (other, b)) = (seal(&zeros), seal(&one));
+        assert_ne!(seed, other);
+        assert!(a.0[1] != b.0[1] && a.0[0] != b.0[0]);
+        assert_eq!(seal(&zeros).0, seed, "the same message gives the same ciphertext");
     }
 }
