@@ -29,12 +29,12 @@ pub enum Kind {
 impl Kind {
     /// Kind and columns, in a fixed width.
     pub(crate) fn to_bytes(self) -> [u8; 5] {
-        let [kind, a, b] = match self {
-            Self::Column(a) => [0, a.0, 0],
-            Self::Product(a, b) => [1, a.0, b.0],
+        let (kind, first, second) = match self {
+            Self::Column(a) => (0, a.0, 0),
+            Self::Product(a, b) => (1, a.0, b.0),
         };
-        let ([a, b], [c, d]) = (a.to_be_bytes(), b.to_be_bytes());
-        [u8::try_from(kind).unwrap_or(0), a, b, c, d]
+        let ([a, b], [c, d]) = (first.to_be_bytes(), second.to_be_bytes());
+        [kind, a, b, c, d]
     }
 
     /// Components of its ciphertexts.
@@ -59,24 +59,9 @@ pub struct Address {
 }
 
 /// The right to seal one block once: all its columns and products, each under its own
-/// label. Only [`crate::owner::Owner`] makes one, and sealing uses it up.
-///
-/// ```compile_fail
-/// use alpheus_verifiable_table::label::Label;
-/// fn twice(label: Label) -> (Label, Label) {
-///     (label.clone(), label)
-/// }
-/// ```
-#[derive(Debug)]
-pub struct Label(pub(crate) Address);
-
-impl Label {
-    /// Where the block will stand.
-    #[must_use]
-    pub fn address(&self) -> Address {
-        self.0
-    }
-}
+/// label. Only [`crate::owner::Owner`] makes one, nobody outside of this crate has one, it
+/// is no `Clone`, and sealing uses it up.
+pub(crate) struct Label(pub(crate) Address);
 
 /// K, the order of a table's masks, for its life: 1 sums plain ranges in constant
 /// time, k + 1 also those with weights that are polynomials of degree k.

@@ -85,7 +85,7 @@ impl fmt::Display for Set {
     }
 }
 
-/// The five largest primes below 2^51 that are 1 modulo 2^14; sets take the first.
+/// The four largest primes below 2^51 that are 1 modulo 2^14; sets take the first.
 const Q: [u64; 4] =
     [2_251_799_813_554_177, 2_251_799_813_472_257, 2_251_799_813_406_721, 2_251_799_812_980_737];
 /// The five largest primes below 2^51 that are 1 modulo 2^15.
