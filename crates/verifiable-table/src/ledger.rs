@@ -1,6 +1,8 @@
 //! What must be durable before a block may leave: a [`Step`] holds changes and what
 //! they entitle to, and committing is the only way to it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use zeroize::Zeroizing;
 
 /// One change: a key and its new value, or its removal. Values of the tail are the
@@ -34,6 +36,24 @@ impl Change {
 )]
 pub struct LedgerError;
 
+/// An earlier change of the owner's is in memory and not in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "an earlier change of the table was not stored: its step failed or was dropped. Open the table anew from what the store holds"
+)]
+pub struct Uncommitted;
+
+/// Whether a step is out that was not committed. To go on after one would make its
+/// blocks part of the table, whose bytes no store has.
+#[derive(Clone, Default)]
+pub(crate) struct Pending(Arc<AtomicBool>);
+
+impl Pending {
+    pub(crate) fn check(&self) -> Result<(), Uncommitted> {
+        if self.0.load(Ordering::Acquire) { Err(Uncommitted) } else { Ok(()) }
+    }
+}
+
 /// A durable store of changes with one writer: all or none of a commit, in order.
 /// After an `Err` the owner is to be opened anew from what the store holds.
 pub trait Ledger {
@@ -62,11 +82,14 @@ impl Ledger for std::collections::BTreeMap<Vec<u8>, Vec<u8>> {
 pub struct Step<T> {
     changes: Vec<Change>,
     released: T,
+    pending: Pending,
 }
 
 impl<T> Step<T> {
-    pub(crate) fn new(changes: Vec<Change>, released: T) -> Self {
-        Self { changes, released }
+    /// Of an owner whose changes `pending` watches.
+    pub(crate) fn new(changes: Vec<Change>, released: T, pending: &Pending) -> Self {
+        pending.0.store(true, Ordering::Release);
+        Self { changes, released, pending: pending.clone() }
     }
 
     /// With changes of the application's own, in the same commit.
@@ -78,11 +101,13 @@ impl<T> Step<T> {
     /// Makes the changes durable, then hands out what they entitle to.
     ///
     /// # Errors
-    /// [`LedgerError`]: what was to be released is gone.
+    /// [`LedgerError`]: what was to be released is gone, and the owner makes no more
+    /// changes; it is to be opened anew.
     pub fn commit(self, ledger: &mut impl Ledger) -> Result<T, LedgerError> {
         if !self.changes.is_empty() {
             ledger.commit(&self.changes)?;
         }
+        self.pending.0.store(false, Ordering::Release);
         Ok(self.released)
     }
 }

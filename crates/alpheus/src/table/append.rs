@@ -168,7 +168,8 @@ impl Batch {
     }
 }
 
-/// Sends what the server has not acknowledged: the exact bytes that were kept.
+/// Sends what the server has not acknowledged: the exact bytes that were kept. Every
+/// command that asks does so first, since a command that was killed may have left them.
 ///
 /// # Errors
 /// If the server does not answer, or the disk fails.
@@ -185,7 +186,7 @@ pub fn send_waiting(
         done.bytes += bytes.len() as u64;
         done.blocks += 1;
         remote.put(bytes)?;
-        let step = state.owner.acknowledged(&address);
+        let step = state.owner.acknowledged(&address).blame(Category::Io)?;
         state.commit(step)?;
     }
     Ok(())

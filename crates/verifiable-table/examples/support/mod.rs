@@ -54,7 +54,7 @@ pub(crate) fn upload(
 ) -> Result<(), Failed> {
     for block in owner.append(rows, rng)?.commit(store)? {
         let address = server.store(block.as_bytes())?;
-        owner.acknowledged(&address).commit(store)?;
+        owner.acknowledged(&address)?.commit(store)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use super::{AppendError, OpenBlock, Owner, records};
 use crate::label::{Address, Column, Label};
 use crate::layout::Row;
-use crate::ledger::{Change, Step};
+use crate::ledger::{Change, Step, Uncommitted};
 use crate::messages::{Block, Run};
 use rand_core::CryptoRng;
 
@@ -25,6 +25,14 @@ pub enum CorrectError {
     /// What the block holds must be known, with all of its columns.
     #[error("block {0} must be fetched and opened with all its columns first, as it stands now")]
     Closed(u64),
+    /// Every epoch of this start has been used.
+    #[error(
+        "this start has written as many blocks anew as it can: open the table anew, which begins another segment"
+    )]
+    Epochs,
+    /// An earlier change was not stored.
+    #[error(transparent)]
+    Uncommitted(#[from] Uncommitted),
 }
 
 impl Owner {
@@ -45,6 +53,7 @@ impl Owner {
         cells: Row,
         block: Option<&OpenBlock>,
     ) -> Result<Step<()>, CorrectError> {
+        self.pending.check()?;
         self.check_row(0, &cells)?;
         let (rows, n) = (self.rows(), self.block_rows());
         if row >= rows {
@@ -62,7 +71,7 @@ impl Owner {
         let exception = (old, cells);
         let change = Self::exception_record(row, &exception);
         self.exceptions.insert(row, exception);
-        Ok(Step::new(vec![change], ()))
+        Ok(self.step(vec![change], ()))
     }
 
     fn correct_tail(&mut self, row: u64, cells: Row, sealed: u64) -> Step<()> {
@@ -74,7 +83,8 @@ impl Owner {
         let first = self.chunks.range(..=row).next_back().copied().unwrap_or(sealed);
         let next = self.chunks.range(row + 1..).next().copied().unwrap_or_else(|| self.rows());
         let rows = self.tail.get(at(first)..at(next)).unwrap_or_default();
-        Step::new(vec![super::chunk_record(first, rows)], ())
+        let record = super::chunk_record(first, rows);
+        self.step(vec![record], ())
     }
 
     /// The row that a block holds in a slot, corrections left out.
@@ -86,16 +96,17 @@ impl Owner {
     }
 
     /// Writes a block anew in an epoch of its own, corrections applied, all its products
-    /// tagged again. The server keeps the old one until it has the new one, and may then
-    /// drop it.
+    /// tagged again. Older copies of the ledger know the old block only: let the server
+    /// drop it when none of them is kept.
     ///
     /// # Errors
-    /// [`CorrectError::Closed`].
+    /// [`CorrectError::Closed`], [`CorrectError::Epochs`], [`CorrectError::Uncommitted`].
     pub fn rewrite(
         &mut self,
         block: &OpenBlock,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Block>, CorrectError> {
+        self.pending.check()?;
         let (index, n) = (block.index(), self.keys.ring.degree());
         if !self.holds(block, index) {
             return Err(CorrectError::Closed(index));
@@ -108,19 +119,20 @@ impl Owner {
             })
             .collect();
         let rows = rows.ok_or(CorrectError::Closed(index))?;
-        let label = self.new_epoch(index);
+        let label = self.new_epoch(index).ok_or(CorrectError::Epochs)?;
         let sealed = self.seal(label, &rows, rng);
         let mut changes = vec![self.outgoing(&sealed), self.runs_record()];
         let last = first + self.block_rows();
         for row in self.exceptions.extract_if(first..last, |_, _| true).map(|(row, _)| row) {
             changes.push(Change::remove(records::key(records::EXCEPTION, &row.to_be_bytes())));
         }
-        Ok(Step::new(changes, sealed))
+        Ok(self.step(changes, sealed))
     }
 
     /// The label of a block that is written anew: of this start's next epoch.
-    fn new_epoch(&mut self, index: u64) -> Label {
-        self.epochs += 1;
+    /// None if there is none left: epoch 0 again could be a label again.
+    fn new_epoch(&mut self, index: u64) -> Option<Label> {
+        self.epochs = self.epochs.checked_add(1)?;
         let (segment, epoch) = (self.segment, self.epochs);
         let alone = Run { segment, epoch, from: index, to: index + 1 };
         let split = |run: Run| {
@@ -131,6 +143,6 @@ impl Owner {
         self.runs = std::mem::take(&mut self.runs).into_iter().flat_map(split).collect();
         let at = self.runs.partition_point(|run| run.from < index);
         self.runs.insert(at, alone);
-        Label(Address { segment, epoch, index })
+        Some(Label(Address { segment, epoch, index }))
     }
 }

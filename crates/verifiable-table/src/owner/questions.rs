@@ -1,7 +1,7 @@
 //! A statistic's sum over any rows, in parts: whole blocks by the server, blocks at the
 //! ends fetched and added up here, the tail and corrections at hand.
 
-use super::Owner;
+use super::{Owner, Version};
 use crate::error::{Refusal, Rejected};
 use crate::label::{Address, Column, Kind};
 use crate::layout::{Row, Term};
@@ -21,6 +21,7 @@ pub struct Plan {
     pub(super) to: u64,
     whole: Option<Question>,
     ends: Vec<Part>,
+    pub(super) version: Version,
 }
 
 /// A part of a block that is not asked for as a whole.
@@ -45,6 +46,10 @@ pub enum Missing {
     /// A fetched block, or one of its columns.
     #[error("block {0} was not fetched and opened with the columns that the plan names")]
     Block(u64),
+    /// Rows were appended or corrected, or a block was written anew, or the table was
+    /// opened anew, since the plan was made.
+    #[error("the table has changed since the plan was made: plan anew, and ask again")]
+    Stale,
 }
 
 /// A fetched block, verified and decrypted, some of its columns.
@@ -102,7 +107,8 @@ impl Owner {
         if from > to || to > rows {
             return Err(Refusal::Rows { from, to, rows });
         }
-        let mut plan = Plan { term, from, to, whole: None, ends: Vec::new() };
+        let mut plan =
+            Plan { term, from, to, whole: None, ends: Vec::new(), version: self.version() };
         let Term::Sum(kind) = term else { return Ok(plan) };
         let (n, sealed) = (self.block_rows(), self.blocks() * self.block_rows());
         let (first, last) = (from.min(sealed), to.min(sealed));
@@ -162,13 +168,15 @@ impl Owner {
     /// Puts a plan's parts together: the exact sum, corrections applied.
     ///
     /// # Errors
-    /// [`Missing`] if a part lacks or belongs to another plan.
+    /// [`Missing`] if a part lacks or belongs to another plan, or the plan to an earlier
+    /// state.
     pub fn total<'a>(
         &self,
         plan: &Plan,
         whole: Option<&Opened>,
         open: impl Fn(u64) -> Option<&'a OpenBlock>,
     ) -> Result<i128, Missing> {
+        self.current(plan.version)?;
         let Term::Sum(kind) = plan.term else { return Ok((plan.to - plan.from).into()) };
         let mut total = 0;
         if let Some(question) = &plan.whole {
@@ -192,6 +200,12 @@ impl Owner {
     /// opened before it was written anew is not.
     pub(super) fn holds(&self, block: &OpenBlock, index: u64) -> bool {
         block.address.index == index && self.address(index) == Some(block.address)
+    }
+
+    /// A plan's questions and ends are those of the state that it was made for; tail and
+    /// corrections would be added as they are now.
+    pub(super) fn current(&self, version: Version) -> Result<(), Missing> {
+        if version == self.version() { Ok(()) } else { Err(Missing::Stale) }
     }
 
     pub(super) fn tail_between(&self, from: u64, to: u64) -> &[Row] {

@@ -43,7 +43,7 @@ pub enum DamagedState {
     Format(u8),
     /// A record does not decode, or records contradict each other.
     #[error(
-        "the table's state is damaged (record kind {0}): restore it from a backup; an older one does no harm"
+        "the table's state is damaged (record kind {0}): restore it from a backup; an older one makes no answer wrong"
     )]
     Record(u8),
 }
@@ -146,20 +146,26 @@ impl Owner {
     }
 
     /// Runs without gaps, a tail that goes on where they end, cells for every column.
-    pub(super) fn check(&self) -> Result<(), DamagedState> {
-        let mut next = 0;
+    /// `chunks` says of each record of the tail its first row's number and its rows.
+    pub(super) fn check(&self, chunks: &[(u64, u64)]) -> Result<(), DamagedState> {
+        let (mut next, most) = (0, u64::MAX / self.block_rows() - 1);
         for run in &self.runs {
-            if run.from != next || run.to <= run.from {
+            if run.from != next || run.to <= run.from || run.to > most {
                 return Err(DamagedState::Record(RUNS));
             }
             next = run.to;
         }
         let columns = self.layout.declared().len();
         let sealed = self.blocks() * self.block_rows();
-        let first = self.chunks.first().copied();
+        let mut row = sealed;
+        let follow = chunks.iter().all(|(first, rows)| {
+            let follows = *first == row && *rows > 0;
+            row = row.saturating_add(*rows);
+            follows
+        });
         let long = self.tail.len() as u64 >= self.block_rows();
         let whole = self.tail.iter().all(|row| row.len() == columns);
-        if long || !whole || first.is_some_and(|first| first != sealed) {
+        if long || !whole || !follow {
             return Err(DamagedState::Record(TAIL));
         }
         let fine = |(row, (old, new)): (&u64, &(Row, Row))| {

@@ -4,7 +4,7 @@ use super::{Owner, chunk_record, random, records};
 use crate::cipher::{Ciphertext, Tensor};
 use crate::label::{Address, Column, Kind, Label};
 use crate::layout::Row;
-use crate::ledger::{Change, Step};
+use crate::ledger::{Change, Step, Uncommitted};
 use crate::messages::{Block, BlockWriter, Run};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -48,6 +48,9 @@ pub enum AppendError {
         /// The column.
         column: usize,
     },
+    /// An earlier change was not stored.
+    #[error(transparent)]
+    Uncommitted(#[from] Uncommitted),
 }
 
 impl Owner {
@@ -62,6 +65,7 @@ impl Owner {
         rows: &[Row],
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<Block>>, AppendError> {
+        self.pending.check()?;
         rows.iter().enumerate().try_for_each(|(at, row)| self.check_row(at, row))?;
         let (mut changes, mut blocks) = (Vec::new(), Vec::new());
         let (size, before) = (self.keys.ring.degree(), self.rows());
@@ -71,7 +75,7 @@ impl Owner {
                 changes.push(chunk_record(before, rows));
             }
             self.tail.extend_from_slice(rows);
-            return Ok(Step::new(changes, blocks));
+            return Ok(self.step(changes, blocks));
         }
         let all = [std::mem::take(&mut self.tail).as_slice(), rows].concat();
         let (full, rest) = all.split_at(all.len() / size * size);
@@ -91,7 +95,7 @@ impl Owner {
         }
         self.tail = rest.to_vec();
         changes.push(self.runs_record());
-        Ok(Step::new(changes, blocks))
+        Ok(self.step(changes, blocks))
     }
 
     /// Whether a row fits the columns.
@@ -171,8 +175,13 @@ impl Owner {
     }
 
     /// The server says that it has a block for good.
-    pub fn acknowledged(&mut self, address: &Address) -> Step<()> {
+    ///
+    /// # Errors
+    /// [`Uncommitted`].
+    pub fn acknowledged(&mut self, address: &Address) -> Result<Step<()>, Uncommitted> {
+        self.pending.check()?;
         self.outbox.remove(address);
-        Step::new(vec![Change::remove(records::address_key(address))], ())
+        let changes = vec![Change::remove(records::address_key(address))];
+        Ok(Step::new(changes, (), &self.pending))
     }
 }

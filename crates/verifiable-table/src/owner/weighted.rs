@@ -1,6 +1,6 @@
 //! Weighted sums and polynomials: the paper's sections 7 and 6.
 
-use super::{OpenBlock, Owner, Part, Plan};
+use super::{OpenBlock, Owner, Part, Plan, Version};
 use crate::error::Refusal;
 use crate::label::Kind;
 use crate::layout::{Moment, Row, Term};
@@ -43,6 +43,7 @@ pub struct PolynomialPlan {
     kind: Kind,
     x: u64,
     whole: Option<Question>,
+    version: Version,
 }
 
 impl PolynomialPlan {
@@ -95,6 +96,7 @@ impl Owner {
         answers: &[Opened],
         open: impl Fn(u64) -> Option<&'a OpenBlock>,
     ) -> Result<BigInt, Missing> {
+        self.current(plan.rows.version)?;
         let (n, weight) = (self.block_rows(), |row: u64| value(&plan.coefficients, row));
         let mut total = BigInt::ZERO;
         for (j, question) in plan.powers.iter().enumerate() {
@@ -133,7 +135,7 @@ impl Owner {
         let Some(Term::Sum(kind)) = self.layout.term(Moment::Sum(column)) else {
             return Err(Refusal::NotRegistered);
         };
-        let mut plan = PolynomialPlan { kind, x, whole: None };
+        let mut plan = PolynomialPlan { kind, x, whole: None, version: self.version() };
         if self.blocks() > 0 {
             let runs = self.runs_between(0, self.blocks());
             let request = Request { kind, runs, weights: Weights::Powers(x) };
@@ -146,12 +148,13 @@ impl Owner {
     /// The value modulo t, centred: the integer itself where that is smaller than t/2.
     ///
     /// # Errors
-    /// [`Missing::Answer`].
+    /// [`Missing::Answer`], [`Missing::Stale`].
     pub fn polynomial_value(
         &self,
         plan: &PolynomialPlan,
         whole: Option<&Opened>,
     ) -> Result<BigInt, Missing> {
+        self.current(plan.version)?;
         let n = self.block_rows();
         let t = BigInt::from(self.keys.ring.plain_modulus());
         let x = BigInt::from(plan.x);

@@ -117,7 +117,7 @@ impl Table {
         let step = self.owner.rewrite(&block, &mut self.rng).unwrap();
         let sealed = commit(step, &mut self.store);
         let address = self.server.store(sealed.as_bytes()).unwrap();
-        commit(self.owner.acknowledged(&address), &mut self.store);
+        commit(self.owner.acknowledged(&address).unwrap(), &mut self.store);
     }
 
     fn check(&self, from: u64, to: u64) {

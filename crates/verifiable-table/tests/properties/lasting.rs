@@ -1,13 +1,16 @@
 //! Crashes, old backups and full stores do no harm.
 
 use crate::commit;
-use crate::support::{Server, Store, fetch, total, upload};
+use crate::support::{Server, Store, ask, fetch, total, upload};
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::label::{Address, Order};
 use alpheus_verifiable_table::layout::{Declared, Layout, Moment, Row};
-use alpheus_verifiable_table::ledger::{Change, Ledger, LedgerError};
-use alpheus_verifiable_table::owner::{DamagedState, Owner};
+use alpheus_verifiable_table::ledger::{Change, Ledger, LedgerError, Uncommitted};
+use alpheus_verifiable_table::owner::{
+    AppendError, CorrectError, DamagedState, Missing, Owner, Plan, PolynomialPlan, WeightedPlan,
+};
 use alpheus_verifiable_table::parameters::Set;
+use alpheus_verifiable_table::planner::Question;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::collections::BTreeMap;
 
@@ -98,7 +101,7 @@ fn a_block_that_was_not_acknowledged_is_sent_again() {
     assert_eq!(bytes, blocks[0].as_bytes());
     server.store(&bytes).unwrap();
     server.store(&bytes).unwrap();
-    commit(owner.acknowledged(&waiting[0]), &mut store);
+    commit(owner.acknowledged(&waiting[0]).unwrap(), &mut store);
     assert_eq!(Owner::open(&key, &store, &mut rng).unwrap().outbox().count(), 0);
     assert!(total(owner, &server, Moment::Sum(0), 0, 4096).is_ok());
 }
@@ -112,15 +115,106 @@ impl Ledger for Full {
     }
 }
 
-/// Nothing comes out of a commit that failed, and its label is not used again.
+/// Nothing comes out of a commit that failed, and nothing is built on it: a later commit
+/// would make a block part of the table that exists nowhere.
 #[test]
-fn a_failed_commit_releases_nothing() {
-    let (_, mut owner, _, mut store, mut rng) = started(4);
+fn a_failed_commit_releases_nothing_and_leaves_no_hole() {
+    let (key, mut owner, mut server, mut store, mut rng) = started(4);
     let step = owner.append(&rows(0, 4096), &mut rng).unwrap();
     assert!(step.commit(&mut Full).is_err());
     let burnt = owner.address(0).unwrap();
-    let next = commit(owner.append(&rows(0, 4096), &mut rng).unwrap(), &mut store);
-    assert_ne!(next[0].address(), burnt);
+    let refused = owner.append(&rows(0, 4096), &mut rng).err();
+    assert_eq!(refused, Some(AppendError::Uncommitted(Uncommitted)));
+    assert_eq!(owner.acknowledged(&burnt).err(), Some(Uncommitted));
+    let refused = owner.correct(0, vec![Some(1)], None).err();
+    assert_eq!(refused, Some(CorrectError::Uncommitted(Uncommitted)));
+
+    let mut owner = Owner::open(&key, &store, &mut rng).unwrap();
+    assert_eq!(owner.rows(), 0);
+    upload(&mut owner, &mut store, &mut server, &rows(0, 5000), &mut rng).unwrap();
+    assert_ne!(owner.address(0).unwrap(), burnt, "its label is not used again");
+    let owner = Owner::open(&key, &store, &mut rng).unwrap();
+    let expected: i128 = rows(0, 5000).iter().map(|row| i128::from(row[0].unwrap())).sum();
+    assert_eq!(total(&owner, &server, Moment::Sum(0), 0, 5000).unwrap(), expected);
+}
+
+/// A step that was dropped is as one that failed: rows of a tail too.
+#[test]
+fn a_step_that_is_dropped_ends_the_owners_changes() {
+    let (key, mut owner, _, mut store, mut rng) = started(6);
+    commit(owner.append(&rows(0, 10), &mut rng).unwrap(), &mut store);
+    drop(owner.append(&rows(10, 10), &mut rng).unwrap());
+    assert!(owner.append(&rows(20, 10), &mut rng).is_err());
+    let mut owner = Owner::open(&key, &store, &mut rng).unwrap();
+    assert_eq!(owner.rows(), 10);
+    commit(owner.append(&rows(10, 10), &mut rng).unwrap(), &mut store);
+    assert_eq!(Owner::open(&key, &store, &mut rng).unwrap().rows(), 20);
+}
+
+/// A record of the tail that is lost does not shift the rows after it.
+#[test]
+fn a_tail_with_a_hole_is_damaged() {
+    let (key, mut owner, _, mut store, mut rng) = started(7);
+    for part in 0..3 {
+        commit(owner.append(&rows(10 * part, 10), &mut rng).unwrap(), &mut store);
+    }
+    let middle = [&[2], 10_u64.to_be_bytes().as_slice()].concat();
+    assert!(store.remove(&middle).is_some());
+    assert_eq!(Owner::open(&key, &store, &mut rng).err(), Some(DamagedState::Record(2)));
+}
+
+/// A plan's questions are those of its moment; put together with the tail and the
+/// corrections of another moment they would be a wrong sum without a word.
+#[test]
+fn a_plan_is_good_until_the_table_changes() {
+    let (key, mut owner, mut server, mut store, mut rng) = started(8);
+    upload(&mut owner, &mut store, &mut server, &rows(0, 5000), &mut rng).unwrap();
+    let opened = fetch(&owner, &server, 0).unwrap();
+    commit(owner.correct(7, vec![Some(1_000_000)], Some(&opened)).unwrap(), &mut store);
+    let stale = |owner: &Owner, change: &str, plans: &(Plan, WeightedPlan, PolynomialPlan)| {
+        let (plan, weighted, polynomial) = plans;
+        let asked = |question: &Question| ask(owner, &server, question).ok();
+        let found = owner.total(plan, plan.question().and_then(asked).as_ref(), |_| None);
+        assert_eq!(found, Err(Missing::Stale), "{change}");
+        let answers: Vec<_> = weighted.questions().iter().filter_map(asked).collect();
+        let found = owner.weighted_total(weighted, &answers, |_| None);
+        assert_eq!(found, Err(Missing::Stale), "{change}");
+        let opened = polynomial.question().and_then(asked);
+        let found = owner.polynomial_value(polynomial, opened.as_ref());
+        assert_eq!(found, Err(Missing::Stale), "{change}");
+    };
+    let plans = |owner: &Owner| {
+        let weighted = owner.plan_weighted(Moment::Sum(0), 0, 5000, &[1]).unwrap();
+        let polynomial = owner.plan_polynomial(0, 1).unwrap();
+        (owner.plan(Moment::Sum(0), 0, 5000).unwrap(), weighted, polynomial)
+    };
+    let made = plans(&owner);
+    commit(owner.append(&rows(5000, 4096), &mut rng).unwrap(), &mut store);
+    stale(&owner, "the tail was sealed", &made);
+    let made = plans(&owner);
+    commit(owner.rewrite(&opened, &mut rng).unwrap(), &mut store);
+    stale(&owner, "a block was written anew", &made);
+    let made = plans(&owner);
+    commit(owner.correct(8999, vec![Some(3)], None).unwrap(), &mut store);
+    stale(&owner, "a row was corrected", &made);
+    let made = plans(&owner);
+    let owner = Owner::open(&key, &store, &mut rng).unwrap();
+    stale(&owner, "the table was opened anew", &made);
+}
+
+/// An opened block of another table, at the same place, is none of this one.
+#[test]
+fn an_opened_block_belongs_to_its_table() {
+    let (_, mut owner, mut server, mut store, mut rng) = started(9);
+    upload(&mut owner, &mut store, &mut server, &rows(0, 4096), &mut rng).unwrap();
+    let (_, mut other, mut theirs, mut their_store, mut rng) = started(10);
+    upload(&mut other, &mut their_store, &mut theirs, &rows(5, 4096), &mut rng).unwrap();
+    let opened = fetch(&other, &theirs, 0).unwrap();
+    let plan = owner.plan(Moment::Sum(0), 0, 10).unwrap();
+    assert_eq!(owner.total(&plan, None, |_| Some(&opened)), Err(Missing::Block(0)));
+    let refused = owner.correct(0, vec![Some(1)], Some(&opened)).err();
+    assert_eq!(refused, Some(CorrectError::Closed(0)));
+    assert_eq!(owner.rewrite(&opened, &mut rng).err(), Some(CorrectError::Closed(0)));
 }
 
 #[test]
