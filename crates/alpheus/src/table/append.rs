@@ -30,8 +30,21 @@ after an interruption: it goes on where it was, and appends no row twice.";
 pub struct Args {
     /// The rows: CSV with a header, packed if the name ends in .gz
     file: PathBuf,
+    /// Append it also if rows of the same time and groups are in the table
+    #[arg(long)]
+    repeats: bool,
     #[command(flatten)]
     reach: Reach,
+}
+
+/// A row that is there: of a file that was changed after it was appended in part, most
+/// likely, and would count twice.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "line {line}: a row of this time and these groups is in the table already; `alpheus table correct` replaces rows, --repeats appends it all the same"
+)]
+struct Repeated {
+    line: u64,
 }
 
 /// The file is in the table already.
@@ -47,7 +60,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = args.reach.settings(globals)?;
     let mut state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
     let remote = Remote::new(&settings, state.owner.manifest().data_set)?;
-    let appended = append(&mut state, &remote, &args.file)?;
+    let appended = append(&mut state, &remote, &args.file, args.repeats)?;
     eprintln!("{appended}");
     Ok(())
 }
@@ -75,14 +88,22 @@ impl std::fmt::Display for Appended {
 ///
 /// # Errors
 /// If the file is wrong, the server does not answer, or the disk fails.
-pub fn append(state: &mut TableState, remote: &Remote, file: &Path) -> Result<Appended, Failure> {
+pub fn append(
+    state: &mut TableState,
+    remote: &Remote,
+    file: &Path,
+    repeats: bool,
+) -> Result<Appended, Failure> {
     remote.create(state.owner.manifest())?;
     let mut done = Appended::default();
     send_waiting(state, remote, &mut done)?;
-    let (digest, total) = check(state, file)?;
+    let Checked { digest, total, repeated } = check(state, file)?;
     let begun = state.imported(&digest);
     if begun == total {
         return Err(Failure::new(Category::Check, Already).at(file.display().to_string()));
+    }
+    if let Some(line) = repeated.filter(|_| begun == 0 && !repeats) {
+        return Err(Repeated { line }).blame_input(file);
     }
     let mut progress = Progress::new("rows", Some(total));
     progress.advance(begun);
@@ -210,13 +231,31 @@ impl<R: Read> Read for Digested<R> {
     }
 }
 
-/// Reads all of a file; its digest, and how many rows it has.
-fn check(state: &TableState, file: &Path) -> Result<([u8; 32], u64), Failure> {
-    let (mut input, mut rows) = (Digested { input: open(file)?, digest: Sha256::new() }, 0);
-    read(&mut input, &state.schema, |_| -> Result<(), CsvError> {
-        rows += 1;
+/// What is known of a file before anything of it is appended.
+struct Checked {
+    digest: [u8; 32],
+    /// Its rows.
+    total: u64,
+    /// The line of the first of them that the table has, if one was found.
+    repeated: Option<u64>,
+}
+
+/// Rows of a file that are looked for in the table.
+const LOOKED_FOR: u64 = 1000;
+
+/// Reads all of a file. Of its rows the first are looked for in the table: a file that
+/// was changed after it was appended in part begins with what is there.
+fn check(state: &TableState, file: &Path) -> Result<Checked, Failure> {
+    let (mut input, mut total) = (Digested { input: open(file)?, digest: Sha256::new() }, 0);
+    let mut repeated = None;
+    read(&mut input, &state.schema, |reading: Reading| -> Result<(), CsvError> {
+        total += 1;
+        if total <= LOOKED_FOR && repeated.is_none() {
+            let there = !state.index.at(reading.time, &reading.groups).is_empty();
+            repeated = there.then_some(reading.line);
+        }
         Ok(())
     })
     .blame_input(file)?;
-    Ok((input.digest.finalize().into(), rows))
+    Ok(Checked { digest: input.digest.finalize().into(), total, repeated })
 }

@@ -36,13 +36,13 @@ pub enum BlockError {
     #[error("a table of this name is here already, and is not the same")]
     OtherTable,
     /// There is no such block.
-    #[error("there is no block {} of this segment and epoch here; upload it again", .0.index)]
+    #[error("there is no block {} of this segment and epoch here; it was never sent, or has been dropped", .0.index)]
     NoBlock(Address),
     /// Other bytes stand under the address.
     #[error("other bytes are stored for block {} of this segment and epoch", .0.index)]
     OtherBlock(Address),
     /// A file does not hold what it should.
-    #[error("{} is damaged; have it uploaded again after removing it", .0.display())]
+    #[error("{} is damaged; restore it from a backup of this folder: its owner has no copy", .0.display())]
     Damaged(PathBuf),
 }
 

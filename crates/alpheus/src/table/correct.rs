@@ -4,7 +4,6 @@
 use super::append::{Appended, send_waiting};
 use super::ask::rejected;
 use super::csv_rows::{CsvError, Reading, read};
-use super::index::Wanted;
 use super::remote::{Reach, Remote};
 use super::state::TableState;
 use crate::commands::Globals;
@@ -22,7 +21,8 @@ Examples:
   alpheus table correct fixes.csv --rewrite --identity pki/ada --state ada --server https://localhost:7601
 
 The file has the header of the table's own. Each of its rows replaces the one row with the same
-time and groups. Corrections stay here until --rewrite writes their blocks anew.";
+time and groups. Corrections stay here until --rewrite writes their blocks anew. The server keeps
+the old blocks, which older copies of the folder need, until `alpheus table prune`.";
 
 /// Arguments of `alpheus table correct`.
 #[derive(Debug, clap::Args)]
@@ -55,6 +55,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = args.reach.settings(globals)?;
     let mut state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
     let mut remote = Remote::new(&settings, state.owner.manifest().data_set)?;
+    send_waiting(&mut state, &remote, &mut Appended::default())?;
     let mut readings = Vec::new();
     let input = unpacked(&args.file, File::open(&args.file).blame_io(&args.file)?);
     read(input, &state.schema, |reading| -> Result<(), CsvError> {
@@ -82,12 +83,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 fn row_of(state: &TableState, reading: &Reading) -> Result<u64, NotOne> {
-    let wanted = Wanted {
-        between: Some((reading.time, reading.time)),
-        equal: reading.groups.iter().cloned().enumerate().collect(),
-        ..Wanted::default()
-    };
-    let found: Vec<u64> = state.index.select(&wanted).into_values().flatten().flatten().collect();
+    let found = state.index.at(reading.time, &reading.groups);
     match found.as_slice() {
         [row] => Ok(*row),
         rows => Err(NotOne { line: reading.line, found: rows.len() as u64 }),
@@ -109,11 +105,10 @@ fn rewrite(state: &mut TableState, remote: &mut Remote) -> Result<usize, Failure
     for index in &blocks {
         let (old, block) = (state.owner.address(*index), fetch(state, remote, *index)?);
         let step = state.owner.rewrite(&block, &mut state.rng).blame(Category::Io)?;
+        // The server keeps the old block: an older copy of the folder knows no other.
+        let step = step.and(state.replaced_by(old));
         state.commit(step)?;
         send_waiting(state, remote, &mut sent)?;
-        if let Some(old) = old {
-            remote.forget(old)?;
-        }
     }
     Ok(blocks.len())
 }

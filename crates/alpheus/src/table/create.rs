@@ -12,7 +12,7 @@ Examples:
   alpheus table create schema.yaml --identity pki/ada --state ada --server https://localhost:7601
 
 Keep a copy of ada/table.key: without it nobody can read the table again. A backup of the
-whole folder may be old: it does no harm, and rows appended since are not in it.";
+whole folder may be old: it makes no answer wrong, and rows appended since are not in it.";
 
 /// Arguments of `alpheus table create`.
 #[derive(Debug, clap::Args)]

@@ -109,6 +109,13 @@ impl Index {
         self.stretches.len() - 1
     }
 
+    /// The rows of a time and of these groups.
+    #[must_use]
+    pub fn at(&self, time: i64, groups: &[String]) -> Vec<u64> {
+        let same = self.stretches.iter().filter(|stretch| stretch.groups == groups);
+        same.flat_map(|stretch| stretch.between(time, time).map(|row| stretch.row + row)).collect()
+    }
+
     /// Stretches from number `from` on.
     #[must_use]
     pub fn since(&self, from: usize) -> &[Stretch] {

@@ -1,5 +1,6 @@
 //! `alpheus table query`: statistics of a table, each checked.
 
+use super::append::{Appended, send_waiting};
 use super::ask::{AnswerRow, Asker};
 use super::remote::{Reach, Remote};
 use super::sql::{self, TableQuery};
@@ -44,9 +45,12 @@ pub struct Args {
 /// is rejected.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = args.reach.settings(globals)?;
-    let state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
+    let mut state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
     let queries = read(args.sql.as_deref(), args.file.as_deref(), &state)?;
     let mut remote = Remote::new(&settings, state.owner.manifest().data_set)?;
+    if queries.iter().any(|query| !query.explain) {
+        send_waiting(&mut state, &remote, &mut Appended::default())?;
+    }
     let mut answers = Vec::new();
     for query in &queries {
         answers.push(Asker::new(&state, &mut remote).answer(query)?);

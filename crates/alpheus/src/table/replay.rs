@@ -64,7 +64,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
         ..Settings::default()
     };
     let mut remote = Remote::new(&settings, state.owner.manifest().data_set)?;
-    let appended = append(&mut state, &remote, &args.input)?;
+    let appended = append(&mut state, &remote, &args.input, false)?;
     eprintln!("{appended}");
     let mut rows = Vec::new();
     for (number, query) in queries.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! An owner's folder: the key, the schema, and a durable store of the table's state and
+//! An owner's folder: the key, and a durable store of the table's schema, state and
 //! index. One process at a time has it.
 
 use super::index::{Index, Stretch};
@@ -12,23 +12,29 @@ use crate::runtime::storage::scan_all;
 use alpheus_crypto::secret::Secret;
 use alpheus_transport::{Batch, Error, Space, Store, local};
 use alpheus_verifiable_table::TableKey;
+use alpheus_verifiable_table::label::Address;
+use alpheus_verifiable_table::layout::Layout;
 use alpheus_verifiable_table::ledger::{Change, Ledger, LedgerError, Step};
 use alpheus_verifiable_table::owner::{APPLICATION, Owner};
 use data_encoding::HEXLOWER;
 use rand_chacha::ChaCha20Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
 const KEY: &str = "table.key";
-const SCHEMA: &str = "schema.yaml";
 const STORE: &str = "store";
 
 /// A stretch of the index, by its first row.
 const STRETCH: u8 = APPLICATION;
 /// How far a file has been appended, by its digest.
 const IMPORT: u8 = APPLICATION + 1;
+/// The schema's text: names, order and scales of the columns, which nothing else may say.
+const SCHEMA: u8 = APPLICATION + 2;
+/// A block that was written anew, which the server still has.
+const REPLACED: u8 = APPLICATION + 3;
 
 /// A ledger in a durable store.
 pub struct StoreLedger {
@@ -92,7 +98,13 @@ pub struct TableState {
     /// Where all of it lasts.
     pub ledger: StoreLedger,
     imports: BTreeMap<[u8; 32], u64>,
+    replaced: BTreeSet<Address>,
 }
+
+/// There is no schema with the table.
+#[derive(Debug, thiserror::Error)]
+#[error("the table's state lacks its schema: restore the folder from a backup")]
+struct NoSchema;
 
 /// An owner's folder is not what it should be.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +112,10 @@ pub struct TableState {
 struct OtherIndex {
     index: u64,
     table: u64,
+}
+
+fn replaced_key(address: &Address) -> Vec<u8> {
+    [vec![REPLACED], postcard::to_allocvec(address).unwrap_or_default()].concat()
 }
 
 impl TableState {
@@ -111,21 +127,37 @@ impl TableState {
         let text = read_text(schema_file)?;
         let schema = TableSchema::parse(&text).blame_input(schema_file)?;
         let layout = schema.layout().blame_input(schema_file)?;
-        if let Some(parent) = folder.parent() {
-            std::fs::create_dir_all(parent).blame_io(parent)?;
-        }
+        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        std::fs::create_dir_all(parent).blame_io(parent)?;
+        // It has its name only once all of it is there.
+        let building = tempfile::Builder::new().prefix(".table-").tempdir_in(parent);
+        let building = building.blame_io(parent)?;
+        let new = building.path().join("new");
+        make_private_folder(&new)?;
+        Self::fill(&new, &schema, layout, text)?;
         make_private_folder(folder)?;
+        std::fs::rename(&new, folder).blame_io(folder)?;
+        File::open(parent).and_then(|parent| parent.sync_all()).blame_io(parent)?;
+        Self::open(folder)
+    }
+
+    /// Key and first records of a table.
+    fn fill(
+        folder: &Path,
+        schema: &TableSchema,
+        layout: Layout,
+        text: String,
+    ) -> Result<(), Failure> {
         let mut rng = entropy::rng()?;
         let secret = Secret::<32>::random(&mut rng);
         let encoded = Zeroizing::new(HEXLOWER.encode(secret.expose()) + "\n");
         write_new(&folder.join(KEY), encoded.as_bytes(), For::Owner)?;
-        write_new(&folder.join(SCHEMA), text.as_bytes(), For::Owner)?;
         let mut ledger = StoreLedger::open(folder).blame(Category::Io)?;
         let key = TableKey::new(secret);
         let owner = Owner::create(&key, schema.parameters, schema.order, layout, &mut rng);
-        let owner = owner.commit(&mut ledger).blame(Category::Io)?;
-        let (index, imports) = (Index::default(), BTreeMap::new());
-        Ok(Self { schema, owner, index, rng, ledger, imports })
+        let owner = owner.and([Change::put(vec![SCHEMA], text.into_bytes())]);
+        owner.commit(&mut ledger).blame(Category::Io).map(drop)
     }
 
     /// Opens the folder of a table.
@@ -135,12 +167,11 @@ impl TableState {
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         let missing = "`alpheus table create` makes such a folder";
         let key = read_seed(&folder.join(KEY)).map_err(|failure| failure.with_help(missing))?;
-        let path = folder.join(SCHEMA);
-        let schema = TableSchema::parse(&read_text(&path)?).blame_input(&path)?;
         let ledger = StoreLedger::open(folder).blame(Category::Io)?;
         let mut rng = entropy::rng()?;
         let records = scan_all(ledger.store.as_ref(), &ledger.space, b"").blame(Category::Io)?;
         let (mut stretches, mut imports) = (Vec::new(), BTreeMap::new());
+        let (mut schema, mut replaced) = (None, BTreeSet::new());
         for (key, value) in &records {
             match key.split_first() {
                 Some((&STRETCH, _)) => {
@@ -150,16 +181,47 @@ impl TableState {
                     let rows = postcard::from_bytes(value).blame_input(folder)?;
                     imports.extend(digest.try_into().ok().map(|digest: [u8; 32]| (digest, rows)));
                 }
+                Some((&SCHEMA, _)) => {
+                    let text = String::from_utf8_lossy(value);
+                    schema = Some(TableSchema::parse(&text).blame_input(folder)?);
+                }
+                Some((&REPLACED, address)) => {
+                    replaced.insert(postcard::from_bytes(address).blame_input(folder)?);
+                }
                 _ => {}
             }
         }
         let owner = Owner::open(&TableKey::new(key), records, &mut rng).blame_input(folder)?;
+        let schema = schema.ok_or(NoSchema).blame_input(folder)?;
         let index = Index::new(stretches);
         if index.rows() != owner.rows() {
             let other = OtherIndex { index: index.rows(), table: owner.rows() };
             return Err(other).blame_input(folder);
         }
-        Ok(Self { schema, owner, index, rng, ledger, imports })
+        Ok(Self { schema, owner, index, rng, ledger, imports, replaced })
+    }
+
+    /// Blocks that were written anew, and that the server still has for older copies.
+    #[must_use]
+    pub fn replaced(&self) -> Vec<Address> {
+        self.replaced.iter().copied().collect()
+    }
+
+    /// The change that notes a block which was written anew.
+    pub fn replaced_by(&mut self, old: Option<Address>) -> Vec<Change> {
+        self.replaced.extend(old);
+        old.iter().map(|old| Change::put(replaced_key(old), Vec::new())).collect()
+    }
+
+    /// The server has dropped a block that was written anew.
+    ///
+    /// # Errors
+    /// If it may not be durable.
+    pub fn pruned(&mut self, old: &Address) -> Result<(), Failure> {
+        let change = Change::remove(replaced_key(old));
+        self.ledger.commit(&[change]).blame(Category::Io)?;
+        self.replaced.remove(old);
+        Ok(())
     }
 
     /// How many rows of a file have been appended.
@@ -189,5 +251,52 @@ impl TableState {
     /// If it may not be durable.
     pub fn commit<T>(&mut self, step: Step<T>) -> Result<T, Failure> {
         step.commit(&mut self.ledger).blame(Category::Io)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name: T\nparameters: L128\ntime: { column: timestamp }\ncolumns:\n  - { name: cars, min: 0, max: 9 }\n  - { name: trucks, min: 0, max: 9 }\n";
+
+    /// A folder that is there is left alone, and one has its name only when it is whole:
+    /// a `create` that was killed leaves none that neither opens nor can be made again.
+    #[test]
+    fn a_table_has_its_name_once_it_is_whole() {
+        let place = tempfile::tempdir().unwrap();
+        let (file, folder) = (place.path().join("schema.yaml"), place.path().join("ada"));
+        std::fs::write(&file, TEXT).unwrap();
+        drop(TableState::create(&folder, &file).unwrap());
+        let key = std::fs::read(folder.join(KEY)).unwrap();
+        let again = TableState::create(&folder, &file).err().unwrap().to_string();
+        assert!(again.contains("exists"), "{again}");
+        assert_eq!(std::fs::read(folder.join(KEY)).unwrap(), key);
+        let names: Vec<_> = std::fs::read_dir(place.path()).unwrap().collect();
+        assert_eq!(names.len(), 2, "nothing else is left");
+        // Killed a moment before: the name is taken by an empty folder, or by none.
+        let other = place.path().join("eve");
+        std::fs::create_dir(&other).unwrap();
+        assert!(TableState::create(&other, &file).is_err());
+    }
+
+    /// Names and scales are those that the table was made with, whatever lies beside it:
+    /// else one column's sum would be believed to be another's.
+    #[test]
+    fn the_schema_is_the_one_that_the_table_was_made_with() {
+        let place = tempfile::tempdir().unwrap();
+        let (file, folder) = (place.path().join("schema.yaml"), place.path().join("ada"));
+        std::fs::write(&file, TEXT).unwrap();
+        drop(TableState::create(&folder, &file).unwrap());
+        let other =
+            TEXT.replace("cars", "x").replace("trucks", "cars").replace("name: x", "name: trucks");
+        for path in [&file, &folder.join("schema.yaml")] {
+            std::fs::write(path, &other).unwrap();
+        }
+        let state = TableState::open(&folder).unwrap();
+        assert_eq!(
+            (state.schema.column("cars"), state.schema.column("trucks")),
+            (Some(0), Some(1))
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! `alpheus table verify`: checks all that the server stores, by one sum over all blocks
 //! of every column and product, with random weights.
 
+use super::append::{Appended, send_waiting};
 use super::ask::rejected;
 use super::remote::{Reach, Remote};
 use super::state::TableState;
@@ -30,6 +31,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = args.reach.settings(globals)?;
     let mut state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
     let mut remote = Remote::new(&settings, state.owner.manifest().data_set)?;
+    send_waiting(&mut state, &remote, &mut Appended::default())?;
     let audits = state.owner.audit(&mut state.rng);
     for audit in &audits {
         let answer = remote.sum(audit.request())?;
@@ -40,9 +42,5 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         "{blocks} blocks are as they were uploaded: {sums} sums verified, {} bytes",
         remote.bytes
     );
-    let waiting = state.owner.outbox().count();
-    if waiting > 0 {
-        eprintln!("{waiting} of them wait to be sent: run `alpheus table append` again");
-    }
     Ok(())
 }

@@ -2,7 +2,8 @@
 //! a hole, no row counts twice.
 
 use crate::common::Process;
-use crate::world::{SCHEMA, World, total};
+use crate::world::{SCHEMA, World, cars, total};
+use alpheus::table::state::TableState;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -44,10 +45,13 @@ fn an_owner_that_is_killed_goes_on_where_it_was() {
 }
 
 /// Names of stored blocks: segment, epoch, number.
-fn stored(world: &World) -> Vec<String> {
+pub(crate) fn stored(world: &World) -> Vec<String> {
     let table = std::fs::read_dir(world.path("tables")).unwrap().next().unwrap().unwrap().path();
     let names = std::fs::read_dir(table).unwrap().map(|entry| entry.unwrap().file_name());
-    names.filter_map(|name| name.into_string().ok()).filter(|name| name.len() == 58).collect()
+    let mut names: Vec<String> =
+        names.filter_map(|name| name.into_string().ok()).filter(|name| name.len() == 58).collect();
+    names.sort();
+    names
 }
 
 /// The server is killed while blocks come in; the owner waits for it, and sends what was
@@ -77,18 +81,106 @@ fn a_restored_backup_of_the_folder_does_no_harm() {
     world.write_rows("second.csv", 9000, 9000);
     world.write_rows("other.csv", 9000, 5000);
     world.done("append first.csv");
-    let copy = |from: &str, to: &str| {
-        let (from, to) = (world.path(from), world.path(to));
-        let copied = std::process::Command::new("cp").arg("-r").args([from, to]).status();
-        assert!(copied.unwrap().success());
-    };
-    copy("ada", "backup");
+    copy(&world, "ada", "backup");
     world.done("append second.csv");
     assert_eq!(sum(&world), total(18_000));
     std::fs::remove_dir_all(world.path("ada")).unwrap();
-    copy("backup", "ada");
+    copy(&world, "backup", "ada");
     assert_eq!(sum(&world), total(9000));
     world.done("append other.csv");
     assert_eq!(sum(&world), total(14_000));
     world.done("verify");
+}
+
+fn copy(world: &World, from: &str, to: &str) {
+    let (from, to) = (world.path(from), world.path(to));
+    let copied = std::process::Command::new("cp").arg("-r").args([from, to]).status();
+    assert!(copied.unwrap().success());
+}
+
+/// A block that was written anew since the copy was made: the copy still has all of its
+/// rows, the newer folder too, whatever the older one does; until old blocks are dropped.
+#[test]
+fn a_restored_backup_has_its_rows_after_a_rewrite() {
+    let world = World::new(SCHEMA);
+    world.write_rows("counts.csv", 0, 5000);
+    world.done("append counts.csv");
+    copy(&world, "ada", "monday");
+    let fix = |cars: u64| {
+        let text = format!("timestamp,cars\n{},{cars}\n", 1_367_366_400 + 3600 * 7);
+        std::fs::write(world.path("fix.csv"), text).unwrap();
+        world.done("correct fix.csv --rewrite");
+    };
+    let expected = |seventh: u64| {
+        let all: u64 = total(5000).parse().unwrap();
+        (all - cars(7) + seventh).to_string()
+    };
+    fix(50_000);
+    assert_eq!(sum(&world), expected(50_000));
+    assert_eq!(stored(&world).len(), 2);
+    std::fs::rename(world.path("ada"), world.path("newer")).unwrap();
+    copy(&world, "monday", "ada");
+    assert_eq!(sum(&world), total(5000));
+    fix(60_000);
+    assert_eq!(sum(&world), expected(60_000));
+    std::fs::remove_dir_all(world.path("ada")).unwrap();
+    std::fs::rename(world.path("newer"), world.path("ada")).unwrap();
+    assert_eq!(sum(&world), expected(50_000));
+    world.done("verify");
+    assert_eq!(stored(&world).len(), 3);
+    world.done("prune");
+    assert_eq!(stored(&world).len(), 2, "what the newer folder replaced is gone");
+    assert_eq!(sum(&world), expected(50_000));
+    world.done("prune");
+}
+
+/// Killed after a commit and before sending: whatever command comes next sends what is
+/// waiting. One leaves a block of an append, one a block that was written anew.
+#[test]
+fn what_a_killed_command_left_is_sent_by_the_next() {
+    let world = World::new(SCHEMA);
+    world.write_rows("counts.csv", 0, 5000);
+    world.done("append counts.csv");
+    let open = || TableState::open(&world.path("ada")).unwrap();
+    let mut expected: u64 = total(5000).parse().unwrap();
+    for next in ["query", "verify", "correct", "rewrite", "prune"] {
+        // As an append does, up to its commit.
+        let mut state = open();
+        let rows = state.owner.block_rows() - state.owner.tail_rows();
+        let since = state.index.since(0).len();
+        for row in 0..rows {
+            state.index.push(i64::try_from(row).unwrap(), &[]);
+        }
+        let cells: Vec<_> = (0..rows).map(|row| vec![Some(i64::try_from(row).unwrap())]).collect();
+        expected += (0..rows).sum::<u64>();
+        let step = state.owner.append(&cells, &mut state.rng).unwrap();
+        let step = step.and(state.notes([1; 32], rows, since.saturating_sub(1)));
+        assert_eq!(state.commit(step).unwrap().len(), 1);
+        drop(state);
+        std::fs::write(world.path("none.csv"), "timestamp,cars\n").unwrap();
+        match next {
+            "query" => {}
+            "correct" => world.done("correct none.csv"),
+            "rewrite" => leave_a_rewrite(&world, 2),
+            other => world.done(other),
+        }
+        assert_eq!(sum(&world), expected.to_string(), "after {next}");
+        assert_eq!(open().owner.outbox().count(), 0, "after {next}");
+    }
+    world.done("verify");
+}
+
+/// As `correct --rewrite` of block 0, up to its commit.
+pub(crate) fn leave_a_rewrite(world: &World, waiting: usize) {
+    let mut state = TableState::open(&world.path("ada")).unwrap();
+    let address = state.owner.address(0).unwrap();
+    let segment: String = address.segment.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    let name = format!("{segment}-{:08x}-{:016x}", address.epoch, address.index);
+    let table = std::fs::read_dir(world.path("tables")).unwrap().next().unwrap().unwrap().path();
+    let bytes = std::fs::read(table.join(name)).unwrap();
+    let block = state.owner.open_block(0, &state.owner.all_columns(), &bytes).unwrap();
+    let step = state.owner.rewrite(&block, &mut state.rng).unwrap();
+    let step = step.and(state.replaced_by(Some(address)));
+    drop(state.commit(step).unwrap());
+    assert_eq!(state.owner.outbox().count(), waiting);
 }

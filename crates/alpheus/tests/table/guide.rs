@@ -31,6 +31,7 @@ fn the_guide_runs_as_it_is_written() {
         "noise_margin_bits",
         "\"weighted_cars\": \"",
         "1 rows corrected, 1 blocks written anew",
+        "1 old blocks dropped",
         "2 blocks are as they were uploaded",
     ] {
         assert!(said.contains(expected), "`{expected}` is not in:\n{said}");
