@@ -189,7 +189,7 @@ pub fn table(data: &[u8]) {
     }
     let manifest = table_manifest(data_set);
     if let Ok(block) = Block::from_bytes(&manifest, data) {
-        assert_eq!(block.as_bytes(), data, "a block has one spelling");
+        assert_eq!(block.as_bytes(), data, "a block is kept as it came");
         let address = block.address();
         let run = alpheus_verifiable_table::messages::Run {
             segment: address.segment,

@@ -58,7 +58,9 @@ pub enum BadRequest {
         most: usize,
     },
     /// A stored block is not canonical, so the server does not add it up.
-    #[error("block {0} is damaged here: upload it anew")]
+    #[error(
+        "block {0} is damaged here: restore its file from the server's backup; the owner has no copy"
+    )]
     Damaged(u64),
 }
 
@@ -110,6 +112,20 @@ pub enum Refusal {
         to: u64,
         /// Rows of the table.
         rows: u64,
+    },
+    /// More blocks than a server adds up for one request.
+    #[error("{asked} blocks are asked of at most {most}: split the range")]
+    Blocks {
+        /// What was asked.
+        asked: u64,
+        /// What a request may take.
+        most: u64,
+    },
+    /// A polynomial of weights is too long for a request.
+    #[error("a polynomial of weights has at most {most} coefficients: use a lower degree")]
+    Coefficients {
+        /// How many it may have.
+        most: usize,
     },
     /// Weights are given for another number of blocks or slots.
     #[error("{given} weights are given, {wanted} are needed")]

@@ -96,7 +96,10 @@ fn greatest(ring: &Ring, keys: &Keys, ciphertext: &Ciphertext) -> BigUint {
 /// always within the bound that queries are planned by, and never near it by chance.
 #[test]
 fn noise_stays_within_its_bound() {
-    let set = Set::S128;
+    [Set::S128, Set::X128].into_iter().for_each(noise_of);
+}
+
+fn noise_of(set: Set) {
     let ring = set.ring();
     let keys =
         Keys::new(&TableKey::new(Secret::from_bytes([5; 32])), ring, DataSet([2; 16]), Order::ONE);

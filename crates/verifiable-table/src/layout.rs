@@ -1,6 +1,8 @@
 //! What a schema's columns become: columns of ciphertexts, and products of them.
 
-use crate::label::{Column, Kind};
+use crate::label::{Column, DataSet, Kind};
+use crate::messages::Manifest;
+use crate::parameters::Set;
 use crate::ring::ITEM_LIMIT;
 use serde::{Deserialize, Serialize};
 
@@ -195,6 +197,13 @@ impl Layout {
     #[must_use]
     pub fn declared(&self) -> &[Declared] {
         &self.declared
+    }
+
+    /// Bytes of a block of such a table.
+    #[must_use]
+    pub fn block_length(&self, set: Set) -> usize {
+        let (columns, products) = self.shape();
+        Manifest { data_set: DataSet([0; 16]), set, columns, products }.block_length()
     }
 
     /// How many columns of ciphertexts there are, and which products have tags.

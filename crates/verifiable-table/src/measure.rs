@@ -60,6 +60,9 @@ pub enum Part {
     Verify(u64),
     /// Checking a sum of products over a range of so many blocks.
     VerifyProduct(u64),
+    /// Checking a sum over so many runs, each of one block: what a table has after as many
+    /// starts that sealed one.
+    VerifyRuns(u64),
     /// Decrypting a sum of a column.
     Decrypt,
     /// Decrypting a sum of products.
@@ -120,17 +123,22 @@ impl Parts {
             Part::Unpack => {
                 black_box(packing::unpack_to(ring, &self.packed, &mut self.room));
             }
-            Part::Verify(blocks) => self.verify(&self.sums[0], blocks),
-            Part::VerifyProduct(blocks) => self.verify(&self.sums[1], blocks),
+            Part::Verify(blocks) => self.verify(&self.sums[0], 1, blocks),
+            Part::VerifyProduct(blocks) => self.verify(&self.sums[1], 1, blocks),
+            Part::VerifyRuns(runs) => self.verify(&self.sums[0], runs, 1),
             Part::Decrypt => drop(black_box(self.keys.secret.decrypt(ring, &self.fresh[0]))),
             Part::DecryptProduct => drop(black_box(self.keys.secret.decrypt(ring, &self.product))),
         }
     }
 
-    fn verify(&self, sum: &Ciphertext, blocks: u64) {
+    fn verify(&self, sum: &Ciphertext, runs: u64, blocks: u64) {
         let mut expected = self.keys.hash.hash(self.ring, &sum.parts());
-        let run = Run { segment: SEGMENT, epoch: 0, from: 0, to: blocks };
-        Masks::new(&self.keys, (SEGMENT, 0), COLUMN).add_run(&mut expected, &run, &Weights::Ones);
+        for run in 0..runs {
+            let (from, to) = (run * blocks, (run + 1) * blocks);
+            let run = Run { segment: SEGMENT, epoch: 0, from, to };
+            let masks = Masks::new(&self.keys, (SEGMENT, 0), COLUMN);
+            masks.add_run(&mut expected, &run, &Weights::Ones);
+        }
         black_box(bool::from(expected.ct_eq(&self.tag)));
     }
 }

@@ -306,7 +306,7 @@ pub struct Request {
 /// Blocks of one request.
 pub const REQUEST_LIMIT: u64 = 1 << 20;
 /// Coefficients of a polynomial of weights.
-const COEFFICIENTS: usize = 16;
+pub(crate) const COEFFICIENTS: usize = 16;
 
 impl Request {
     /// How many blocks it takes.

@@ -3,7 +3,7 @@
 
 use crate::error::{Nearest, Refusal};
 use crate::label::Kind;
-use crate::messages::{Request, Weights, power};
+use crate::messages::{COEFFICIENTS, REQUEST_LIMIT, Request, Weights, power};
 use crate::parameters::Set;
 use crate::ring::{NOISE, Ring};
 use num_bigint::BigUint;
@@ -65,6 +65,13 @@ pub(crate) fn plan(set: Set, request: Request, bound: u128) -> Result<Question, 
             set: set.name(),
             nearest: nearest(&most, &largest),
         });
+    }
+    let asked = request.blocks();
+    if asked > REQUEST_LIMIT {
+        return Err(Refusal::Blocks { asked, most: REQUEST_LIMIT });
+    }
+    if matches!(&request.weights, Weights::Polynomial(c) if c.len() > COEFFICIENTS) {
+        return Err(Refusal::Coefficients { most: COEFFICIENTS });
     }
     let margin = Margin {
         noise_bits: bits(&room) - bits(&(weights.clone() * noise)),
@@ -129,8 +136,8 @@ fn nearest(most: &BigUint, largest: &BigUint) -> Nearest {
     let blocks = most / largest.max(&BigUint::from(1_u32));
     match u64::try_from(blocks) {
         Ok(0) => Nearest::OtherSet,
-        Ok(blocks) => Nearest::Blocks(blocks),
-        Err(_) => Nearest::Blocks(u64::MAX),
+        Ok(blocks) => Nearest::Blocks(blocks.min(REQUEST_LIMIT)),
+        Err(_) => Nearest::Blocks(REQUEST_LIMIT),
     }
 }
 
@@ -169,6 +176,19 @@ mod tests {
         assert!(plan(Set::X128, request(COLUMN, 128, heavy()), bound).is_ok());
         assert!(plan(Set::W128, request(SQUARE, 8, heavy()), 1 << 40).is_ok());
         assert!(plan(Set::X128, request(COLUMN, 1 << 10, Weights::Powers(3)), 1).is_ok());
+    }
+
+    /// What a server would refuse is refused here.
+    #[test]
+    fn requests_are_no_larger_than_servers_take() {
+        let most = 1 << 20;
+        assert!(plan(Set::X128, request(COLUMN, most, Weights::Ones), 1).is_ok());
+        let refusal = plan(Set::X128, request(COLUMN, most + 1, Weights::Ones), 1).err();
+        assert_eq!(refusal, Some(Refusal::Blocks { asked: most + 1, most }));
+        let weights = |count| Weights::Polynomial(vec![1; count]);
+        assert!(plan(Set::X128, request(COLUMN, 2, weights(16)), 1).is_ok());
+        let refusal = plan(Set::X128, request(COLUMN, 2, weights(17)), 1).err();
+        assert_eq!(refusal, Some(Refusal::Coefficients { most: 16 }));
     }
 
     /// Each rule with its numbers, and a nearest query that is indeed allowed.

@@ -1,10 +1,12 @@
 //! Lies about sums.
 
+use crate::support::upload;
 use crate::words;
 use crate::world::{World, X, XX, XY, Y, world};
 use alpheus_verifiable_table::label::Kind;
-use alpheus_verifiable_table::layout::Moment;
+use alpheus_verifiable_table::layout::{Moment, Row};
 use alpheus_verifiable_table::messages::{Answer, Request, Run, Weights};
+use alpheus_verifiable_table::owner::Owner;
 use alpheus_verifiable_table::parameters::Set;
 
 /// The q of the sets with n = 4096, as the parameters page lists them.
@@ -204,4 +206,48 @@ fn an_old_epoch_is_rejected() {
     let mut renamed = old;
     renamed[17..45].copy_from_slice(&block.as_bytes()[17..45]);
     assert!(world.owner.open_block(1, &world.owner.all_columns(), &renamed).is_err());
+}
+
+/// A range over three starts, with a block written anew in between: whatever stands in
+/// one run's place is a lie.
+#[test]
+fn lies_over_several_runs_and_epochs_are_rejected() {
+    let mut world: World = world(Set::S128, 2, 11);
+    let n = i64::try_from(world.owner.block_rows()).unwrap();
+    for start in 0..2 {
+        let World { key, owner, server, store, rng } = &mut world;
+        *owner = Owner::open(key, &*store, rng).unwrap();
+        let rows: Vec<Row> =
+            (0..2 * n).map(|i| vec![Some((i + start) % 991), Some(i * i % 701)]).collect();
+        upload(owner, store, server, &rows, rng).unwrap();
+    }
+    let old = world.owner.runs().to_vec();
+    let opened = crate::support::fetch(&world.owner, &world.server, 3).unwrap();
+    let step = world.owner.rewrite(&opened, &mut world.rng).unwrap();
+    let block = step.commit(&mut world.store).unwrap();
+    world.server.store(block.as_bytes()).unwrap();
+    for kind in [X, XY] {
+        let question = world.question(kind, 0, 6);
+        let asked = question.request().clone();
+        let honest = world.says(&asked);
+        let runs = &asked.runs;
+        assert_eq!(runs.len(), 4, "two starts, a block written anew, a start");
+        let with = |at: usize, run: Option<Run>| {
+            let mut runs = runs.clone();
+            runs.splice(at..=at, run);
+            Request { runs, ..asked.clone() }
+        };
+        let before = Run { from: 3, to: 4, ..old[1] };
+        let mut lies = vec![("the block before it was written anew", with(2, Some(before)))];
+        for at in 0..runs.len() {
+            lies.push(("a run is left out", with(at, None)));
+            let mut shorter = runs[at];
+            shorter.to -= 1;
+            lies.push(("a run is cut", with(at, Some(shorter).filter(|run| run.from < run.to))));
+        }
+        lies.push(("all as it was before", Request { runs: old.clone(), ..asked.clone() }));
+        for (what, lie) in lies {
+            world.believes_only(&question, &honest, &world.says(&lie), what);
+        }
+    }
 }

@@ -16,6 +16,7 @@ pub(crate) const XX: Kind = Kind::Product(Column(0), Column(0));
 pub(crate) const XY: Kind = Kind::Product(Column(0), Column(1));
 
 pub(crate) struct World {
+    pub(crate) key: TableKey,
     pub(crate) owner: Owner,
     pub(crate) server: Server,
     pub(crate) store: Store,
@@ -36,7 +37,7 @@ pub(crate) fn world(set: Set, blocks: i64, seed: u8) -> World {
     let row = |i: i64| -> Row { vec![Some(i % 997), Some((i * i + 3) % 701)] };
     let rows: Vec<Row> = (0..blocks * n).map(row).collect();
     upload(&mut owner, &mut store, &mut server, &rows, &mut rng).unwrap();
-    World { owner, server, store, rng }
+    World { key, owner, server, store, rng }
 }
 
 impl World {
@@ -63,6 +64,7 @@ impl World {
 
     /// The honest answer is believed and the other is not.
     pub(crate) fn believes_only(&self, question: &Question, honest: &[u8], lie: &[u8], what: &str) {
+        assert_ne!(honest, lie, "no lie: {what}");
         assert!(self.owner.verify(question, honest).is_ok(), "honest: {what}");
         assert!(self.owner.verify(question, lie).is_err(), "believed: {what}");
     }
