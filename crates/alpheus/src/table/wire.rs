@@ -18,6 +18,10 @@ pub const DROP: &str = "/v1/drop";
 /// The largest body.
 pub const LARGEST: usize = 64 << 20;
 
+/// The largest block that a table may have: with what is committed with it, it fits a
+/// body and a batch of the owner's store.
+pub const LARGEST_BLOCK: usize = 48 << 20;
+
 /// A new table; the same again changes nothing.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct NewTable {
