@@ -185,7 +185,7 @@ fn measure(args: &Streams) -> Result<Report, BenchFailed> {
         };
         figures.extend(end_to_end::figures(&directory, &extent, say)?);
     }
-    Ok(Report { environment, figures })
+    Ok(Report { environment, figures, series: Vec::new() })
 }
 
 fn print(report: &Report, format: Format) -> Result<(), Failure> {

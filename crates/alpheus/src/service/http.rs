@@ -5,9 +5,12 @@
 //! bytes of anything. Handshakes run beside the accept
 //! loop, so that one slow client holds up nobody.
 
+mod closer;
+
 use super::health::Health;
 use super::metrics::{CONTENT_TYPE, Metrics};
 use super::shutdown::Shutdown;
+pub use closer::{Closer, Cut, Watching};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -23,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
@@ -55,18 +58,6 @@ pub struct Peer {
     pub address: SocketAddr,
     /// Its certificate in DER form, verified, if the server asked for one.
     pub certificate: Option<Arc<[u8]>>,
-}
-
-/// Closes the connection that a request came on, whatever is under way on it and
-/// whether or not the other end reads; an extension of each request.
-#[derive(Clone, Default)]
-pub struct Closer(Arc<Notify>);
-
-impl Closer {
-    /// Closes it.
-    pub fn close(&self) {
-        self.0.notify_one();
-    }
 }
 
 /// How serving ended.
@@ -305,7 +296,8 @@ async fn serve_one(
 ) {
     let address = peer.address;
     let closer = Closer::default();
-    let router = router.layer(Extension(peer)).layer(Extension(closer.clone()));
+    let closing = closer.closing();
+    let router = router.layer(Extension(peer)).layer(Extension(closer));
     let service = TowerToHyperService::new(router);
     let mut patient = TimeoutStream::new(stream);
     patient.set_read_timeout(silence);
@@ -318,7 +310,7 @@ async fn serve_one(
         ended = watcher.watch(connection) => if let Err(error) = ended {
             tracing::debug!(%address, %error, "connection ended early");
         },
-        () = closer.0.notified() => tracing::debug!(%address, "connection cut off"),
+        () = closing => tracing::debug!(%address, "connection cut off"),
     }
 }
 
