@@ -15,8 +15,8 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Extension, Router};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use std::collections::HashMap;
@@ -302,10 +302,10 @@ async fn serve_one(
     let mut patient = TimeoutStream::new(stream);
     patient.set_read_timeout(silence);
     patient.set_write_timeout(Some(STALLED));
-    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
     let stream = TokioIo::new(Box::pin(patient));
-    let connection = builder.serve_connection_with_upgrades(stream, service);
+    let connection = builder.serve_connection(stream, service).with_upgrades();
     tokio::select! {
         ended = watcher.watch(connection) => if let Err(error) = ended {
             tracing::debug!(%address, %error, "connection ended early");
