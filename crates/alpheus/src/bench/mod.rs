@@ -12,6 +12,7 @@ mod log;
 mod masks;
 mod measure;
 mod neighbours;
+#[cfg(feature = "pass")]
 mod pass;
 mod report;
 mod sums;
@@ -47,6 +48,7 @@ enum What {
     /// Encrypted streams: events, masks, sums, the log
     #[command(after_help = EXAMPLES)]
     Streams(Streams),
+    #[cfg(feature = "pass")]
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
     Pass(pass::Args),
 }
@@ -143,6 +145,7 @@ struct NotMet(usize);
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (report, strict) = match &args.what {
         What::Streams(streams) => (measure(streams).blame(Category::Io)?, streams.strict),
+        #[cfg(feature = "pass")]
         What::Pass(pass) => (pass::measure(pass)?, pass.strict),
     };
     print(&report, globals.format.unwrap_or_default())?;
