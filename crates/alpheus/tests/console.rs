@@ -181,7 +181,9 @@ fn nobody_without_the_key_learns_anything() {
     until("page", || {
         get(place, "/").filter(|(status, text)| *status == 200 && text.contains("<main"))
     });
-    for path in ["/api/who", "/api/status", "/api/statements", "/api/queries/Readings/results?after=0"] {
+    for path in
+        ["/api/who", "/api/status", "/api/statements", "/api/queries/Readings/results?after=0"]
+    {
         let (status, text) = get(place, path).unwrap();
         assert_eq!(status, 403, "{path}: {text}");
         assert!(!text.contains("analyst"), "{path}: {text}");

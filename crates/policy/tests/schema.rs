@@ -280,7 +280,12 @@ fn avro_mistakes_are_told_with_their_path() {
         ("\"health\"", "\"he-alth\"", "$.namespace", "a name of letters"),
         ("heart_rate", "heart-rate", "$.fields[0].name", "a name of letters"),
         ("\"hrv\"", "\"heart_rate\"", "$.fields[1].name", "a second time"),
-        ("\"beats\"", "\"beats\", \"default\": \"0\"", "$.fields[0].default", "a value of the type"),
+        (
+            "\"beats\"",
+            "\"beats\", \"default\": \"0\"",
+            "$.fields[0].default",
+            "a value of the type",
+        ),
         ("\"beats\"", "5", "$.fields[0].doc", "a text in quotes"),
         ("\"aggregations\": [\"var\"]", "\"min\": 0.5", "$.fields[0].alpheus.min", "in quotes"),
         (

@@ -166,7 +166,9 @@ pub fn choose(
         let dropped = dropout.min(Fraction::TENTH).floor_of(roster.controllers() as usize);
         let missing = if many { narrow(dropped) } else { 0 };
         match cuts::least(roster.controllers(), roster.tolerated(), exponent) {
-            Some(Cuts { picks, cut_off }) if roster.suffices_without(cut_off.saturating_add(missing)) => {
+            Some(Cuts { picks, cut_off })
+                if roster.suffices_without(cut_off.saturating_add(missing)) =>
+            {
                 return Ok(MaskStrategy::Neighbours { picks, cut_off });
             }
             _ if wanted.is_some() => return Ok(MaskStrategy::Clique),

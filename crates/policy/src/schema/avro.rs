@@ -8,8 +8,10 @@ use crate::document::{DocumentError, Fields, Node, Position, Problem, Value};
 use crate::schema::registry;
 
 const RECORD: &[&str] = &["type", "name", "namespace", "doc", "aliases", "fields", "alpheus"];
-pub(super) const FIELD: &[&str] = &["name", "type", "doc", "default", "order", "aliases", "alpheus"];
-pub(super) const TYPE: &[&str] = &["type", "logicalType", "precision", "scale", "name", "namespace", "size"];
+pub(super) const FIELD: &[&str] =
+    &["name", "type", "doc", "default", "order", "aliases", "alpheus"];
+pub(super) const TYPE: &[&str] =
+    &["type", "logicalType", "precision", "scale", "name", "namespace", "size"];
 const TYPES: &str =
     "int, long, boolean, string, a decimal of bytes or fixed, or a union of one of them with null";
 

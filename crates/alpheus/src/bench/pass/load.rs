@@ -129,11 +129,7 @@ pub(super) async fn log_in_and_re_up(
 
 /// Tokens from an epoch on that begins once they are made, and that nobody could log
 /// in for yet when the shard was started: else it would refuse it.
-pub(super) fn made(
-    town: &Town,
-    holders: u32,
-    stay: Stay,
-) -> Result<(Epoch, Vec<Tokens>), Failure> {
+pub(super) fn made(town: &Town, holders: u32, stay: Stay) -> Result<(Epoch, Vec<Tokens>), Failure> {
     let (key, pinned) = (town.key()?, &town.pinned);
     let takes = takes(&key, pinned, holders, stay)? + Duration::from_secs(1);
     let takes = u64::try_from(takes.as_micros()).unwrap_or(0);

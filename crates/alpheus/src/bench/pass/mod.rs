@@ -112,9 +112,8 @@ fn crowd(args: &Args) -> Result<(Vec<Figure>, Vec<Series>), Failure> {
     let Crowd { failed, latencies, verifier, gateway } = town.runtime.block_on(crowd)?;
     let group = "pass, a crowd in epochs of 15 s";
     let each = if args.login_only { "logins only" } else { "carried on" };
-    let named = |what: &str| {
-        format!("{} clients, {} epochs, {each}: {what}", args.clients, args.epochs)
-    };
+    let named =
+        |what: &str| format!("{} clients, {} epochs, {each}: {what}", args.clients, args.epochs);
     let figure = |what: &str, unit, value| Figure::alone(group, named(what), unit, value);
     let at = |thousandths: usize| {
         let place = latencies.len() * thousandths / 1000;

@@ -63,7 +63,8 @@ impl Shards {
     ) -> Result<T, LinkError> {
         let (shard, of) = (tag.shard(self.count()), self.count());
         let way = usize::try_from(shard).ok().and_then(|shard| self.0.get(shard));
-        let Way { link, slots } = way.ok_or_else(|| LinkError::Malformed("no such shard".into()))?;
+        let Way { link, slots } =
+            way.ok_or_else(|| LinkError::Malformed("no such shard".into()))?;
         // It is never closed.
         let _slot = slots.acquire().await;
         let answer = link.post(&format!("/v1/shards/{shard}/{of}/{what}"), body).await?;
