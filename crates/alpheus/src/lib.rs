@@ -2,7 +2,8 @@
 //! examples can run it in their own process.
 //!
 //! Here, and only here, the protocol crates meet storage, the network, clocks
-//! and randomness. A room per command or service:
+//! and randomness. A room per command or service; `bench` and `pass` are features, on by
+//! default, so that a first look need not wait for them:
 //!
 //! - [`mod@bench`]: our figures beside floors, in one run,
 //! - [`ca`]: a PKI to try things with,
@@ -23,6 +24,7 @@
 //! - [`service`]: health, metrics, logs, TLS and an orderly stop, for all of them,
 //! - [`table`]: an encrypted table on a server that is not trusted.
 
+#[cfg(feature = "bench")]
 pub mod bench;
 pub mod ca;
 pub mod commands;
@@ -35,6 +37,7 @@ pub mod files;
 pub mod generate;
 pub mod network;
 pub mod owner;
+#[cfg(feature = "pass")]
 pub mod pass;
 pub mod produce;
 pub mod query;
@@ -42,4 +45,5 @@ pub mod replay;
 pub mod runtime;
 pub mod server;
 pub mod service;
+#[cfg(feature = "table")]
 pub mod table;

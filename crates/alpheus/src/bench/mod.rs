@@ -12,9 +12,11 @@ mod log;
 mod masks;
 mod measure;
 mod neighbours;
+#[cfg(feature = "pass")]
 mod pass;
 mod report;
 mod sums;
+#[cfg(feature = "table")]
 mod tables;
 
 use crate::commands::{Format, Globals};
@@ -49,8 +51,10 @@ enum What {
     /// Encrypted streams: events, masks, sums, the log
     #[command(after_help = EXAMPLES)]
     Streams(Streams),
+    #[cfg(feature = "pass")]
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
     Pass(pass::Args),
+    #[cfg(feature = "table")]
     /// Verifiable tables: each part of the work, and what checking adds
     Tables(tables::Args),
 }
@@ -147,7 +151,9 @@ struct NotMet(usize);
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (report, strict) = match &args.what {
         What::Streams(streams) => (measure(streams).blame(Category::Io)?, streams.strict),
+        #[cfg(feature = "pass")]
         What::Pass(pass) => (pass::measure(pass)?, pass.strict),
+        #[cfg(feature = "table")]
         What::Tables(tables) => (tables::measure(tables), tables.strict),
     };
     print(&report, globals.format.unwrap_or_default())?;
@@ -190,7 +196,7 @@ fn measure(args: &Streams) -> Result<Report, BenchFailed> {
         };
         figures.extend(end_to_end::figures(&directory, &extent, say)?);
     }
-    Ok(Report { environment, figures })
+    Ok(Report { environment, figures, series: Vec::new() })
 }
 
 fn print(report: &Report, format: Format) -> Result<(), Failure> {
