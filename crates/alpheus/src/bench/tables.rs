@@ -45,7 +45,7 @@ pub(super) fn measure(args: &Args) -> Report {
             figures.extend(of_set(set, effort));
         }
     }
-    Report { environment, figures }
+    Report { environment, figures, series: Vec::new() }
 }
 
 /// Parts, in the order in which they are done.
