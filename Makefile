@@ -54,7 +54,7 @@ demo: compiler ## the guided first minutes: encrypted streams become statistics 
 	$(CARGO) run --package alpheus --no-default-features -- demo
 
 .PHONY: test
-test: tools lint unit vectors ## everything that must hold before a change lands
+test: tools lint unit object-store vectors ## everything that must hold before a change lands
 
 .PHONY: lint
 lint: tools ## formatting, compiler lints, house rules
@@ -70,6 +70,13 @@ unit: tools web browser ## unit, property, protocol and whole-system tests
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
 	$(CARGO) test --workspace --locked
+
+.PHONY: object-store
+# Its libraries are many, and default builds do without.
+object-store: compiler ## lint and test tables in object stores, a feature that is off by default
+	$(CARGO) clippy --package alpheus --features object-store --all-targets --locked -- -D warnings
+	$(CARGO) test --package alpheus --features object-store --locked --lib table::
+	$(CARGO) test --package alpheus --features object-store --locked --test table objects
 
 .PHONY: vectors
 vectors: tools .venv/ready ## make the test vectors anew with independent Python and compare

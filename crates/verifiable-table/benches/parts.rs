@@ -1,5 +1,5 @@
 //! What each part of a table's work costs, for every parameter set.
-//! `cargo bench -p alpheus-verifiable-table`.
+//! `cargo bench -p alpheus-verifiable-table --features measure`.
 
 use alpheus_verifiable_table::measure::{Part, Parts};
 use alpheus_verifiable_table::parameters::Set;

@@ -1,6 +1,6 @@
 //! An encrypted table on a server that is not trusted: the owner keeps 32 bytes and a
 //! small index, asks for sums over any rows, and checks each answer in a time that does
-//! not depend on how many there are.
+//! not depend on how many there are, only on how often the owner was started to append.
 //!
 //! After Fiore, Gennaro, Pastro, *Efficiently Verifiable Computation on Encrypted Data*
 //! (CCS 2014), for a designated verifier and without pairings; `docs/protocol.md` has
@@ -24,6 +24,7 @@ pub mod label;
 pub mod layout;
 pub mod ledger;
 mod mask;
+#[cfg(feature = "measure")]
 pub mod measure;
 pub mod messages;
 pub mod owner;

@@ -10,6 +10,7 @@ use crate::ring::Ring;
 use crate::sampling;
 use crate::tag::Tag;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// What owner and server must agree on to read each other. Public.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +69,44 @@ impl Manifest {
     fn product(&self, kind: Kind) -> Option<usize> {
         let Kind::Product(a, b) = kind else { return None };
         self.products.binary_search(&(a, b)).ok()
+    }
+
+    /// Where a column stands in a block's bytes.
+    fn column_at(&self, column: Column) -> Option<Range<usize>> {
+        let length = self.column_length();
+        let from = HEADER + usize::from(column.0) * length;
+        (column.0 < self.columns).then(|| from..from + length)
+    }
+
+    /// Where a column's seed and packed c0 stand in a block's bytes.
+    fn body_at(&self, column: Column) -> Option<Range<usize>> {
+        let Range { start, end } = self.column_at(column)?;
+        Some(start..end - self.tag_length())
+    }
+
+    /// Where the tag of a column or product stands in a block's bytes.
+    fn tag_at(&self, kind: Kind) -> Option<Range<usize>> {
+        let length = self.tag_length();
+        let end = match kind {
+            Kind::Column(column) => self.column_at(column)?.end,
+            Kind::Product(..) => {
+                let columns = usize::from(self.columns) * self.column_length();
+                HEADER + columns + (self.product(kind)? + 1) * length
+            }
+        };
+        Some(end - length..end)
+    }
+
+    /// The parts of a block's bytes that a sum of this kind takes, in the order that
+    /// [`Sum::add_parts`](crate::server::Sum::add_parts) wants: a server that has many
+    /// columns reads no more of its disk. None if blocks have no such tag.
+    #[must_use]
+    pub fn parts(&self, kind: Kind) -> Option<Vec<Range<usize>>> {
+        let tag = self.tag_at(kind)?;
+        Some(match kind {
+            Kind::Product(a, b) if a != b => vec![self.body_at(a)?, self.body_at(b)?, tag],
+            Kind::Column(a) | Kind::Product(a, _) => vec![self.body_at(a)?, tag],
+        })
     }
 
     /// Whether blocks have tags of this kind.
@@ -161,52 +200,34 @@ impl<B: AsRef<[u8]>> Block<B> {
         self.bytes.as_ref()
     }
 
-    fn column_bytes(&self, manifest: &Manifest, column: Column) -> Option<&[u8]> {
-        let length = manifest.column_length();
-        let from = HEADER + usize::from(column.0) * length;
-        (column.0 < manifest.columns).then(|| self.bytes.as_ref().get(from..from + length))?
+    /// A part of its bytes.
+    pub(crate) fn part(&self, at: Range<usize>) -> Option<&[u8]> {
+        self.bytes.as_ref().get(at)
     }
 
     /// A column's ciphertext, c1 made from its seed; none if it is not canonical.
     pub(crate) fn ciphertext(&self, manifest: &Manifest, column: Column) -> Option<Ciphertext> {
-        let mut room = Ciphertext::zero(manifest.ring(), 2);
-        self.read(manifest, column, &mut room).map(|()| room)
-    }
-
-    /// The same, into room of two components that there is.
-    pub(crate) fn read(
-        &self,
-        manifest: &Manifest,
-        column: Column,
-        room: &mut Ciphertext,
-    ) -> Option<()> {
         let ring = manifest.ring();
-        let (seed, rest) = self.column_bytes(manifest, column)?.split_first_chunk::<32>()?;
-        let packed = rest.get(..packing::length(ring))?;
-        let [c0, c1] = room.0.as_mut_slice() else { return None };
-        sampling::uniform_to(ring, seed, c1);
-        packing::unpack_to(ring, packed, c0).then_some(())
+        let mut room = Ciphertext::zero(ring, 2);
+        read_column(ring, self.part(manifest.body_at(column)?)?, &mut room).map(|()| room)
     }
 
     /// The tag of a column or product; none if it has none or it is not canonical.
     pub(crate) fn tag(&self, manifest: &Manifest, kind: Kind) -> Option<Tag> {
-        let length = manifest.tag_length();
-        let bytes = match kind {
-            Kind::Column(column) => {
-                let column = self.column_bytes(manifest, column)?;
-                &column[column.len() - length..]
-            }
-            Kind::Product(..) => {
-                let columns = usize::from(manifest.columns) * manifest.column_length();
-                let from = HEADER + columns + manifest.product(kind)? * length;
-                self.bytes.as_ref().get(from..from + length)?
-            }
-        };
-        read_tag(manifest.ring(), bytes)
+        read_tag(manifest.ring(), self.part(manifest.tag_at(kind)?)?)
     }
 }
 
-fn read_tag(ring: &Ring, bytes: &[u8]) -> Option<Tag> {
+/// A stored column's ciphertext, into room of two components.
+pub(crate) fn read_column(ring: &Ring, bytes: &[u8], room: &mut Ciphertext) -> Option<()> {
+    let (seed, rest) = bytes.split_first_chunk::<32>()?;
+    let packed = rest.get(..packing::length(ring))?;
+    let [c0, c1] = room.0.as_mut_slice() else { return None };
+    sampling::uniform_to(ring, seed, c1);
+    packing::unpack_to(ring, packed, c0).then_some(())
+}
+
+pub(crate) fn read_tag(ring: &Ring, bytes: &[u8]) -> Option<Tag> {
     let (words, rest) = bytes.as_chunks::<8>();
     let whole = rest.is_empty() && words.len() == ring.limbs() * ring.spec.repetitions;
     let words = words.iter().map(|word| u64::from_le_bytes(*word));

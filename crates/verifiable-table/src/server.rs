@@ -3,7 +3,7 @@
 use crate::cipher::{Add, Ciphertext, Scale, Tensor};
 use crate::error::BadRequest;
 use crate::label::Kind;
-use crate::messages::{Answer, Block, Manifest, Request, Weights};
+use crate::messages::{Answer, Block, Manifest, Request, Weights, read_column, read_tag};
 use crate::ring::Ring;
 use crate::tag::Tag;
 
@@ -40,20 +40,33 @@ impl<'a> Sum<'a> {
     /// [`BadRequest::Damaged`] if what is stored is not canonical.
     pub fn add<B: AsRef<[u8]>>(&mut self, block: &Block<B>) -> Result<(), BadRequest> {
         let index = block.address().index;
-        let damaged = BadRequest::Damaged(index);
-        let tag = block.tag(self.manifest, self.kind).ok_or(damaged)?;
-        let (a, b) = match self.kind {
-            Kind::Column(a) => (a, None),
-            Kind::Product(a, b) => (a, (a != b).then_some(b)),
+        let parts = self.manifest.parts(self.kind).unwrap_or_default();
+        let parts: Option<Vec<&[u8]>> = parts.into_iter().map(|at| block.part(at)).collect();
+        self.add_parts(index, &parts.ok_or(BadRequest::Damaged(index))?)
+    }
+
+    /// The same, of the block of that number and those parts of its bytes that
+    /// [`Manifest::parts`] names.
+    ///
+    /// # Errors
+    /// [`BadRequest::Damaged`] if they are not all there, or not canonical.
+    pub fn add_parts<B: AsRef<[u8]>>(&mut self, index: u64, parts: &[B]) -> Result<(), BadRequest> {
+        let (ring, damaged) = (self.manifest.ring(), BadRequest::Damaged(index));
+        let (tag, columns) = parts.split_last().ok_or(damaged)?;
+        let tag = read_tag(ring, tag.as_ref()).ok_or(damaged)?;
+        let wanted = match self.kind {
+            Kind::Product(a, b) if a != b => 2,
+            Kind::Column(_) | Kind::Product(..) => 1,
         };
-        let [first, second] = &mut self.room;
-        block.read(self.manifest, a, first).ok_or(damaged)?;
-        if let Some(b) = b {
-            block.read(self.manifest, b, second).ok_or(damaged)?;
+        if columns.len() != wanted {
+            return Err(damaged);
+        }
+        for (column, room) in columns.iter().zip(&mut self.room) {
+            read_column(ring, column.as_ref(), room).ok_or(damaged)?;
         }
         match self.kind {
             Kind::Column(_) => self.add_column(&tag, index),
-            Kind::Product(..) => self.add_product(&tag, index, b.is_none()),
+            Kind::Product(..) => self.add_product(&tag, index, wanted == 1),
         }
         Ok(())
     }

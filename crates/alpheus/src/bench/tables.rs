@@ -3,7 +3,7 @@
 //! tables 4 and 5, figure 1).
 
 use crate::bench::measure::Effort;
-use crate::bench::report::{Environment, Figure, Goal, Report};
+use crate::bench::report::{Environment, Figure, Goal, Report, Series};
 use alpheus_verifiable_table::measure::{Part, Parts};
 use alpheus_verifiable_table::parameters::Set;
 use std::cell::RefCell;
@@ -38,14 +38,15 @@ pub(super) fn measure(args: &Args) -> Report {
     let environment = Environment::here();
     let (sample, repeats) = if args.quick { (5, 5) } else { (20, 21) };
     let effort = Effort { sample: Duration::from_millis(sample), repeats };
-    let mut figures = Vec::new();
+    let (mut figures, mut series) = (Vec::new(), Vec::new());
     for set in Set::ALL {
         if args.only.is_empty() || args.only.contains(&set) {
             eprintln!("{set}, {}", set.ring().backend());
             figures.extend(of_set(set, effort));
+            series.extend(figure_one(set, effort));
         }
     }
-    Report { environment, figures, series: Vec::new() }
+    Report { environment, figures, series }
 }
 
 /// Parts, in the order in which they are done.
@@ -105,6 +106,27 @@ fn of_set(set: Set, effort: Effort) -> Vec<Figure> {
         1.1,
     );
     figures
+}
+
+/// The paper's figure 1: what it takes to check a sum of products over N values, and to
+/// compute it.
+fn figure_one(set: Set, effort: Effort) -> [Series; 2] {
+    let (parts, n) = (RefCell::new(Parts::new(set)), set.ring().degree() as u64);
+    let run = |all: &[Part]| all.iter().for_each(|part| parts.borrow_mut().run(*part));
+    let curve = |name: &str, work: &dyn Fn(u64)| {
+        let point = |power| {
+            let values = 10_u64.pow(power);
+            [values as f64, effort.time(|| work(values.div_ceil(n))) / 1000.0]
+        };
+        let name = format!("{set}: {name} a sum of products over N values (figure 1)");
+        Series { name, unit: "µs", points: (1..=6).map(point).collect() }
+    };
+    let column = [Part::Unpack, Part::Expand];
+    let block = [&column[..], &column, &[Part::AddProduct, Part::AddTag]].concat();
+    [
+        curve("checking", &|blocks| run(&[Part::VerifyProduct(blocks)])),
+        curve("computing", &|blocks| (0..blocks).for_each(|_| run(&block))),
+    ]
 }
 
 fn group(set: Set) -> &'static str {

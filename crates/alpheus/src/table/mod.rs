@@ -5,7 +5,7 @@
 //! - [`serve`]: the server, which holds no key,
 //! - [`replay`]: both as processes, over a recorded file,
 //! - [`schema`], [`sql`], [`index`], [`csv_rows`], [`ask`]: what they are made of,
-//! - [`state`], [`remote`], [`blocks`], [`wire`]: storage and network.
+//! - [`state`], [`remote`], [`blocks`], [`storage`], [`wire`]: what lasts, and the network.
 
 pub mod append;
 pub mod ask;
@@ -22,6 +22,7 @@ pub mod schema;
 pub mod serve;
 pub mod sql;
 pub mod state;
+pub mod storage;
 pub mod verify;
 pub mod wire;
 

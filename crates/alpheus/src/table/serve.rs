@@ -2,6 +2,7 @@
 //! it says is believed by nobody who has not checked it.
 
 use super::blocks::{BlockError, Stored, Tables};
+use super::storage::StorageError;
 use super::wire::{
     Ask, BLOCKS, DROP, FETCH, LARGEST, Named, NewBlock, NewTable, SUM, Summed, TABLES,
 };
@@ -35,7 +36,8 @@ Examples:
   alpheus table serve --identity pki/service --state run/tables --api 127.0.0.1:7601
 
 `alpheus ca issue pki --role server --name service` makes the identity, and
-`--role owner --name ada` that of an owner.";
+`--role owner --name ada` that of an owner. A build with `--features object-store` takes an object
+store too: --state s3://BUCKET/PREFIX, with AWS_ACCESS_KEY_ID, AWS_REGION and their like.";
 
 /// Arguments of `alpheus table serve`.
 #[derive(Debug, clap::Args)]
@@ -44,7 +46,7 @@ pub struct Args {
     /// The folder that says who it is
     #[arg(long, value_name = "FOLDER")]
     identity: Option<PathBuf>,
-    /// Where it keeps tables
+    /// Where it keeps tables: a folder, or an object store's address
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
     /// Where owners reach it
@@ -61,13 +63,10 @@ pub struct Api {
 }
 
 impl Api {
-    /// Over tables in a folder.
-    ///
-    /// # Errors
-    /// If the folder cannot be made.
-    pub fn open(state: &std::path::Path) -> Result<Self, BlockError> {
-        let (stored, summed) = (Counter::default(), Counter::default());
-        Ok(Self { tables: Tables::open(state)?, stored, summed })
+    /// Over a server's tables.
+    #[must_use]
+    pub fn new(tables: Tables) -> Self {
+        Self { tables, stored: Counter::default(), summed: Counter::default() }
     }
 }
 
@@ -83,7 +82,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     ])?;
     let identity = Settings::needed(&settings.identity, "identity")?;
     let identity = IdentityFolder::open(&identity, Role::Server)?;
-    let api = Api::open(&Settings::needed(&settings.state, "state")?).blame(Category::Io)?;
+    let state = Settings::needed(&settings.state, "state")?;
+    let api = Api::new(Tables::open(&state).blame(Category::Io)?);
     globals.health.part("store").set(Condition::Ready);
     globals.metrics.with(|registry| {
         registry.register("table_blocks", "Blocks stored, repeats included", api.stored.clone());
@@ -120,13 +120,13 @@ impl From<BlockError> for ApiError {
     fn from(error: BlockError) -> Self {
         let said = error.to_string();
         match error {
-            BlockError::Io { path, source } => {
-                tracing::error!(path = %path.display(), error = %source, "a table's file");
-                ApiError::failed("a table's file cannot be read or written")
-            }
-            BlockError::Damaged(path) => {
-                tracing::error!(path = %path.display(), "a damaged file of a table");
+            BlockError::Damaged(_) | BlockError::Storage(StorageError::Short(_)) => {
+                tracing::error!(error = said, "a damaged object of a table");
                 ApiError::failed("what is stored is damaged")
+            }
+            BlockError::Storage(_) => {
+                tracing::error!(error = said, "a table's storage");
+                ApiError::failed("what is stored cannot be read or written")
             }
             BlockError::NoTable | BlockError::NoBlock(_) => ApiError::missing(said),
             BlockError::OtherTable | BlockError::OtherBlock(_) => {
@@ -232,7 +232,7 @@ async fn sum(
     .await
 }
 
-/// Blocks that one thread adds up before its sum is merged with others.
+/// Blocks that one thread fetches at once and adds up before its sum is merged with others.
 const TOGETHER: usize = 16;
 
 /// A sum over blocks, on all processors.
@@ -243,8 +243,9 @@ fn answer(tables: &Tables, manifest: &Manifest, request: &Request) -> Result<Vec
     let addresses: Vec<Address> = request.runs.iter().flat_map(|run| run.addresses()).collect();
     let parts = addresses.par_chunks(TOGETHER).map(|part| {
         let mut sum = nothing()?;
-        for address in part {
-            sum.add(&tables.get(manifest, address)?)?;
+        let found = tables.parts(manifest, request.kind, part)?;
+        for (address, parts) in part.iter().zip(found) {
+            sum.add_parts(address.index, &parts)?;
         }
         Ok(sum)
     });

@@ -20,6 +20,7 @@ use data_encoding::HEXLOWER;
 use rand_chacha::ChaCha20Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -114,6 +115,15 @@ struct OtherIndex {
     table: u64,
 }
 
+/// A name that is taken, whatever by.
+fn taken(error: io::Error) -> io::Error {
+    use ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotADirectory};
+    match error.kind() {
+        DirectoryNotEmpty | NotADirectory => AlreadyExists.into(),
+        _ => error,
+    }
+}
+
 fn replaced_key(address: &Address) -> Vec<u8> {
     [vec![REPLACED], postcard::to_allocvec(address).unwrap_or_default()].concat()
 }
@@ -136,8 +146,12 @@ impl TableState {
         let new = building.path().join("new");
         make_private_folder(&new)?;
         Self::fill(&new, &schema, layout, text)?;
-        make_private_folder(folder)?;
-        std::fs::rename(&new, folder).blame_io(folder)?;
+        // An empty folder is replaced, any other is not.
+        let help = "nothing is written over: remove the folder, or name another";
+        std::fs::rename(&new, folder)
+            .map_err(taken)
+            .blame_io(folder)
+            .map_err(|failure| failure.with_help(help))?;
         File::open(parent).and_then(|parent| parent.sync_all()).blame_io(parent)?;
         Self::open(folder)
     }
@@ -274,10 +288,14 @@ mod tests {
         assert_eq!(std::fs::read(folder.join(KEY)).unwrap(), key);
         let names: Vec<_> = std::fs::read_dir(place.path()).unwrap().collect();
         assert_eq!(names.len(), 2, "nothing else is left");
-        // Killed a moment before: the name is taken by an empty folder, or by none.
-        let other = place.path().join("eve");
-        std::fs::create_dir(&other).unwrap();
-        assert!(TableState::create(&other, &file).is_err());
+        // An empty folder is no table, and a file is not taken for one.
+        let (empty, plain) = (place.path().join("eve"), place.path().join("bob"));
+        std::fs::create_dir(&empty).unwrap();
+        assert!(TableState::create(&empty, &file).is_ok());
+        std::fs::write(&plain, "mine").unwrap();
+        let again = TableState::create(&plain, &file).err().unwrap().to_string();
+        assert!(again.contains("exists"), "{again}");
+        assert_eq!(std::fs::read(&plain).unwrap(), b"mine");
     }
 
     /// Names and scales are those that the table was made with, whatever lies beside it:

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const ROWS: u64 = 30_000;
 
-fn sum(world: &World) -> String {
+pub(crate) fn sum(world: &World) -> String {
     let [row] = world.ask("SELECT SUM(cars)").try_into().unwrap();
     assert_eq!(row["verified"], true);
     row["sum_cars"].as_str().unwrap().to_owned()
@@ -46,8 +46,7 @@ fn an_owner_that_is_killed_goes_on_where_it_was() {
 
 /// Names of stored blocks: segment, epoch, number.
 pub(crate) fn stored(world: &World) -> Vec<String> {
-    let table = std::fs::read_dir(world.path("tables")).unwrap().next().unwrap().unwrap().path();
-    let names = std::fs::read_dir(table).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = std::fs::read_dir(world.table()).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> =
         names.filter_map(|name| name.into_string().ok()).filter(|name| name.len() == 58).collect();
     names.sort();
@@ -98,6 +97,13 @@ fn copy(world: &World, from: &str, to: &str) {
     assert!(copied.unwrap().success());
 }
 
+/// The seventh row has so many cars; its block is written anew.
+pub(crate) fn fix(world: &World, cars: u64) {
+    let text = format!("timestamp,cars\n{},{cars}\n", 1_367_366_400 + 3600 * 7);
+    std::fs::write(world.path("fix.csv"), text).unwrap();
+    world.done("correct fix.csv --rewrite");
+}
+
 /// A block that was written anew since the copy was made: the copy still has all of its
 /// rows, the newer folder too, whatever the older one does; until old blocks are dropped.
 #[test]
@@ -106,22 +112,17 @@ fn a_restored_backup_has_its_rows_after_a_rewrite() {
     world.write_rows("counts.csv", 0, 5000);
     world.done("append counts.csv");
     copy(&world, "ada", "monday");
-    let fix = |cars: u64| {
-        let text = format!("timestamp,cars\n{},{cars}\n", 1_367_366_400 + 3600 * 7);
-        std::fs::write(world.path("fix.csv"), text).unwrap();
-        world.done("correct fix.csv --rewrite");
-    };
     let expected = |seventh: u64| {
         let all: u64 = total(5000).parse().unwrap();
         (all - cars(7) + seventh).to_string()
     };
-    fix(50_000);
+    fix(&world, 50_000);
     assert_eq!(sum(&world), expected(50_000));
     assert_eq!(stored(&world).len(), 2);
     std::fs::rename(world.path("ada"), world.path("newer")).unwrap();
     copy(&world, "monday", "ada");
     assert_eq!(sum(&world), total(5000));
-    fix(60_000);
+    fix(&world, 60_000);
     assert_eq!(sum(&world), expected(60_000));
     std::fs::remove_dir_all(world.path("ada")).unwrap();
     std::fs::rename(world.path("newer"), world.path("ada")).unwrap();
@@ -176,8 +177,7 @@ pub(crate) fn leave_a_rewrite(world: &World, waiting: usize) {
     let address = state.owner.address(0).unwrap();
     let segment: String = address.segment.0.iter().map(|byte| format!("{byte:02x}")).collect();
     let name = format!("{segment}-{:08x}-{:016x}", address.epoch, address.index);
-    let table = std::fs::read_dir(world.path("tables")).unwrap().next().unwrap().unwrap().path();
-    let bytes = std::fs::read(table.join(name)).unwrap();
+    let bytes = std::fs::read(world.table().join(name)).unwrap();
     let block = state.owner.open_block(0, &state.owner.all_columns(), &bytes).unwrap();
     let step = state.owner.rewrite(&block, &mut state.rng).unwrap();
     let step = step.and(state.replaced_by(Some(address)));

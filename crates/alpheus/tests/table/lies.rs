@@ -7,6 +7,7 @@ use alpheus::network::role::Role;
 use alpheus::service::http::Server;
 use alpheus::service::shutdown::Trigger;
 use alpheus::service::tls;
+use alpheus::table::blocks::Tables;
 use alpheus::table::serve::{Api, router};
 use alpheus::table::wire::{Ask, FETCH, SUM, Summed};
 use alpheus_verifiable_table::label::{Column, Kind};
@@ -85,7 +86,8 @@ fn serve(world: &World, shared: &Shared) -> (Trigger, String) {
     let tls = tls::server(&identity.tls(), SystemTime::now()).unwrap();
     let shared = Arc::clone(shared);
     let layer = from_fn(move |request, next| lying(Arc::clone(&shared), request, next));
-    let routes: Router = router(Api::open(&world.path("tables")).unwrap()).layer(layer);
+    let routes: Router =
+        router(Api::new(Tables::open(&world.path("tables")).unwrap())).layer(layer);
     let trigger = Trigger::new();
     let (shutdown, (told, hear)) = (trigger.shutdown(), std::sync::mpsc::channel());
     std::thread::spawn(move || {

@@ -8,5 +8,7 @@ mod common;
 mod crashes;
 mod guide;
 mod lies;
+#[cfg(feature = "object-store")]
+mod objects;
 mod real;
 mod world;

@@ -18,10 +18,21 @@ pub(crate) struct World {
     folder: tempfile::TempDir,
     pub(crate) server: Process,
     pub(crate) url: String,
+    storage: Storage,
+}
+
+/// Where the server keeps blocks, and what its environment says of that.
+pub(crate) struct Storage {
+    pub(crate) state: String,
+    pub(crate) environment: Vec<(&'static str, String)>,
 }
 
 impl World {
     pub(crate) fn new(schema: &str) -> Self {
+        Self::over(schema, Storage { state: "tables".to_owned(), environment: Vec::new() })
+    }
+
+    pub(crate) fn over(schema: &str, storage: Storage) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("schema.yaml"), schema).unwrap();
         let done = |args: &[&str]| {
@@ -32,10 +43,18 @@ impl World {
         done(&["ca", "issue", "pki", "--role", "server", "--name", "service"]);
         done(&["ca", "issue", "pki", "--role", "owner", "--name", "ada"]);
         done(&["ca", "issue", "pki", "--role", "owner", "--name", "eve"]);
-        let (server, url) = start(folder.path().to_owned(), "127.0.0.1:0");
-        let world = Self { folder, server, url };
+        let (server, url) = start(folder.path().to_owned(), "127.0.0.1:0", &storage);
+        let world = Self { folder, server, url, storage };
         world.done("create schema.yaml");
         world
+    }
+
+    /// The one table's folder at the server.
+    pub(crate) fn table(&self) -> PathBuf {
+        let entries = fs::read_dir(self.path("tables")).unwrap();
+        // Beside it lies what a kill cut off.
+        let mut folders = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+        folders.next().unwrap()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -45,7 +64,7 @@ impl World {
     /// Starts the server again, at the address that it had.
     pub(crate) fn restart_server(&mut self) {
         let address = self.url.replace("https://localhost", "127.0.0.1");
-        (self.server, _) = start(self.folder.path().to_owned(), &address);
+        (self.server, _) = start(self.folder.path().to_owned(), &address, &self.storage);
     }
 
     /// `alpheus table …` as the owner whose identity it is.
@@ -93,9 +112,12 @@ impl World {
     }
 }
 
-fn start(folder: PathBuf, api: &str) -> (Process, String) {
-    let args = ["table", "serve", "--identity", "pki/service", "--state", "tables", "--api", api];
-    let mut server = Process::start(alpheus(args).current_dir(folder));
+fn start(folder: PathBuf, api: &str, storage: &Storage) -> (Process, String) {
+    let Storage { state, environment } = storage;
+    let args = ["table", "serve", "--identity", "pki/service", "--state", state, "--api", api];
+    let mut command = alpheus(args);
+    command.current_dir(folder).envs(environment.iter().map(|(name, value)| (name, value)));
+    let mut server = Process::start(&mut command);
     let url = server.wait_for_prefix("serving at ");
     // The certificate is good for this name.
     (server, url.replace("127.0.0.1", "localhost"))

@@ -3,11 +3,12 @@
 use crate::commit;
 use crate::support::{Server, Store, ask, ends, fetch, total, upload};
 use alpheus_verifiable_table::TableKey;
-use alpheus_verifiable_table::error::Refusal;
+use alpheus_verifiable_table::error::{BadRequest, Refusal};
 use alpheus_verifiable_table::label::Order;
 use alpheus_verifiable_table::layout::{BadLayout, Declared, Layout, Moment, Row};
 use alpheus_verifiable_table::owner::{AppendError, CorrectError, Owner};
 use alpheus_verifiable_table::parameters::Set;
+use alpheus_verifiable_table::server::Sum;
 use num_bigint::BigInt;
 use proptest::prelude::*;
 use rand_chacha::{
@@ -258,5 +259,38 @@ proptest! {
         }
         let [a, b] = ends.map(|end| u64::from(end) % 20_001);
         TABLE.with(|table| table.check(a.min(b), a.max(b)));
+    }
+}
+
+/// What a sum does not name may be anything, so a server need not read it.
+#[test]
+fn a_sum_takes_only_the_parts_that_it_names() {
+    let mut table = Table::new(11, 1);
+    table.append(8192);
+    let (owner, manifest) = (&table.owner, &table.server.manifest);
+    let whole = table.server.blocks.values().next().unwrap().as_bytes();
+    for moment in [Moment::Sum(0), Moment::Square(0), Moment::PairProduct(0, 1)] {
+        let plan = owner.plan(moment, 0, 8192).unwrap();
+        let request = plan.question().unwrap().request();
+        let mut parts: Vec<&[u8]> =
+            manifest.parts(request.kind).unwrap().into_iter().map(|at| &whole[at]).collect();
+        assert!(parts.iter().map(|part| part.len()).sum::<usize>() < whole.len() / 3);
+        let answer = |parts: &[&[u8]]| -> Result<Vec<u8>, BadRequest> {
+            let mut sum = Sum::new(manifest, request)?;
+            sum.add_parts(0, parts)?;
+            Ok(sum.answer().to_bytes(manifest.ring()))
+        };
+        let bytes = answer(&parts).unwrap();
+        assert_eq!(bytes, table.server.answer(request).unwrap());
+        let verified = owner.verify(plan.question().unwrap(), &bytes).unwrap();
+        let total = owner.total(&plan, Some(&owner.decrypt(&verified)), |_| None);
+        assert_eq!(total.unwrap(), plain(moment, &table.rows));
+        // Cut short, or not all of them.
+        let last = parts.pop().unwrap();
+        assert_eq!(answer(&parts), Err(BadRequest::Damaged(0)));
+        parts.push(&last[1..]);
+        assert_eq!(answer(&parts), Err(BadRequest::Damaged(0)));
+        parts[0] = &parts[0][..100];
+        assert_eq!(answer(&parts), Err(BadRequest::Damaged(0)));
     }
 }
