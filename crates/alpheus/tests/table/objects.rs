@@ -24,6 +24,21 @@ struct Inside {
 
 type Shared = Arc<Mutex<Inside>>;
 
+fn get(object: Option<&Bytes>, range: &str) -> Response {
+    let Some(bytes) = object else { return StatusCode::NOT_FOUND.into_response() };
+    let about = [
+        (header::ETAG, "\"one\"".to_owned()),
+        (header::LAST_MODIFIED, "Wed, 21 Oct 2015 07:28:00 GMT".to_owned()),
+    ];
+    let Some(range) = range.strip_prefix("bytes=") else {
+        return (about, bytes.clone()).into_response();
+    };
+    let (from, to) = range.split_once('-').unwrap();
+    let (from, to): (usize, usize) = (from.parse().unwrap(), to.parse().unwrap());
+    let range = [(header::CONTENT_RANGE, format!("bytes {from}-{to}/{}", bytes.len()))];
+    (StatusCode::PARTIAL_CONTENT, about, range, bytes.slice(from..=to)).into_response()
+}
+
 /// Puts that are for new names only, ranged gets, and deletes of several at once.
 async fn s3(
     State(shared): State<Shared>,
@@ -42,7 +57,6 @@ async fn s3(
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let key = uri.path().to_owned();
-    let etag = (header::ETAG, "\"one\"".to_owned());
     match method {
         Method::PUT => {
             assert_eq!(header(header::IF_NONE_MATCH), "*", "no object is overwritten");
@@ -50,29 +64,18 @@ async fn s3(
                 return StatusCode::PRECONDITION_FAILED.into_response();
             }
             inside.objects.insert(key, body);
-            [etag].into_response()
+            [(header::ETAG, "\"one\"")].into_response()
         }
-        Method::GET => {
-            let Some(bytes) = inside.objects.get(&key) else {
-                return StatusCode::NOT_FOUND.into_response();
-            };
-            let modified = (header::LAST_MODIFIED, "Wed, 21 Oct 2015 07:28:00 GMT".to_owned());
-            let Some(range) = header(header::RANGE).strip_prefix("bytes=") else {
-                return ([etag, modified], bytes.clone()).into_response();
-            };
-            let (from, to) = range.split_once('-').unwrap();
-            let (from, to): (usize, usize) = (from.parse().unwrap(), to.parse().unwrap());
-            let range = (header::CONTENT_RANGE, format!("bytes {from}-{to}/{}", bytes.len()));
-            let part = bytes.slice(from..=to);
-            (StatusCode::PARTIAL_CONTENT, [etag, modified, range], part).into_response()
-        }
+        Method::GET => get(inside.objects.get(&key), header(header::RANGE)),
         Method::POST => {
-            let text = String::from_utf8(body.to_vec()).unwrap();
+            let (text, bucket) = (String::from_utf8(body.to_vec()).unwrap(), key.trim_matches('/'));
+            let mut said = "<DeleteResult>".to_owned();
             for named in text.split("<Key>").skip(1) {
                 let named = named.split("</Key>").next().unwrap();
-                inside.objects.remove(&format!("{key}/{named}"));
+                inside.objects.remove(&format!("/{bucket}/{named}"));
+                said += &format!("<Deleted><Key>{named}</Key></Deleted>");
             }
-            "<DeleteResult></DeleteResult>".into_response()
+            (said + "</DeleteResult>").into_response()
         }
         _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
     }
