@@ -239,9 +239,9 @@ fn lies_over_several_runs_and_epochs_are_rejected() {
         };
         let before = Run { from: 3, to: 4, ..old[1] };
         let mut lies = vec![("the block before it was written anew", with(2, Some(before)))];
-        for at in 0..runs.len() {
+        for (at, run) in runs.iter().enumerate() {
             lies.push(("a run is left out", with(at, None)));
-            let mut shorter = runs[at];
+            let mut shorter = *run;
             shorter.to -= 1;
             lies.push(("a run is cut", with(at, Some(shorter).filter(|run| run.from < run.to))));
         }
