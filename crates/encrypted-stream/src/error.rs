@@ -212,6 +212,11 @@ pub enum PlanRefused {
     /// The consumer that results are sealed to is not who the plan says.
     #[error("the results' consumer: {0}")]
     Consumer(ConsumerFault),
+    /// Running totals that may have begun before the ledger was restored.
+    #[error(
+        "running totals go on from what was said last, which this controller's restored ledger may have lost; drop the query and ask again"
+    )]
+    TotalsLost,
 }
 
 /// What is malformed in a plan.
@@ -367,6 +372,15 @@ pub enum Refused {
         /// Who it is.
         position: u32,
     },
+    /// A later window of running totals has been opened here: shares of noise go on
+    /// from the last.
+    #[error("a later window of these running totals was opened here; this one is left out")]
+    TotalsOutOfOrder,
+    /// Running totals that began before the ledger was restored.
+    #[error(
+        "these running totals go on from what was said last, which this controller's restored ledger may have lost; drop the query and ask again"
+    )]
+    TotalsLost,
 }
 
 impl Refused {

@@ -67,9 +67,17 @@ impl Books {
         }
     }
 
-    /// Spends what was promised.
-    pub(super) fn spend(&mut self, promised: &[BudgetRecord]) {
+    /// Spends what was promised; whether any of it was not spent before.
+    pub(super) fn spend(&mut self, promised: &[BudgetRecord]) -> bool {
+        let known = |record: &BudgetRecord| match record.entry {
+            Entry::Charged { plan, window, .. } => {
+                self.spent.charged(record.owner, record.attribute, plan, window).is_some()
+            }
+            Entry::Refunded { .. } | Entry::Forgotten { .. } => true,
+        };
+        let fresh = !promised.iter().all(known);
         promised.iter().for_each(|record| self.spent.apply(record));
+        fresh
     }
 
     /// What an owner's attribute has been charged in all.
@@ -138,6 +146,7 @@ impl Controller {
         let charges = self.charges_now(now, plan, window)?;
         let joined = self.plans.get(&plan).ok_or(Refused::UnknownPlan)?;
         let summoned = joined.rounds.get(&window.start).and_then(|round| round.summoned.as_ref());
+        let charged = joined.charged_for(window);
         let (slack, same) = (joined.slack_bits, summoned.is_some_and(|own| own.charges == charges));
         let owner = |at: &u32| joined.own(*at).map(|own| own.owner).ok_or(Refused::PolicyChanged);
         let owners: Vec<_> = charges.iter().map(|(at, _)| owner(at)).collect::<Result<_, _>>()?;
@@ -145,7 +154,7 @@ impl Controller {
             self.settle_budget(now, &plan, window);
         }
         for (owner, (_, own)) in owners.iter().zip(&charges) {
-            if !same && !self.books.promise(*owner, (plan, window), own, slack) {
+            if !same && !self.books.promise(*owner, (plan, charged), own, slack) {
                 return Err(Refused::PolicyChanged);
             }
         }
@@ -157,7 +166,7 @@ impl Controller {
         let promised = |(owner, attribute)| {
             self.books
                 .promised
-                .charged(owner, attribute, plan, window)
+                .charged(owner, attribute, plan, charged)
                 .ok_or(Refused::PolicyChanged)
         };
         each.collect::<BTreeSet<_>>().into_iter().map(promised).collect()
@@ -193,7 +202,9 @@ impl Controller {
         window: Window,
         accepted: &[u32],
     ) -> Vec<Change> {
-        let Some((owners, attributes)) = self.charged(plan, accepted) else { return Vec::new() };
+        let Some((owners, attributes, window)) = self.charged(plan, window, accepted) else {
+            return Vec::new();
+        };
         let spent = &self.books.spent;
         let of = |owner: &OwnerId| {
             let own = attributes.iter();
@@ -203,14 +214,29 @@ impl Controller {
         records.into_iter().map(|record| self.put(now, Record::Budget(record))).collect()
     }
 
-    /// What a window costs by attribute, for the owners' log.
-    pub(super) fn costs(
+    /// What the owners' log says that a window costs: running totals cost once, which
+    /// is told with the first window that somebody was charged for.
+    pub(super) fn costs_to_tell(
+        &mut self,
+        plan: &PlanId,
+        window: Window,
+        accepted: &[u32],
+    ) -> Vec<(u16, Cost)> {
+        let Some(joined) = self.plans.get_mut(plan) else { return Vec::new() };
+        let told = joined.totals.is_some() && !std::mem::take(&mut joined.untold);
+        if told { Vec::new() } else { self.costs(plan, window, accepted) }
+    }
+
+    /// What a window costs by attribute.
+    fn costs(
         &self,
         plan: &PlanId,
         window: Window,
         accepted: &[u32],
     ) -> Vec<(u16, Cost)> {
-        let Some((owners, attributes)) = self.charged(plan, accepted) else { return Vec::new() };
+        let Some((owners, attributes, window)) = self.charged(plan, window, accepted) else {
+            return Vec::new();
+        };
         let of = |attribute: u16| {
             let charged = |owner: &OwnerId| match self
                 .books
@@ -226,13 +252,19 @@ impl Controller {
         attributes.into_iter().filter_map(of).collect()
     }
 
-    /// Owners of own streams at these positions, and the plan's attributes; none
-    /// where the plan adds no noise.
-    fn charged(&self, plan: &PlanId, accepted: &[u32]) -> Option<(BTreeSet<OwnerId>, Vec<u16>)> {
+    /// Owners of own streams at these positions, the plan's attributes, and what is
+    /// charged as one with the window; none where the plan adds no noise.
+    fn charged(
+        &self,
+        plan: &PlanId,
+        window: Window,
+        accepted: &[u32],
+    ) -> Option<(BTreeSet<OwnerId>, Vec<u16>, Window)> {
         let joined = self.plans.get(plan)?;
         joined.plan().privacy.as_ref()?;
         let owners = accepted.iter().filter_map(|at| Some(joined.own(*at)?.owner));
-        Some((owners.collect(), joined.plan().attributes.clone()))
+        let attributes = joined.plan().attributes.clone();
+        Some((owners.collect(), attributes, joined.charged_for(window)))
     }
 
     /// What becomes of a window's charges once nothing more is answered about it:
@@ -245,6 +277,10 @@ impl Controller {
         window: Window,
     ) -> Vec<Change> {
         let Some(joined) = self.plans.get(plan) else { return Vec::new() };
+        // Of running totals a later window may rest on the same promise.
+        if joined.totals.is_some() {
+            return Vec::new();
+        }
         let Some(round) = joined.rounds.get(&window.start) else { return Vec::new() };
         let restored = self.restored.is_some_and(|restored| window.start < restored);
         let single = joined.announced.is_single();
@@ -256,7 +292,9 @@ impl Controller {
             (None, None) => return Vec::new(),
         };
         let unspent = round.spent.is_none();
-        let Some((owners, attributes)) = self.charged(plan, &accepted) else { return Vec::new() };
+        let Some((owners, attributes, window)) = self.charged(plan, window, &accepted) else {
+            return Vec::new();
+        };
         let mut records = Vec::new();
         for (owner, attribute) in pairs(&owners, &attributes) {
             if unspent {

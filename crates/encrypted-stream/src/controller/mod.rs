@@ -10,6 +10,7 @@
 //! | [`tokens`] | M is checked, a token is spent |
 //! | [`openings`] | S is checked, the token opened |
 //! | [`budgets`] | what noise costs owners |
+//! | [`totals`] | shares of running totals |
 //! | [`endings`] | windows and plans end |
 //! | [`restore`] | back from a ledger |
 //!
@@ -32,6 +33,7 @@ mod presences;
 mod restore;
 mod sessions;
 mod tokens;
+mod totals;
 
 pub use held::HeldStream;
 pub use identity::{Identity, IdentitySecrets};

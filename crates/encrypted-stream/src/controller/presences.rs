@@ -131,7 +131,8 @@ impl Controller {
         }
         // Without events nothing of the owner's values is in it: that costs nothing.
         if events > 0 {
-            let (release, slack) = ((summons.plan, summons.window), joined.slack_bits);
+            let window = joined.charged_for(summons.window);
+            let (release, slack) = ((summons.plan, window), joined.slack_bits);
             let noisy = joined.plan().privacy.is_some();
             if !self.books.promise(planned.owner, release, &charges, slack) {
                 return Err(Exclusion::BudgetSpent);

@@ -260,6 +260,11 @@ impl Controller {
                 }
             }
             Record::Roster { digest } => self.rosters.extend([digest]),
+            Record::Totals { plan, last } => {
+                if let Some(totals) = self.plans.get_mut(&plan).and_then(|own| own.totals.as_mut()) {
+                    totals.remember(last);
+                }
+            }
             Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),
         }
         Ok(())

@@ -14,6 +14,7 @@ use super::collecting::{asked, reopened};
 use super::graph::tree;
 use super::output::{Output, Timing};
 use super::round::{Fixing, Phase, Present, Round};
+use super::totals::Totals;
 use crate::announced::Announced;
 use crate::error::{Exclusion, RestoreError};
 use crate::ledger::{Change, Scope, Step};
@@ -65,6 +66,13 @@ pub enum ServiceRecord {
         /// Positions, ascending.
         picks: Vec<u32>,
     },
+    /// Of a plan whose results are running totals: what windows have opened to.
+    Totals {
+        /// One word for each row, in units of 2^−f.
+        words: Vec<u64>,
+        /// How many windows are in them.
+        windows: u32,
+    },
 }
 
 impl Coordinator {
@@ -99,6 +107,9 @@ impl Coordinator {
                 }
                 ServiceRecord::Mark { settled } => coordinator.settled = settled,
                 ServiceRecord::Retired => coordinator.retired = true,
+                ServiceRecord::Totals { words, windows } => {
+                    coordinator.totals = Totals { words, windows };
+                }
                 ServiceRecord::Picks { controller, picks } => {
                     coordinator.graph.take(controller, picks);
                 }
@@ -163,6 +174,7 @@ impl Coordinator {
             ServiceRecord::Ended { start } => (2, *start),
             ServiceRecord::Mark { .. } => (3, Timestamp(0)),
             ServiceRecord::Retired => (4, Timestamp(0)),
+            ServiceRecord::Totals { .. } => (6, Timestamp(0)),
             ServiceRecord::Picks { controller, .. } => (5, Timestamp(u64::from(*controller))),
         };
         self.key_for(kind, start)

@@ -166,6 +166,14 @@ pub enum Record {
         /// Of the roster and how many each picks.
         digest: Digest,
     },
+    /// How far this controller's share of running totals has been said: in the commit
+    /// of every opening, since the next share is the difference to it.
+    Totals {
+        /// The plan.
+        plan: PlanId,
+        /// Place of the window among those of the totals, from 0.
+        last: u32,
+    },
 }
 
 /// A token spent on a window.
@@ -301,6 +309,7 @@ mod kind {
     pub(super) const ERASED: u8 = 13;
     pub(super) const PICKERS: u8 = 14;
     pub(super) const ROSTER: u8 = 15;
+    pub(super) const TOTALS: u8 = 16;
 }
 
 /// A scope's prefix, a kind, and what the record is about.
@@ -372,6 +381,7 @@ impl Record {
                 key(own, kind::PICKERS, &[&plan.0, &start(window)])
             }
             Record::Roster { digest } => key(own, kind::ROSTER, &[&digest.0]),
+            Record::Totals { plan, .. } => key(own, kind::TOTALS, &[&plan.0]),
             Record::Budget(record) => Record::budget_key(controller, &record.key()),
             Record::Log(line) => key(own, kind::LOG, &[&line.at.0.to_be_bytes(), &line.digest().0]),
         }

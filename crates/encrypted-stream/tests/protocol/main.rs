@@ -31,5 +31,6 @@ mod sealed;
 mod simulation;
 mod sparse_storms;
 mod streams;
+mod totals;
 mod withdrawals;
 mod world;

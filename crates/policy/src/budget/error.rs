@@ -1,6 +1,6 @@
 //! What error noise makes, before a query runs. Told, never decided on: floats.
 
-use super::{RowNoise, RunningCalibrated, RunningNoise, column_norm_squared};
+use super::{RowNoise, RunningNoise};
 use serde::{Deserialize, Serialize};
 
 use crate::select::{Bins, ByOutput, HistogramOutput, MomentOutput, Place, ReleasePlan, Statistic};
@@ -30,6 +30,17 @@ pub struct OutputError {
     /// In the column's own unit; of the worst bin where it has several. None
     /// where it depends on the data.
     pub spread: Option<Spread>,
+}
+
+/// Who adds shares of noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// How many honest ones each share is sized for.
+    pub honest: u32,
+    /// How many add one; of running totals all that ever did.
+    pub members: u32,
+    /// Windows in the totals; of no meaning for others.
+    pub windows: u32,
 }
 
 impl Spread {
@@ -78,6 +89,8 @@ pub fn row_spread(noise: &RowNoise, honest: u32, members: u32) -> Spread {
         RowNoise::Gaussian { variance } => {
             Spread::of((variance as f64 * members / honest).sqrt(), NORMAL_95)
         }
+        // Of the first total.
+        RowNoise::Running(own) => running(&own, 1.0, members),
     }
 }
 
@@ -106,39 +119,41 @@ fn narrow(x: f64, shape: f64) -> f64 {
 /// The noise of a row's running total after the last of `windows`.
 #[must_use]
 pub fn running_spread(noise: &RunningNoise, windows: u32, members: u32) -> Spread {
-    let norm = u128::try_from(column_norm_squared(windows) >> 64u8).unwrap_or(u128::MAX) as f64;
-    let grid = 2f64.powi(-i32::from(noise.fraction_bits));
-    let seed = noise.seed_scale as f64 * 2f64.powi(-i32::from(noise.fine_bits)) * grid;
-    let one = seed * seed * norm * 2f64.powi(-64) + grid * grid / 12.0;
-    Spread::of((one * f64::from(members)).sqrt(), NORMAL_95)
+    running(noise, norm(windows), members.into())
 }
 
-/// The errors of a query's columns when `members` controllers add shares sized
-/// for `honest`, and a window has `values` values.
+/// `Σ C(2k, k)²/16^k` over k < `windows`.
+fn norm(windows: u32) -> f64 {
+    let next = |b: &mut f64, k: u32| {
+        let own = *b;
+        *b *= f64::from(2 * k + 1) / f64::from(2 * k + 2);
+        Some(own * own)
+    };
+    (0..windows.min(1 << 20)).scan(1.0, next).sum()
+}
+
+fn running(noise: &RunningNoise, norm: f64, members: f64) -> Spread {
+    let grid = 2f64.powi(-i32::from(noise.fraction_bits));
+    let seed = noise.seed_scale as f64 * 2f64.powi(-i32::from(noise.fine_bits)) * grid;
+    let one = seed * seed * norm + grid * grid / 12.0;
+    Spread::of((one * members).sqrt(), NORMAL_95)
+}
+
+/// The errors of a query's columns when these controllers add shares, and there are
+/// `values` values in a window, or in all that running totals add up.
 #[must_use]
 pub fn expected_errors(
     select: &ReleasePlan,
     noise: &[RowNoise],
-    honest: u32,
-    members: u32,
+    shared: Shared,
     values: u64,
 ) -> Vec<OutputError> {
-    errors(select, values, |row| {
-        noise.get(row).map_or(Spread::default(), |own| row_spread(own, honest, members))
-    })
-}
-
-/// The same of running totals after their last window.
-#[must_use]
-pub fn expected_running_errors(
-    select: &ReleasePlan,
-    noise: &RunningCalibrated,
-    members: u32,
-    values: u64,
-) -> Vec<OutputError> {
-    errors(select, values, |row| {
-        let own = noise.rows.get(row).copied().flatten();
-        own.map_or(Spread::default(), |own| running_spread(&own, noise.windows, members))
+    let Shared { honest, members, windows } = shared;
+    let totals = norm(windows);
+    errors(select, values, |row| match noise.get(row) {
+        Some(RowNoise::Running(own)) => running(own, totals, members.into()),
+        Some(own) => row_spread(own, honest, members),
+        None => Spread::default(),
     })
 }
 

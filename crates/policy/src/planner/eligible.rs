@@ -4,7 +4,8 @@
 //! nothing is planned which they would refuse.
 
 use super::population::Terms;
-use super::refusal::{Exclusion, Mend};
+use super::finding::Mend;
+use super::refusal::Exclusion;
 use crate::budget::Cost;
 use crate::comply::{Demand, Denial, Refusal};
 use crate::decimal::format_scaled;

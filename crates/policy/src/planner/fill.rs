@@ -2,7 +2,8 @@
 
 use super::attempt::item_at;
 use super::population::{Candidate, Numbers};
-use super::refusal::{Finding, Rule};
+use super::finding::Finding;
+use super::refusal::Rule;
 use super::{MaskRequest, PlanOptions};
 use crate::ids::{ControllerId, OwnerId, labelled_hash};
 use crate::plan::{Fraction, MaskStrategy, Plan, PlannedStream};

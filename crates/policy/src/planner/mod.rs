@@ -14,6 +14,7 @@ mod bins;
 mod eligible;
 mod fill;
 mod filter;
+mod finding;
 mod mend;
 mod noise;
 mod offers;
@@ -32,7 +33,7 @@ use crate::ids::ConsumerId;
 use crate::plan::{Fraction, MaskStrategy, Plan};
 use crate::query::{Create, MaskChoice};
 use crate::time::{Span, Timestamp};
-use refusal::{Finding, Mend};
+use finding::{Finding, Mend};
 use serde::{Deserialize, Serialize};
 
 /// What a query does not say.

@@ -9,7 +9,7 @@ use sqlparser::tokenizer::Token;
 
 /// Columns that every result has.
 const RESERVED: &[&str] =
-    &["window_start", "window_end", "population", "silent", "excluded", "status", "noise"];
+    &["window_start", "window_end", "population", "silent", "excluded", "status", "noise", "windows"];
 
 /// A select item whose alias may still have to be chosen.
 pub(super) struct RawItem {
