@@ -78,6 +78,10 @@ bench: compiler ## the figures, with their floors, as JSON
 	$(CARGO) run --quiet --release --package alpheus -- bench streams --format json
 	$(CARGO) run --quiet --release --package alpheus -- bench pass --format json
 
+.PHONY: totals
+totals: compiler ## a million running totals to their law: `make test` holds a hundred thousand
+	ALPHEUS_TOTALS=250000 $(CARGO) test --package alpheus-encrypted-stream --test noise totals
+
 .PHONY: kills
 kills: compiler ## replays killed at random points: `make test` tries twenty seeds, this two hundred
 	ALPHEUS_KILLS=200 $(CARGO) test --package alpheus --test kill --test power

@@ -6,11 +6,13 @@
 
 mod consumer;
 mod exclusion;
+mod grant;
 mod restore;
 mod violation;
 
 pub use consumer::{ConsumerFault, Unreadable};
 pub use exclusion::Exclusion;
+pub use grant::{GrantRefused, NotReadable};
 pub use restore::RestoreError;
 pub use violation::PolicyViolation;
 

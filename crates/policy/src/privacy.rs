@@ -8,7 +8,7 @@
 //! none of it. `docs/budget.md` has the equations.
 
 use crate::budget::{
-    Ask, Calibrated, Horizon, Mechanism, RowGroup, RowNoise, Slack, Spent, Uncalibrated,
+    Ask, Calibrated, Horizon, Mechanism, RowGroup, RowNoise, Shared, Slack, Spent, Uncalibrated,
     Unprotectable, calibrate, calibrate_for, groups, holds_noise, running_slack_bits, windows_of,
 };
 use crate::budget::{Cost, Epsilon};
@@ -245,7 +245,8 @@ impl Plan {
         let members = u32::try_from(self.roster.len()).unwrap_or(u32::MAX).max(1);
         let windows = privacy.horizon().map_or(1, |horizon| horizon.windows);
         let (release, rows) = (&self.release, &needed.rows);
-        holds_noise(release, rows, schema, layout, honest.get(), members, windows)?;
+        let shared = Shared { honest: honest.get(), members, windows };
+        holds_noise(release, rows, schema, layout, shared)?;
         Ok(Some(needed))
     }
 

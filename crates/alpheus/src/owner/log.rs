@@ -1,5 +1,6 @@
 //! An owner's log in words.
 
+use super::grant::calendar;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
 use alpheus_encrypted_stream::messages::Closed;
 use alpheus_policy::schema::Schema;
@@ -10,7 +11,8 @@ pub(crate) fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
     let (window, rank) = match &line.event {
         LogEvent::Released { window, .. } => (window.start, 0),
         LogEvent::Ended { window, .. } => (window.start, 1),
-        LogEvent::PolicyChanged { .. } => (Timestamp::LIMIT, 0),
+        LogEvent::PolicyChanged { .. } | LogEvent::Granted { .. } => (Timestamp::LIMIT, 0),
+        LogEvent::KeysHanded { .. } => (Timestamp::LIMIT, 1),
         LogEvent::PlanAccepted { .. } | LogEvent::Revoked => (Timestamp::LIMIT, 1),
         LogEvent::Erased => (Timestamp::LIMIT, 2),
     };
@@ -61,6 +63,19 @@ pub(crate) fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) ->
         LogEvent::PolicyChanged { version } => {
             format!("you changed your policy; version {version} is in force")
         }
+        LogEvent::Granted { reader, days: Some(days) } => format!(
+            "you let `{reader}` read every event from {} to {}",
+            calendar(days.first),
+            calendar(days.last)
+        ),
+        LogEvent::Granted { reader, days: None } => {
+            format!("you let `{reader}` read no more than it has")
+        }
+        LogEvent::KeysHanded { reader, days } => format!(
+            "`{reader}` got the keys of {} to {}: it reads every event of these days, for ever",
+            calendar(days.first),
+            calendar(days.last)
+        ),
         LogEvent::Revoked => "you revoked your consent".to_owned(),
         LogEvent::Erased => "you had the key of your data destroyed".to_owned(),
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use alpheus_crypto::signed::Verified;
+use alpheus_crypto::secret::Secret;
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Release;
@@ -148,6 +149,11 @@ impl Held {
     /// chosen again.
     pub(super) fn suspend(&mut self) {
         self.confirmed = None;
+    }
+
+    /// The secret of one day's key; none once the keys are erased.
+    pub(super) fn day_secret(&self, day: u64) -> Option<Secret<16>> {
+        self.keys.as_ref().map(|keys| keys.day_secret(day))
     }
 
     /// Wipes the keys.

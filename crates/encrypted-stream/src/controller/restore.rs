@@ -260,6 +260,9 @@ impl Controller {
                 }
             }
             Record::Roster { digest } => self.rosters.extend([digest]),
+            Record::Grant { at, owner, signed, certificate, handed, .. } => {
+                self.remember_grant((at, &owner), (&signed, &certificate), handed, bad)?;
+            }
             Record::Totals { plan, last } => {
                 if let Some(totals) = self.plans.get_mut(&plan).and_then(|own| own.totals.as_mut()) {
                     totals.remember(last);

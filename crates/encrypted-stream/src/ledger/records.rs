@@ -9,12 +9,14 @@ use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::budget::{BudgetRecord, Cost};
-use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
+use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_policy::time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::Change;
 use crate::annotation::Annotation;
+use crate::certificate::Certificate;
+use crate::grant::{Days, Grant};
 use crate::messages::{Announcement, Closed, Membership, Opening, Token};
 use crate::withdrawal::Erasure;
 
@@ -174,6 +176,23 @@ pub enum Record {
         /// Place of the window among those of the totals, from 0.
         last: u32,
     },
+    /// What an owner lets a consumer read of a stream, and what was handed out of it.
+    Grant {
+        /// When the controller took it.
+        at: Timestamp,
+        /// The owner's key.
+        owner: VerifyingKey,
+        /// As the owner signed it.
+        signed: Signed<Grant>,
+        /// The reader's certificate.
+        certificate: Signed<Certificate>,
+        /// Days whose keys have been handed out; none: none yet.
+        handed: Option<Days>,
+        /// The stream.
+        stream: StreamId,
+        /// The reader.
+        reader: ConsumerId,
+    },
 }
 
 /// A token spent on a window.
@@ -259,6 +278,20 @@ pub enum LogEvent {
     Revoked,
     /// The owner had the stream's key destroyed.
     Erased,
+    /// The owner lets a consumer read these days, or no more of them.
+    Granted {
+        /// The consumer's name.
+        reader: String,
+        /// Which days.
+        days: Option<Days>,
+    },
+    /// Keys of these days were handed out to a consumer, who reads every event of them.
+    KeysHanded {
+        /// The consumer's name.
+        reader: String,
+        /// Which days.
+        days: Days,
+    },
 }
 
 /// A record with the ledger's sequence number and clock when it was written.
@@ -310,6 +343,7 @@ mod kind {
     pub(super) const PICKERS: u8 = 14;
     pub(super) const ROSTER: u8 = 15;
     pub(super) const TOTALS: u8 = 16;
+    pub(super) const GRANT: u8 = 17;
 }
 
 /// A scope's prefix, a kind, and what the record is about.
@@ -381,6 +415,7 @@ impl Record {
                 key(own, kind::PICKERS, &[&plan.0, &start(window)])
             }
             Record::Roster { digest } => key(own, kind::ROSTER, &[&digest.0]),
+            Record::Grant { stream, reader, .. } => key(own, kind::GRANT, &[&stream.0, &reader.0]),
             Record::Totals { plan, .. } => key(own, kind::TOTALS, &[&plan.0]),
             Record::Budget(record) => Record::budget_key(controller, &record.key()),
             Record::Log(line) => key(own, kind::LOG, &[&line.at.0.to_be_bytes(), &line.digest().0]),

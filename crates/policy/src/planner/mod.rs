@@ -19,6 +19,7 @@ mod mend;
 mod noise;
 mod offers;
 mod population;
+mod raw;
 mod refusal;
 mod resolve;
 mod rows;
@@ -26,6 +27,7 @@ mod rows;
 pub(crate) use offers::{in_words, offered};
 pub(crate) use population::enough;
 pub(crate) use refusal::Share;
+pub use raw::event_columns;
 pub use refusal::{Exclusion, Refusal, Rule, Violation};
 
 use crate::catalog::Catalog;

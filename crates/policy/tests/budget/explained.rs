@@ -2,7 +2,7 @@
 
 use alpheus_policy::budget::{
     Calibrated, Cost, Epsilon, Guarantee, OutputError, RowNoise, RunningNoise, Spread,
-    expected_errors, most_rho, row_spread, running_spread,
+    Shared, expected_errors, most_rho, row_spread, running_spread,
 };
 use alpheus_policy::ids::{ControllerId, SchemaId};
 use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds, Release};
@@ -106,7 +106,8 @@ fn errors_are_told_in_the_columns_units() {
         cost: Cost::Pure(Epsilon(1)),
         charges: Vec::new(),
     };
-    let errors = expected_errors(&plan(), &noise.rows, 5, 5, 50);
+    let five = Shared { honest: 5, members: 5, windows: 1 };
+    let errors = expected_errors(&plan(), &noise.rows, five, 50);
     let deviation = |at: usize| errors[at].spread.map(|spread| spread.deviation);
     let expected =
         [Some(10.0), Some(0.2), None, Some(4.0), None, Some((4.0 + 12.0 * 2f64.powi(64)).sqrt())];

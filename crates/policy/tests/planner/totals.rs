@@ -147,8 +147,10 @@ fn what_does_not_go_with_totals_is_refused_with_the_nearest_that_does() {
 #[test]
 fn who_says_no_epsilon_gets_the_most_that_policies_allow() {
     let (plan, planned) = planned(&noisy(40), &select("SUM(hrv)", "1 HOUR", ""));
-    assert_eq!(plan.privacy.unwrap().micro_epsilon, 100_000);
-    assert!(planned.sql.contains("CUMULATING") && planned.sql.contains("epsilon = 0.1"));
+    // Of δ a 1024th is left to grids, so a little more than the ε that is charged.
+    let micro = plan.privacy.unwrap().micro_epsilon;
+    assert!((100_000..100_100).contains(&micro), "{micro}");
+    assert!(planned.sql.contains("CUMULATING") && planned.sql.contains("epsilon = 0.100"));
     // Ten in all, a tenth each: more than a hundred as zCDP.
     assert!(planned.lasts[0].unwrap() > 100, "{:?}", planned.lasts);
 }
