@@ -91,6 +91,8 @@ enum Part {
     Log,
     /// Devices to results, beside plaintext jobs
     EndToEnd,
+    /// What ledgers, stores and memory grow by with each window
+    Growth,
 }
 
 /// What was to be measured does not work.
@@ -184,6 +186,12 @@ fn measure(args: &Streams) -> Result<Report, BenchFailed> {
             application: args.application.as_deref(),
         };
         figures.extend(end_to_end::figures(&directory, &extent, say)?);
+    }
+    if wanted(Part::Growth) {
+        let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
+        let windows = if args.quick { 100 } else { 1_000 };
+        let windows = args.windows.map_or(windows, NonZeroUsize::get);
+        figures.extend(end_to_end::growth(&directory, windows, say)?);
     }
     Ok(Report { environment, figures })
 }

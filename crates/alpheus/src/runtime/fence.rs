@@ -20,6 +20,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use crate::files::other_format;
 use thiserror::Error;
 
 /// Why a fence cannot be used.
@@ -38,6 +39,16 @@ pub enum FenceError {
     Behind {
         /// The file.
         path: PathBuf,
+    },
+    /// Written by another version of the program.
+    #[error(
+        "the fence file {} has format {found}, and this version reads format 2: use the version that wrote it; without the file every window that has begun counts as released", path.display()
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: char,
     },
     /// The file holds something else.
     #[error("{} is no fence file; without it every window that has begun counts as released: remove it only if that is what you want", path.display())]
@@ -65,9 +76,7 @@ impl FenceFile {
     /// [`FenceError`] if there is a file that cannot be read.
     pub fn load(path: &Path) -> Result<FenceFile, FenceError> {
         let (number, fences) = match std::fs::read(path) {
-            Ok(bytes) => {
-                decode(&bytes).ok_or_else(|| FenceError::Unreadable { path: path.into() })?
-            }
+            Ok(bytes) => decode(&bytes).ok_or_else(|| unreadable(path, &bytes))?,
             Err(error) if error.kind() == ErrorKind::NotFound => (0, BTreeMap::new()),
             Err(source) => return Err(FenceError::Io { path: path.into(), source }),
         };
@@ -183,6 +192,14 @@ fn digest_of(slot: &[u8]) -> Digest {
 }
 
 /// Number and content of the later of the two slots that is whole.
+fn unreadable(path: &Path, bytes: &[u8]) -> FenceError {
+    let path = path.to_owned();
+    match other_format(bytes, MAGIC) {
+        Some(found) => FenceError::Format { path, found },
+        None => FenceError::Unreadable { path },
+    }
+}
+
 fn decode(bytes: &[u8]) -> Option<(u64, BTreeMap<ControllerId, Fence>)> {
     let (first, second) = bytes.split_at(bytes.len() / 2);
     [first, second].into_iter().filter_map(slot).max_by_key(|(number, _)| *number)

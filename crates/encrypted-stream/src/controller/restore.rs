@@ -40,7 +40,8 @@ impl HostRecords {
         let mut host = Self::default();
         for (position, value) in values.into_iter().enumerate() {
             let bad = RestoreError::BadRecord { position };
-            match Stamped::read(value).map_err(|_| bad)?.record {
+            let read = Stamped::read(value).map_err(|error| RestoreError::of(position, error));
+            match read?.record {
                 Record::Announcement { plan, signed } => {
                     let announced = Announced::open(&signed, deployment)
                         .map_err(|_| RestoreError::Plan { plan })?;
@@ -170,7 +171,8 @@ impl Controller {
     ) -> Result<Vec<Stamped>, RestoreError> {
         let (mut records, mut ours) = (Vec::new(), false);
         for (position, value) in values.into_iter().enumerate() {
-            let stamped = Stamped::read(value).map_err(|_| RestoreError::BadRecord { position })?;
+            let read = Stamped::read(value);
+            let stamped = read.map_err(|error| RestoreError::of(position, error))?;
             self.sequence = self.sequence.max(stamped.sequence);
             self.clock = self.clock.max(stamped.clock);
             if let Record::Identity { controller } = stamped.record {
@@ -264,8 +266,8 @@ impl Controller {
                 self.remember_grant((at, &owner), (&signed, &certificate), handed, bad)?;
             }
             Record::Totals { plan, last } => {
-                if let Some(totals) = self.plans.get_mut(&plan).and_then(|own| own.totals.as_mut()) {
-                    totals.remember(last);
+                if let Some(joined) = self.plans.get_mut(&plan) {
+                    joined.remember_totals(last);
                 }
             }
             Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),

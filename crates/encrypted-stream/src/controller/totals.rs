@@ -28,11 +28,6 @@ impl Totals {
         Ok(tables.map(|tables| Self { seeds: tables.seeds(), tables, last: None }))
     }
 
-    /// Takes what a ledger kept.
-    pub(super) fn remember(&mut self, last: u32) {
-        self.last = self.last.max(Some(last));
-    }
-
     /// The share of the window at this place: the difference to what was said last.
     /// From then on it is the last, whether or not what it is put into is ever heard.
     fn share(
@@ -53,6 +48,14 @@ impl Totals {
 }
 
 impl Joined {
+    /// Takes what a ledger kept. The log has told what it costs with the first of them.
+    pub(super) fn remember_totals(&mut self, last: u32) {
+        if let Some(totals) = &mut self.totals {
+            totals.last = totals.last.max(Some(last));
+            self.untold = false;
+        }
+    }
+
     /// Whether a first answer about a window may be given: of running totals it is one
     /// of theirs, none later was opened, and what was said last is known.
     pub(super) fn admit_to_totals(

@@ -17,7 +17,7 @@ use super::round::{Fixing, Phase, Present, Round};
 use super::totals::Totals;
 use crate::announced::Announced;
 use crate::error::{Exclusion, RestoreError};
-use crate::ledger::{Change, Scope, Step};
+use crate::ledger::{Change, Scope, Step, UnreadableRecord};
 use crate::membership::Fixed;
 use crate::messages::{Membership, OpeningSet};
 
@@ -94,7 +94,8 @@ impl Coordinator {
         let mut coordinator = Self::new(announced, key, timing);
         let (mut fixed, mut sets) = (BTreeMap::new(), BTreeMap::new());
         for (position, value) in values.into_iter().enumerate() {
-            let record = read(value).ok_or(RestoreError::BadRecord { position })?;
+            let read = read(value).map_err(|error| RestoreError::of(position, error));
+            let record = read?;
             match record {
                 ServiceRecord::Fixed { window, .. } => {
                     fixed.insert(window.start, (position, record));
@@ -193,10 +194,13 @@ impl Coordinator {
     }
 }
 
-fn read(value: &[u8]) -> Option<ServiceRecord> {
-    let (version, record) = value.split_first()?;
+fn read(value: &[u8]) -> Result<ServiceRecord, UnreadableRecord> {
+    let (version, record) = value.split_first().ok_or(UnreadableRecord::Damaged)?;
+    if *version != VERSION {
+        return Err(UnreadableRecord::Version(*version));
+    }
     match postcard::take_from_bytes(record) {
-        Ok((record, [])) if *version == VERSION => Some(record),
-        _ => None,
+        Ok((record, [])) => Ok(record),
+        _ => Err(UnreadableRecord::Damaged),
     }
 }

@@ -307,8 +307,14 @@ pub struct Stamped {
 
 /// A value that is no record of this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the value is no ledger record of version {VERSION}")]
-pub struct UnreadableRecord;
+pub enum UnreadableRecord {
+    /// Written by another version of the program.
+    #[error("the ledger record has format {0}, and this version reads format {VERSION}")]
+    Version(u8),
+    /// Cut short, too long, or no record.
+    #[error("the value is no ledger record")]
+    Damaged,
+}
 
 /// What is kept apart from the ledger, in another place, to tell after a
 /// restart whether the ledger is the latest: make it durable after a commit and
@@ -452,13 +458,13 @@ impl Stamped {
     /// # Errors
     /// [`UnreadableRecord`] if it is of another version, cut short or too long.
     pub fn read(value: &[u8]) -> Result<Self, UnreadableRecord> {
-        let (version, record) = value.split_first().ok_or(UnreadableRecord)?;
+        let (version, record) = value.split_first().ok_or(UnreadableRecord::Damaged)?;
         if *version != VERSION {
-            return Err(UnreadableRecord);
+            return Err(UnreadableRecord::Version(*version));
         }
         match postcard::take_from_bytes(record) {
             Ok((stamped, [])) => Ok(stamped),
-            _ => Err(UnreadableRecord),
+            _ => Err(UnreadableRecord::Damaged),
         }
     }
 }

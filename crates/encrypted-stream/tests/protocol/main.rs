@@ -17,6 +17,8 @@ mod coordinator;
 mod disk;
 mod dropouts;
 mod evil;
+mod formats;
+mod grants;
 mod honest;
 mod liar;
 mod neighbours;

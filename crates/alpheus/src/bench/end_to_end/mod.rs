@@ -8,6 +8,7 @@
 
 mod application;
 mod clock;
+mod growth;
 mod ours;
 mod plain;
 mod raw;
@@ -16,6 +17,7 @@ mod vectors;
 use crate::bench::BenchFailed;
 use crate::bench::report::{Figure, Goal};
 pub(super) use application::APPLICATIONS;
+pub(super) use growth::figures as growth;
 use application::{Application, Asked};
 use ours::Party;
 use plain::Job;
