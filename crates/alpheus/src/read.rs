@@ -156,7 +156,11 @@ struct Sink {
 impl Sink {
     fn new(format: Format, select: &ReleasePlan) -> Sink {
         let names = select.items.iter().map(|item| item.alias.clone());
-        Sink { format, columns: std::iter::once("at".to_owned()).chain(names).collect(), begun: false }
+        Sink {
+            format,
+            columns: std::iter::once("at".to_owned()).chain(names).collect(),
+            begun: false,
+        }
     }
 
     fn write(&mut self, row: Vec<Value>) -> io::Result<()> {

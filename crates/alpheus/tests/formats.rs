@@ -6,8 +6,8 @@
 use alpheus::controller::slots::{SlotError, SlotFile};
 use alpheus::owner::DeviceFile;
 use alpheus::runtime::fence::{FenceError, FenceFile};
-use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_crypto::secret::Secret;
+use alpheus_encrypted_stream::keys::MasterSecret;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::schema::Schema;
 use alpheus_transport::local;

@@ -138,7 +138,10 @@ fn running_totals_outlive_controllers_and_service() {
     for row in rows.iter().filter(|row| row["status"] == "ok") {
         // Five litres twice a window from each of three meters, at most.
         let total: f64 = row["sum_litres"].as_str().unwrap().parse().unwrap();
-        let (windows, deviation) = (row["windows"].as_f64().unwrap(), row["noise"]["sum_litres"]["deviation"].as_f64().unwrap());
+        let (windows, deviation) = (
+            row["windows"].as_f64().unwrap(),
+            row["noise"]["sum_litres"]["deviation"].as_f64().unwrap(),
+        );
         assert!(total > -6.0 * deviation && total < 30.0 * windows + 6.0 * deviation, "{row}");
     }
 }

@@ -80,7 +80,8 @@ fn days_that_an_owner_grants_are_read_and_no_other() {
     let mut running = Running::start();
     running.place.issue("consumer", "eve");
     let sent = events(3);
-    let line = |(at, reading): &(u64, u64)| format!("{{\"reading\": {reading}, \"at\": {}}}\n", at * 1000);
+    let line =
+        |(at, reading): &(u64, u64)| format!("{{\"reading\": {reading}, \"at\": {}}}\n", at * 1000);
     let lines = running.place.path("a.json");
     fs::write(&lines, sent.iter().map(line).collect::<String>()).unwrap();
     let _device = running.place.device(HOUSES[0], &running.server, &lines);

@@ -153,7 +153,8 @@ impl Plan {
     /// What running totals add up: from the plan's first window to its last.
     #[must_use]
     pub fn cumulated(&self) -> Option<Window> {
-        let start = Timestamp(self.from.0.div_ceil(self.window.0.max(1)).saturating_mul(self.window.0));
+        let start =
+            Timestamp(self.from.0.div_ceil(self.window.0.max(1)).saturating_mul(self.window.0));
         let span = Span(self.window.0.saturating_mul(self.horizon()?.windows.into()));
         Some(Window { start, end: start.plus(span) })
     }
@@ -367,7 +368,9 @@ mod tests {
         let day = PrivacyUnit::PersonPerPeriod(Span::seconds(86_400));
         let hour = Span::seconds(3600);
         for strong in [PrivacyUnit::PersonPerWindow, day] {
-            assert!(of(strong).protects(PrivacyUnit::Event, hour) && of(strong).protects(day, hour));
+            assert!(
+                of(strong).protects(PrivacyUnit::Event, hour) && of(strong).protects(day, hour)
+            );
             assert!(!of(PrivacyUnit::Event).protects(strong, hour));
             assert_eq!((of(strong).unit_events(), of(PrivacyUnit::Event).unit_events()), (14, 1));
         }

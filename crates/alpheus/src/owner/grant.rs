@@ -31,7 +31,8 @@ impl FromStr for Day {
         let month: u8 = part()?.parse().map_err(|_| wrong)?;
         let day: u8 = part()?.parse().map_err(|_| wrong)?;
         let month = Month::try_from(month).map_err(|_| "there is no such month")?;
-        let date = Date::from_calendar_date(year, month, day).map_err(|_| "there is no such day")?;
+        let date =
+            Date::from_calendar_date(year, month, day).map_err(|_| "there is no such day")?;
         let since = u64::try_from(date.to_julian_day() - EPOCH);
         since.map(Day).map_err(|_| "days before 1970 hold no events")
     }

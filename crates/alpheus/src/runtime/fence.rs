@@ -11,6 +11,7 @@
 //! ```
 //! little-endian, and fills whole pages; `restored` is 2^64 − 1 for none.
 
+use crate::files::other_format;
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_encrypted_stream::ledger::Fence;
 use alpheus_policy::ids::ControllerId;
@@ -20,7 +21,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use crate::files::other_format;
 use thiserror::Error;
 
 /// Why a fence cannot be used.

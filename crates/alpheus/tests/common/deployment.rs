@@ -279,7 +279,10 @@ impl Running {
         let feed = |(number, house): (usize, &&str)| {
             let line = |step: u64| {
                 let at = (start + step) * 1000 + 500;
-                format!("{{\"reading\": {}, \"alarms\": 1, \"litres\": 5, \"at\": {at}}}\n", number + 1)
+                format!(
+                    "{{\"reading\": {}, \"alarms\": 1, \"litres\": 5, \"at\": {at}}}\n",
+                    number + 1
+                )
             };
             let lines = self.place.path(&format!("{house}.json"));
             fs::write(&lines, (0..40).map(line).collect::<String>()).unwrap();

@@ -228,12 +228,7 @@ impl Controller {
     }
 
     /// What a window costs by attribute.
-    fn costs(
-        &self,
-        plan: &PlanId,
-        window: Window,
-        accepted: &[u32],
-    ) -> Vec<(u16, Cost)> {
+    fn costs(&self, plan: &PlanId, window: Window, accepted: &[u32]) -> Vec<(u16, Cost)> {
         let Some((owners, attributes, window)) = self.charged(plan, window, accepted) else {
             return Vec::new();
         };

@@ -85,7 +85,8 @@ impl Controller {
         let held = self.guarded(&stream)?;
         let opened = grant::open(signed, owner, &held.owner)?;
         // What an older ledger may have lost was taken before it was restored.
-        let at = now.max(self.clock).max(self.restored.map_or(Timestamp(0), |at| Timestamp(at.0 + 1)));
+        let at =
+            now.max(self.clock).max(self.restored.map_or(Timestamp(0), |at| Timestamp(at.0 + 1)));
         let mut granted =
             Granted::new(&self.deployment, (at, owner), signed, &opened, certificate)?;
         let key = (stream, opened.reader);

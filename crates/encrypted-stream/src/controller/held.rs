@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use alpheus_crypto::signed::Verified;
 use alpheus_crypto::secret::Secret;
+use alpheus_crypto::signed::Verified;
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::plan::Release;

@@ -187,8 +187,12 @@ impl Coordinator {
 
     /// Goes on where a deadline has passed, and asks again who has not answered.
     pub fn timeout(&mut self, now: Timestamp, sums: &impl Sums) -> Step<Output> {
-        let due: Vec<Timestamp> =
-            self.rounds.iter().filter(|(_, round)| Self::due(round) <= now).map(|(at, _)| *at).collect();
+        let due: Vec<Timestamp> = self
+            .rounds
+            .iter()
+            .filter(|(_, round)| Self::due(round) <= now)
+            .map(|(at, _)| *at)
+            .collect();
         let mut step = Step::default();
         for start in due {
             step.merge(self.advance(now, start, sums));

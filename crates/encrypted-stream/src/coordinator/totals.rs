@@ -67,7 +67,8 @@ impl Coordinator {
         }
         let patient = |round: &Round| {
             let begun = round.deadline.0.saturating_sub(self.timing.openings.0);
-            now.0.saturating_sub(begun) < OWED.0 && round.missing().iter().any(|p| held.contains(*p))
+            now.0.saturating_sub(begun) < OWED.0
+                && round.missing().iter().any(|p| held.contains(*p))
         };
         let Some(round) = self.rounds.get(&start).filter(|_| !self.earlier(start).any(patient))
         else {
@@ -135,7 +136,8 @@ mod tests {
     #[test]
     fn finished_rows_are_rounded_to_the_nearest() {
         let signed = |word: i64, bits| rounded(word.cast_unsigned(), bits).cast_signed();
-        for (word, bits, whole) in [(7, 0, 7), (7, 2, 2), (5, 2, 1), (6, 2, 2), (-7, 2, -2), (-5, 2, -1)]
+        for (word, bits, whole) in
+            [(7, 0, 7), (7, 2, 2), (5, 2, 1), (6, 2, 2), (-7, 2, -2), (-5, 2, -1)]
         {
             assert_eq!(signed(word, bits), whole, "{word} {bits}");
         }

@@ -15,8 +15,7 @@ fn restored(net: &Net, version: u8) -> Option<RestoreError> {
     let mut values: Vec<Vec<u8>> =
         net.store.values(Scope::Controller(id)).into_iter().map(<[u8]>::to_vec).collect();
     values.iter_mut().for_each(|value| value[0] = version);
-    let host =
-        HostRecords::read(net.store.values(Scope::Host), &net.world.deployment).unwrap();
+    let host = HostRecords::read(net.store.values(Scope::Host), &net.world.deployment).unwrap();
     let controller = Controller::restore(
         net.world.identity(0),
         net.world.deployment.clone(),

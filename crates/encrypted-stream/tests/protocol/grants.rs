@@ -54,7 +54,11 @@ fn say(
     Ok(())
 }
 
-fn fetch(evil: &mut Evil, now: Timestamp, reader: &Consumer) -> Result<Vec<HandedDay>, GrantRefused> {
+fn fetch(
+    evil: &mut Evil,
+    now: Timestamp,
+    reader: &Consumer,
+) -> Result<Vec<HandedDay>, GrantRefused> {
     let mut rng = ChaCha20Rng::from_seed([77; 32]);
     let step = evil.controllers[0].hand_out(now, &stream_id(0), &reader.id(), &mut rng)?;
     Ok(step.commit(&mut evil.store).unwrap())
@@ -65,7 +69,8 @@ fn frames(evil: &Evil) -> Vec<Vec<u8>> {
     let mut frames: Vec<Vec<u8>> = Vec::new();
     let mut sink = |frame: &[u8]| frames.push(frame.to_vec());
     let (schema, layout) = (&evil.world.schema, &evil.world.layout);
-    let producer = Producer::for_schema(&master(stream_id(0)), stream_id(0), schema, layout).unwrap();
+    let producer =
+        Producer::for_schema(&master(stream_id(0)), stream_id(0), schema, layout).unwrap();
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
     let session = producer.open(Start::First, day(0), &mut rng, &mut sink);
     let mut session = session.unwrap_or_else(|refused| panic!("{:?}", refused.error));
@@ -83,7 +88,12 @@ fn frames(evil: &Evil) -> Vec<Vec<u8>> {
 }
 
 /// The first word of each event that a reader reads, and of how many it has no key.
-fn read(evil: &Evil, reader: &Consumer, keys: &[HandedDay], frames: &[Vec<u8>]) -> (Vec<u64>, usize) {
+fn read(
+    evil: &Evil,
+    reader: &Consumer,
+    keys: &[HandedDay],
+    frames: &[Vec<u8>],
+) -> (Vec<u64>, usize) {
     let opened = RawReader::new(reader, (stream_id(0), evil.world.schema.id()), keys).unwrap();
     let (mut events, mut without) = (Vec::new(), 0);
     for bytes in frames {
@@ -261,8 +271,7 @@ fn grants_that_are_not_their_owners_or_of_no_reader_are_refused_by_name() {
     // A controller's certificate is no consumer's.
     let controllers = evil.world.seats[0].1.clone();
     let signed = Signed::new(&good, &owner);
-    let refused =
-        evil.controllers[0].grant(day(0), &owner.verifying_key(), &signed, &controllers);
+    let refused = evil.controllers[0].grant(day(0), &owner.verifying_key(), &signed, &controllers);
     assert_eq!(refused.err(), Some(GrantRefused::Certificate));
     let _ = WINDOW;
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::Tree;
 use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_encrypted_stream::coordinator::WindowReport;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
     Membership, OpeningSet, Presence, Retirement, ServiceMessage, Summons, member_leaf,
 };
 use alpheus_policy::ids::PlanId;
-use alpheus_encrypted_stream::coordinator::WindowReport;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Span, Timestamp, Window};
 

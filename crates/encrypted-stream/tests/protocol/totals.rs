@@ -233,12 +233,13 @@ fn all_windows_together_are_charged_once() {
         assert_eq!(total.rho, rho, "{restored}");
         net.restore_controllers(after(windows), true);
     }
-    let told = net.store.values(Scope::Controller(id)).into_iter().filter_map(|value| {
-        match Stamped::read(value).unwrap().record {
-            Record::Log(LogLine { event: LogEvent::Released { costs, .. }, .. }) => Some(costs),
-            _ => None,
-        }
-    });
+    let told =
+        net.store.values(Scope::Controller(id)).into_iter().filter_map(
+            |value| match Stamped::read(value).unwrap().record {
+                Record::Log(LogLine { event: LogEvent::Released { costs, .. }, .. }) => Some(costs),
+                _ => None,
+            },
+        );
     let told: Vec<_> = told.collect();
     assert_eq!(told.len() as u64, windows);
     assert_eq!(told.into_iter().flatten().collect::<Vec<_>>(), [(0, cost)]);
@@ -268,10 +269,7 @@ fn a_plan_that_misstates_its_totals_is_refused() {
         change(&mut plan);
         evil.world.take_over(plan);
         let announcement = evil.world.announcement();
-        matches!(
-            evil.say(0, Timestamp(EPOCH), &announcement),
-            Some(ControllerMessage::Refusal(_))
-        )
+        matches!(evil.say(0, Timestamp(EPOCH), &announcement), Some(ControllerMessage::Refusal(_)))
     };
     assert!(!refused(|_| ()));
     // More windows with noise for six; a unit in none.

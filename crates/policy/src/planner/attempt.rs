@@ -3,9 +3,9 @@
 use super::eligible::{Judge, Objection, most_obliging};
 use super::fill::{Group, Query};
 use super::filter::{fits, unknown_names};
+use super::finding::{Finding, Mend};
 use super::noise::{self, Offered};
 use super::population::{Asked, Candidate, settle};
-use super::finding::{Finding, Mend};
 use super::refusal::{Exclusion, Rule};
 use super::resolve::{Resolved, resolve};
 use super::{Excluded, PlanOptions, PlannedQuery};
@@ -102,8 +102,7 @@ fn beside_totals(create: &Create) -> Vec<Finding> {
         let mend = Some(Mend::Tumbling);
         Finding { at, rule: Rule::NotOfTotals { clause }, mend }
     };
-    let mechanism =
-        create.settings.mechanism.map(|_| finding(create.places.window.0, "mechanism"));
+    let mechanism = create.settings.mechanism.map(|_| finding(create.places.window.0, "mechanism"));
     let sealed = create.release_to.as_ref().map(|word| finding(word.at, "RELEASE TO"));
     mechanism.into_iter().chain(sealed).collect()
 }

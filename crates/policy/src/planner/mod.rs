@@ -26,8 +26,8 @@ mod rows;
 
 pub(crate) use offers::{in_words, offered};
 pub(crate) use population::enough;
-pub(crate) use refusal::Share;
 pub use raw::event_columns;
+pub(crate) use refusal::Share;
 pub use refusal::{Exclusion, Refusal, Rule, Violation};
 
 use crate::catalog::Catalog;

@@ -1,11 +1,13 @@
 //! The noise of a query: as it asks for, or as policies allow where it does not say.
 
 use super::attempt::item_at;
-use super::population::Candidate;
 use super::finding::{Finding, Mend};
+use super::population::Candidate;
 use super::refusal::Rule;
 use super::resolve::Resolved;
-use crate::budget::{Ask, Horizon, Mechanism, RowGroup, Slack, Uncalibrated, calibrate, groups, row_spread};
+use crate::budget::{
+    Ask, Horizon, Mechanism, RowGroup, Slack, Uncalibrated, calibrate, groups, row_spread,
+};
 use crate::catalog::{CatalogSchema, CatalogStream};
 use crate::comply::Demand;
 use crate::plan::Plan;
@@ -172,7 +174,8 @@ pub(super) fn size(
         privacy.streams_per_owner = streams_per_owner;
         if let Mechanism::Matrix(horizon) = &mut privacy.mechanism {
             let most = units().map(|unit| touched(unit, plan.window, horizon.windows)).max();
-            horizon.touched = most.unwrap_or(1).max(touched(privacy.unit, plan.window, horizon.windows));
+            horizon.touched =
+                most.unwrap_or(1).max(touched(privacy.unit, plan.window, horizon.windows));
         }
     }
     fill(plan, schema)
@@ -197,9 +200,9 @@ pub(super) fn finding(create: &Create, fault: NoiseFault) -> Finding {
         {
             Some(Mend::Tumbling)
         }
-        NoiseFault::Uncalibrated(_)
-        | NoiseFault::Touched { .. }
-        | NoiseFault::Misstated { .. } => None,
+        NoiseFault::Uncalibrated(_) | NoiseFault::Touched { .. } | NoiseFault::Misstated { .. } => {
+            None
+        }
     };
     Finding { at: item_at(create), rule: Rule::Noise { fault: fault.to_string() }, mend }
 }

@@ -219,7 +219,9 @@ pub enum Rule {
     )]
     NoEpsilon,
     /// A mechanism for what has one of its own, or totals that the service cannot add up.
-    #[error("running totals have noise of their own, and the service adds them up: leave {clause} out, or use WINDOW TUMBLING")]
+    #[error(
+        "running totals have noise of their own, and the service adds them up: leave {clause} out, or use WINDOW TUMBLING"
+    )]
     NotOfTotals {
         /// What does not go with them.
         clause: &'static str,
@@ -320,7 +322,9 @@ pub enum Exclusion {
         most: Epsilon,
     },
     /// A δ is asked for and none is given.
-    #[error("the policy `{option}` allows `{attribute}` no δ: ask for mechanism = 'laplace', in tumbling windows")]
+    #[error(
+        "the policy `{option}` allows `{attribute}` no δ: ask for mechanism = 'laplace', in tumbling windows"
+    )]
     NoDelta {
         /// The attribute.
         attribute: String,

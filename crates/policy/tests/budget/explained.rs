@@ -1,8 +1,8 @@
 //! What is said before a query runs.
 
 use alpheus_policy::budget::{
-    Calibrated, Cost, Epsilon, Guarantee, OutputError, RowNoise, RunningNoise, Spread,
-    Shared, expected_errors, most_rho, row_spread, running_spread,
+    Calibrated, Cost, Epsilon, Guarantee, OutputError, RowNoise, RunningNoise, Shared, Spread,
+    expected_errors, most_rho, row_spread, running_spread,
 };
 use alpheus_policy::ids::{ControllerId, SchemaId};
 use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds, Release};

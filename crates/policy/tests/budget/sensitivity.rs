@@ -1,7 +1,8 @@
 //! How far one unit moves each row, against all pairs of events tried out.
 
 use alpheus_policy::budget::{
-    Change, RowNoise, RunningNoise, Shared, Unprotectable, events_of, groups, holds_noise, windows_of,
+    Change, RowNoise, RunningNoise, Shared, Unprotectable, events_of, groups, holds_noise,
+    windows_of,
 };
 use alpheus_policy::layout::{FieldStatistic, Layout};
 use alpheus_policy::plan::Release;

@@ -50,7 +50,9 @@ fn totals_are_sized_once_and_every_controller_agrees() {
     }
     // Of as many windows as there are, whenever they are.
     let first = plan.cumulated().unwrap().start;
-    let place = |windows: u64| plan.place_in_totals(plan.window_at(Timestamp(first.0 + windows * plan.window.0)));
+    let place = |windows: u64| {
+        plan.place_in_totals(plan.window_at(Timestamp(first.0 + windows * plan.window.0)))
+    };
     assert_eq!((place(0), place(359), place(360)), (Some(0), Some(359), None));
     assert_eq!(plan.place_in_totals(plan.window_at(Timestamp(first.0 - plan.window.0))), None);
 }
