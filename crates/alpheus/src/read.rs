@@ -75,7 +75,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let keys = keys.blame(Category::Check)?;
     let service = Client::new(&identity, &args.server)?;
     let (release, select) = event_columns(&schema, &layout);
-    let mut events = Events { keys, release, select, seen: HashMap::new(), lost: 0, beyond: 0 };
+    let mut events =
+        Events { keys, release, select, seen: HashMap::new(), lost: 0, beyond: 0, alien: 0 };
     let mut asked = FramesAsked { signed: given.signed, owner: given.owner, certificate, after: 0 };
     let mut sink = Sink::new(globals.format.unwrap_or_default(), &events.select);
     loop {
@@ -91,7 +92,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         }
         asked.after = given.next;
     }
-    printed(sink.end()).map(|_| events.tell(&schema))
+    printed(sink.end()).map(drop)?;
+    events.tell(&schema);
+    events.check()
 }
 
 /// Events as they are decrypted, and what is missing among them.
@@ -105,6 +108,8 @@ struct Events {
     lost: u64,
     /// Events of days without a key.
     beyond: u64,
+    /// What is no event of this stream.
+    alien: u64,
 }
 
 impl Events {
@@ -122,7 +127,10 @@ impl Events {
                 self.beyond += 1;
                 return Ok(None);
             }
-            Err(error) => return Err(error).blame(Category::Check),
+            Err(_) => {
+                self.alien += 1;
+                return Ok(None);
+            }
         };
         let mut rows = vec![0; self.release.outputs()];
         self.release.add(&words, &mut rows);
@@ -144,7 +152,20 @@ impl Events {
             eprintln!("{} events follow one of a day without a key, and are left out", self.beyond);
         }
     }
+
+    /// Whether all that came was of the stream.
+    fn check(&self) -> Result<(), Failure> {
+        match self.alien {
+            0 => Ok(()),
+            some => Err(NotThisStream(some)).blame(Category::Check),
+        }
+    }
 }
+
+/// The service has handed out what no device of this stream sent.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} events are none of this stream: their check words are not zero; what is printed is")]
+struct NotThisStream(u64);
 
 /// Rows on standard output.
 struct Sink {

@@ -24,8 +24,8 @@ use crate::error::{GrantRefused, NotReadable};
 use crate::frame::{Frame, FrameView};
 use crate::keys::{DAY, DayKey};
 
-/// Days of a grant at most: ten years.
-const MOST_DAYS: u64 = 3660;
+/// Days of a grant at most: each of its keys is sealed whenever the reader asks.
+const MOST_DAYS: u64 = 366;
 
 /// Days, counted from the Unix epoch, both ends in it. A day is UTC's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

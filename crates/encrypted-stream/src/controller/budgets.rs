@@ -302,6 +302,16 @@ impl Controller {
         records.into_iter().map(|record| self.put(now, Record::Budget(record))).collect()
     }
 
+    /// A plan has ended: what its running totals were promised and never spent is free.
+    pub(super) fn settle_totals(&mut self, plan: &PlanId) {
+        let Some(joined) = self.plans.get(plan) else { return };
+        let Some(span) = joined.plan().cumulated() else { return };
+        let owners = joined.own_streams().map(|(_, planned)| planned.owner).collect();
+        for (owner, attribute) in pairs(&owners, &joined.plan().attributes.clone()) {
+            self.books.withdraw(owner, attribute, (*plan, span));
+        }
+    }
+
     /// Sums up what the plan's settled windows have cost, so that accounts stay
     /// small: what is summed up can no longer be told apart, nor given back.
     pub(super) fn sum_up_budgets(&mut self, now: Timestamp, plan: &PlanId) -> Vec<Change> {

@@ -86,6 +86,7 @@ impl Controller {
         let windows: Vec<_> = windows.collect();
         let settled: Vec<Change> =
             windows.into_iter().flat_map(|window| self.settle_budget(now, &plan, window)).collect();
+        self.settle_totals(&plan);
         let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
         let first = joined.ended.is_none();
         let end = joined.ended.unwrap_or_else(|| joined.released_until());

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
+use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::coordinator::Outcome;
 use alpheus_encrypted_stream::error::{Exclusion, PlanRefused, Refused};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, Stamped};
-use alpheus_encrypted_stream::messages::{ControllerMessage, ServiceMessage};
+use alpheus_encrypted_stream::messages::{ControllerMessage, Retirement, ServiceMessage};
 use alpheus_encrypted_stream::noise::{Running, Seeds, seed_generator};
 use alpheus_policy::budget::{Cost, Horizon, Mechanism};
 use alpheus_policy::ids::PlanId;
@@ -258,6 +259,24 @@ fn a_budget_of_one_query_is_spent_by_it() {
     net.close(4);
     let outcome = net.outcomes.last().unwrap();
     assert_eq!(outcome.excluded[&Exclusion::BudgetSpent], 4);
+}
+
+/// What was promised and never spent is free again once the plan has ended.
+#[test]
+fn a_promise_that_was_never_spent_ends_with_the_plan() {
+    let mut evil = Evil::new(totals(6, 2_500_000));
+    evil.gather();
+    let retirement = Retirement { plan: evil.world.id() };
+    let signed = Signed::new(&retirement, &evil.world.service);
+    evil.say(0, after(0), &ServiceMessage::Retirement(signed));
+    let plan = Plan { nonce: [78; 16], ..evil.world.plan.clone() };
+    evil.world.take_over(plan);
+    let announcement = evil.world.announcement();
+    evil.say(0, after(0), &announcement);
+    evil.report = evil.world.report(0);
+    (1..3).for_each(|number| evil.close(number));
+    let streams = evil.streams(0);
+    assert_eq!(evil.presence_at(0, streams, after(2)).1.accepted, [0]);
 }
 
 /// What the service says of horizon, unit and noise is what policies ask for.
