@@ -1,7 +1,7 @@
 //! Raw access over real processes: the reader that an owner names reads the days that it
 //! names and no other, once they have passed, until the owner says no more.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 mod common;
 

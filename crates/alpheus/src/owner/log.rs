@@ -1,6 +1,7 @@
 //! An owner's log in words.
 
 use super::grant::calendar;
+use alpheus_encrypted_stream::grant::Days;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
 use alpheus_encrypted_stream::messages::Closed;
 use alpheus_policy::schema::Schema;
@@ -63,22 +64,26 @@ pub(crate) fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) ->
         LogEvent::PolicyChanged { version } => {
             format!("you changed your policy; version {version} is in force")
         }
-        LogEvent::Granted { reader, days: Some(days) } => format!(
-            "you let `{reader}` read every event from {} to {}",
-            calendar(days.first),
-            calendar(days.last)
-        ),
-        LogEvent::Granted { reader, days: None } => {
-            format!("you let `{reader}` read no more than it has")
-        }
+        LogEvent::Granted { reader, days } => granted(reader, *days),
         LogEvent::KeysHanded { reader, days } => format!(
-            "`{reader}` got the keys of {} to {}: it reads every event of these days, for ever",
-            calendar(days.first),
-            calendar(days.last)
+            "`{reader}` got the keys of {}: it reads every event of these days, for ever",
+            between(*days)
         ),
         LogEvent::Revoked => "you revoked your consent".to_owned(),
         LogEvent::Erased => "you had the key of your data destroyed".to_owned(),
     }
+}
+
+/// What an owner lets somebody read.
+fn granted(reader: &str, days: Option<Days>) -> String {
+    match days {
+        Some(days) => format!("you let `{reader}` read every event from {}", between(days)),
+        None => format!("you let `{reader}` read no more than it has"),
+    }
+}
+
+fn between(days: Days) -> String {
+    format!("{} to {}", calendar(days.first), calendar(days.last))
 }
 
 /// Whether the service reads the result as well.

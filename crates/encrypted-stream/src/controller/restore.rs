@@ -248,13 +248,7 @@ impl Controller {
             | Record::Restored { .. }
             | Record::Plan { .. }
             | Record::Mark { .. } => {}
-            Record::Log(LogLine { at, event: LogEvent::PlanAccepted { plan, .. }, .. }) => {
-                if let Some(joined) = self.plans.get_mut(&plan) {
-                    joined.accepted = Some(at);
-                    joined.begin_noise();
-                }
-            }
-            Record::Log(_) => {}
+            Record::Log(line) => self.take_line(&line),
             Record::Budget(record) => self.books.take(&record),
             Record::Pickers { plan, window, pickers } => {
                 if let Some(round) = self.round_of(&plan, window) {
@@ -266,13 +260,20 @@ impl Controller {
                 self.remember_grant((at, &owner), (&signed, &certificate), handed, bad)?;
             }
             Record::Totals { plan, last } => {
-                if let Some(joined) = self.plans.get_mut(&plan) {
-                    joined.remember_totals(last);
-                }
+                self.plans.get_mut(&plan).into_iter().for_each(|own| own.remember_totals(last));
             }
             Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),
         }
         Ok(())
+    }
+
+    fn take_line(&mut self, line: &LogLine) {
+        if let LogEvent::PlanAccepted { plan, .. } = &line.event
+            && let Some(joined) = self.plans.get_mut(plan)
+        {
+            joined.accepted = Some(line.at);
+            joined.begin_noise();
+        }
     }
 
     /// Of a stream that is held now or later.
