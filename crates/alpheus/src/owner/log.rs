@@ -55,11 +55,8 @@ pub(crate) fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) ->
                 names.join(", ")
             )
         }
-        LogEvent::Ended { window, outcome: Closed::Opened { population }, .. } => {
-            format!("the service says that {} opened over {population} people", when(*window))
-        }
-        LogEvent::Ended { window, outcome: Closed::Failed(failure), .. } => {
-            format!("the service says that {} did not open: {failure}", when(*window))
+        LogEvent::Ended { window, outcome, .. } => {
+            format!("the service says that {} {}", when(*window), ended(outcome))
         }
         LogEvent::PolicyChanged { version } => {
             format!("you changed your policy; version {version} is in force")
@@ -71,6 +68,14 @@ pub(crate) fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) ->
         ),
         LogEvent::Revoked => "you revoked your consent".to_owned(),
         LogEvent::Erased => "you had the key of your data destroyed".to_owned(),
+    }
+}
+
+/// What came of a window.
+fn ended(outcome: &Closed) -> String {
+    match outcome {
+        Closed::Opened { population } => format!("opened over {population} people"),
+        Closed::Failed(failure) => format!("did not open: {failure}"),
     }
 }
 
