@@ -78,7 +78,7 @@ fn grown(who: &str, at: Sizes, end: Sizes, windows: usize) -> [Figure; 5] {
 fn sizes(embedded: &Embedded) -> Result<Sizes, BenchFailed> {
     let mut sizes = Sizes { memory: resident() as u64, ..Sizes::default() };
     let (store, topics) = (embedded.store.as_ref(), &embedded.topics);
-    for (key, value) in scan_all(store, &topics.ledger, b"")? {
+    for (key, value) in embedded.ledger_records()? {
         let bytes = (key.len() + value.len()) as u64;
         let log = Stamped::read(&value).is_ok_and(|own| matches!(own.record, Record::Log(_)));
         *(if log { &mut sizes.log } else { &mut sizes.ledger }) += bytes;
