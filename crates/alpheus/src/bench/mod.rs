@@ -189,7 +189,7 @@ fn measure(args: &Streams) -> Result<Report, BenchFailed> {
     }
     if wanted(Part::Growth) {
         let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
-        let windows = if args.quick { 100 } else { 1_000 };
+        let windows = if args.quick { 256 } else { 1_024 };
         let windows = args.windows.map_or(windows, NonZeroUsize::get);
         figures.extend(end_to_end::growth(&directory, windows, say)?);
     }

@@ -12,10 +12,12 @@ use alpheus_transport::{Limits, Offset};
 use std::path::Path;
 
 /// Streams, all at one controller; and with a controller for each.
-const PRODUCERS: u32 = 12;
-/// Windows before the first mark: by then what is let go of later windows has begun to
-/// go (64 to 96 windows back at controllers, 256 at the service).
-const BEFORE: usize = 600;
+const PRODUCERS: u32 = 30;
+/// Windows before the first mark: by then what is let go of later has begun to go (64
+/// to 96 windows back at controllers, 256 to 512 at the service), many at a time.
+const BEFORE: usize = 2 * TURN;
+/// After so many windows all of it is where it was.
+const TURN: usize = 256;
 
 /// Sizes at one time, in bytes.
 #[derive(Clone, Copy, Default)]
@@ -38,6 +40,7 @@ pub(crate) fn figures(
     windows: usize,
     mut say: impl FnMut(&str),
 ) -> Result<Vec<Figure>, BenchFailed> {
+    let windows = windows.next_multiple_of(TURN);
     let applications = Application::all()?;
     let application = applications.iter().find(|own| own.name.starts_with("car"));
     let application = application.ok_or(BenchFailed::Query)?;
@@ -55,7 +58,9 @@ pub(crate) fn figures(
             started.window(application, window)?;
         }
         let end = sizes(&started.embedded)?;
-        figures.extend(grown(who, at, end, windows));
+        let found = grown(who, at, end, windows);
+        found.iter().for_each(|figure| say(&figure.to_string()));
+        figures.extend(found);
     }
     Ok(figures)
 }
