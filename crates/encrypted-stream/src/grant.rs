@@ -3,8 +3,8 @@
 //!
 //! # Privacy
 //! Whoever gets a day's key reads every event of that day of that stream, for as long as
-//! somebody keeps its ciphertexts, and nothing of any other day. What was handed out
-//! cannot be taken back: not by a withdrawal, nor by an erasure.
+//! somebody keeps its ciphertexts, and nothing of any other day: no session is of two, so
+//! not even the sums between two granted days. What was handed out cannot be taken back: not by a withdrawal, nor by an erasure.
 
 use std::collections::BTreeMap;
 

@@ -131,8 +131,8 @@ impl StreamKeys {
     }
 
     /// The key of one day since the Unix epoch, which opens that day and no
-    /// other. Whoever is handed the days of a range, and `K` at the border that
-    /// ends it, reads that range and no more.
+    /// other, since no session is of two days: within one, `K` at two times opens the sum
+    /// of all between.
     #[must_use]
     pub fn day_key(&self, day: u64) -> DayKey {
         DayKey::derive(&self.master, self.stream, self.schema, day)

@@ -11,7 +11,7 @@
 
 mod records;
 
-pub(crate) use records::window_keys;
+pub(crate) use records::{session_key, window_keys};
 pub use records::{
     Fence, LogEvent, LogLine, Record, Scope, Spent, Stamped, UnreadableRecord, log_prefix,
 };

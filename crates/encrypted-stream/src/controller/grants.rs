@@ -151,6 +151,7 @@ impl Controller {
         }
         let days = granted.days.ok_or(GrantRefused::NotGranted)?;
         let days = days.over_by(now).ok_or(GrantRefused::NotOver)?;
+        held.parted_at(days)?;
         let hand = |day| {
             let schema = held.schema.id();
             let granted_day = GrantedDay { stream: *stream, schema, reader: *reader, day };

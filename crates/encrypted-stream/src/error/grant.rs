@@ -48,6 +48,14 @@ pub enum GrantRefused {
     /// Nothing is granted to this reader.
     #[error("the stream's owner lets this reader read nothing of it")]
     NotGranted,
+    /// A session runs over the edge of what would be handed out.
+    #[error(
+        "a session of this stream runs over the midnight that begins day {day} (UTC, since 1970): keys of days beside it would tell its sums. Its device is of an earlier build: start it anew with this one, and grant days whose edges no such session crosses, or the days around it too"
+    )]
+    SessionCrosses {
+        /// Days since the Unix epoch.
+        day: u64,
+    },
     /// What is granted has not passed.
     #[error("no granted day is over yet; a day's key is handed out once the day has passed (UTC)")]
     NotOver,

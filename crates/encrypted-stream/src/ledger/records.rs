@@ -366,6 +366,11 @@ pub fn log_prefix(controller: ControllerId) -> Vec<u8> {
     key(Scope::Controller(controller), kind::LOG, &[])
 }
 
+/// Where a session's record stands in the store of a controller.
+pub(crate) fn session_key(controller: ControllerId, stream: StreamId, session: u64) -> Vec<u8> {
+    key(Scope::Controller(controller), kind::SESSION, &[&stream.0, &session.to_be_bytes()])
+}
+
 /// What a controller's ledger and its host's hold of a window.
 pub(crate) fn window_keys(
     controller: ControllerId,
@@ -414,9 +419,7 @@ impl Record {
                 let (plan, start) = (membership.plan, start(&membership.window));
                 key(Scope::Host, kind::MEMBERSHIP, &[&plan.0, &start, &digest.0])
             }
-            Record::Session { stream, session, .. } => {
-                key(own, kind::SESSION, &[&stream.0, &session.to_be_bytes()])
-            }
+            Record::Session { stream, session, .. } => session_key(controller, *stream, *session),
             Record::Pickers { plan, window, .. } => {
                 key(own, kind::PICKERS, &[&plan.0, &start(window)])
             }

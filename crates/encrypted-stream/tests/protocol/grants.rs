@@ -1,13 +1,16 @@
 //! Raw access: whom an owner names reads the days that they name, once these are over, and
 //! not an event beside them; and nothing more once the owner says so.
 
+use std::collections::BTreeMap;
+
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::Certificate;
 use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets};
 use alpheus_encrypted_stream::error::{GrantRefused, NotReadable};
-use alpheus_encrypted_stream::frame::Frame;
+use alpheus_encrypted_stream::frame::{Frame, Link};
 use alpheus_encrypted_stream::grant::{Days, Grant, HandedDay, RawReader};
+use alpheus_encrypted_stream::keys::StreamKeys;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, Stamped};
 use alpheus_encrypted_stream::producer::{EventVector, Producer, Start};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
@@ -19,27 +22,27 @@ use rand_chacha::rand_core::SeedableRng;
 use crate::evil::Evil;
 use crate::world::{EPOCH, Setup, master, owner_key, policy, stream_id};
 
-const DAY: u64 = 86_400_000_000;
+pub const DAY: u64 = 86_400_000_000;
 /// The day that the world begins in.
-const FIRST: u64 = EPOCH / DAY;
+pub const FIRST: u64 = EPOCH / DAY;
 
 fn day(number: u64) -> Timestamp {
     Timestamp((FIRST + number) * DAY)
 }
 
-fn days(first: u64, last: u64) -> Option<Days> {
+pub fn days(first: u64, last: u64) -> Option<Days> {
     Some(Days::new(FIRST + first, FIRST + last).unwrap())
 }
 
 /// A reader and its certificate.
-fn reader(evil: &Evil, seed: u8, name: &str) -> (Consumer, Signed<Certificate>) {
+pub fn reader(evil: &Evil, seed: u8, name: &str) -> (Consumer, Signed<Certificate>) {
     let secrets = ConsumerSecrets::from_seed(&Secret::from_bytes([seed; 32]));
     let certificate = secrets.request(name).issue(&evil.world.authority);
     (secrets.certified(&certificate, &evil.world.deployment).unwrap(), certificate)
 }
 
 /// The owner of stream 0 says what a reader may read.
-fn say(
+pub fn say(
     evil: &mut Evil,
     now: Timestamp,
     (reader, certificate): (&Consumer, &Signed<Certificate>),
@@ -54,7 +57,7 @@ fn say(
     Ok(())
 }
 
-fn fetch(
+pub fn fetch(
     evil: &mut Evil,
     now: Timestamp,
     reader: &Consumer,
@@ -64,8 +67,8 @@ fn fetch(
     Ok(step.commit(&mut evil.store).unwrap())
 }
 
-/// Two events a day of stream 0, in the middle and close to midnight, for four days.
-fn frames(evil: &Evil) -> Vec<Vec<u8>> {
+/// Two events a day of stream 0, in the middle and close to midnight, for some days.
+fn frames_of(evil: &Evil, many: u64) -> Vec<Vec<u8>> {
     let mut frames: Vec<Vec<u8>> = Vec::new();
     let mut sink = |frame: &[u8]| frames.push(frame.to_vec());
     let (schema, layout) = (&evil.world.schema, &evil.world.layout);
@@ -74,7 +77,7 @@ fn frames(evil: &Evil) -> Vec<Vec<u8>> {
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
     let session = producer.open(Start::First, day(0), &mut rng, &mut sink);
     let mut session = session.unwrap_or_else(|refused| panic!("{:?}", refused.error));
-    for number in 0..4 {
+    for number in 0..many {
         for (at, value) in [(DAY / 2 + 5, 2 * number), (DAY - 5, 2 * number + 1)] {
             let encode = |vector: &mut EventVector<'_>| {
                 vector.add(0, 100 + value);
@@ -83,8 +86,89 @@ fn frames(evil: &Evil) -> Vec<Vec<u8>> {
             session.event(Timestamp(day(number).0 + at), encode, &mut sink).unwrap();
         }
     }
-    session.advance(day(4), &mut sink).unwrap();
+    session.advance(day(many), &mut sink).unwrap();
     frames
+}
+
+fn frames(evil: &Evil) -> Vec<Vec<u8>> {
+    frames_of(evil, 4)
+}
+
+/// What readers who pool the keys of some days open beside the events of these: sums of
+/// other events, between two key vectors of a session that they know.
+fn opened_beside(evil: &Evil, frames: &[Vec<u8>], granted: &[u64]) -> Vec<u64> {
+    let keys = StreamKeys::new(&master(stream_id(0)), stream_id(0), evil.world.schema.id());
+    let known = |t: Timestamp| granted.contains(&(t.0 / DAY - FIRST));
+    let first = |session: u64, t: Timestamp| {
+        let mut word = [0; 1];
+        keys.day_key(t.0 / DAY).key_vector(session, t, &mut word).unwrap();
+        word[0]
+    };
+    // By session: how much lies since the last known time, and whether any of it is theirs.
+    let mut since: BTreeMap<u64, (u64, u64, bool)> = BTreeMap::new();
+    let mut opened = Vec::new();
+    for frame in frames {
+        let frame = Frame::parse(frame).unwrap();
+        let (session, t) = (frame.session(), frame.t());
+        if let (Some(words), Some((_, sum, beside))) = (frame.words(), since.get_mut(&session)) {
+            *sum = sum.wrapping_add(words.iter().next().unwrap());
+            *beside |= matches!(frame, Frame::Data { .. }) && !known(t);
+        }
+        if known(t) {
+            let pad = first(session, t);
+            if let Some((from, sum, true)) = since.insert(session, (pad, 0, false)) {
+                opened.push(sum.wrapping_add(from).wrapping_sub(pad));
+            }
+        }
+    }
+    opened
+}
+
+/// Monday to one, Friday to another: nothing of the days between.
+#[test]
+fn readers_who_pool_days_open_no_sum_of_the_days_between() {
+    let mut evil = Evil::unannounced(Setup::new(2));
+    let frames = frames_of(&evil, 5);
+    for (seed, name, granted) in [(31, "doctor", 0), (32, "eve", 4)] {
+        let (reader, certificate) = reader(&evil, seed, name);
+        say(&mut evil, day(0), (&reader, &certificate), 1, days(granted, granted)).unwrap();
+        let keys = fetch(&mut evil, day(9), &reader).unwrap();
+        let (own, _) = read(&evil, &reader, &keys, &frames);
+        assert_eq!(own, [100 + 2 * granted, 101 + 2 * granted]);
+    }
+    assert_eq!(opened_beside(&evil, &frames, &[0, 4]), [0_u64; 0]);
+    for granted in [&[1, 3][..], &[0, 2, 4], &[2], &[0, 1, 3]] {
+        assert_eq!(opened_beside(&evil, &frames, granted), [0_u64; 0], "{granted:?}");
+    }
+}
+
+/// The attack is one: it opens what lies within a day's session, given two times of it.
+#[test]
+fn a_session_that_outlasts_its_day_would_tell_the_days_between() {
+    let evil = Evil::unannounced(Setup::new(2));
+    let frames = frames_of(&evil, 5);
+    // One session of all days, as an earlier build made it: the same events under its links.
+    let keys = StreamKeys::new(&master(stream_id(0)), stream_id(0), evil.world.schema.id());
+    let mut last = day(0);
+    let words = usize::from(evil.world.layout.words);
+    let one_session = frames.iter().filter_map(|frame| {
+        let t = Frame::parse(frame).unwrap().t();
+        if t <= last {
+            return None;
+        }
+        let (mut cipher, mut old) = (vec![0; words], vec![0; words]);
+        keys.day_key(t.0 / DAY).key_vector(7, t, &mut cipher).unwrap();
+        keys.day_key(last.0 / DAY).key_vector(7, last, &mut old).unwrap();
+        cipher.iter_mut().zip(old).for_each(|(new, old)| *new = new.wrapping_sub(old));
+        let within = (t.0 % DAY).checked_sub(DAY / 2).is_some_and(|t| t == 5 || t == DAY / 2 - 5);
+        let value = 2 * (t.0 / DAY - FIRST) + u64::from(t.0 % DAY > DAY / 2 + 5);
+        cipher[0] = cipher[0].wrapping_add(if within { 100 + value } else { 0 });
+        let link = Link { session: 7, previous: std::mem::replace(&mut last, t), t };
+        Some(Frame::Data { link, words: cipher }.to_bytes())
+    });
+    let one_session: Vec<_> = one_session.collect();
+    let truth = (2..8).map(|value| 100 + value).sum::<u64>();
+    assert_eq!(opened_beside(&evil, &one_session, &[0, 4]), [truth]);
 }
 
 /// The first word of each event that a reader reads, and of how many it has no key.

@@ -21,6 +21,7 @@ mod formats;
 mod grants;
 mod honest;
 mod liar;
+mod midnight;
 mod neighbours;
 mod net;
 mod noise;
