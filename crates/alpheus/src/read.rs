@@ -71,7 +71,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let guard = Client::to(&identity, &args.controller, meant)?;
     let asked = KeysAsked { stream: args.stream, certificate: certificate.clone() };
     let given: KeysGiven = guard.exchange("/v1/keys", &asked, Duration::ZERO)?;
-    let keys = RawReader::new(&consumer, (args.stream, schema.id()), &given.keys);
+    let keys = RawReader::new(&consumer, (args.stream, schema.id(), layout.words), &given.keys);
     let keys = keys.blame(Category::Check)?;
     let service = Client::new(&identity, &args.server)?;
     let (release, select) = event_columns(&schema, &layout);

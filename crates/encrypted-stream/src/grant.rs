@@ -66,8 +66,9 @@ pub struct Grant {
     pub stream: StreamId,
     /// Who may: the fingerprint of a consumer's certificate.
     pub reader: ConsumerId,
-    /// Counts the owner's words on this stream and reader; a later one replaces an earlier.
-    pub version: u32,
+    /// When the owner signed it, by the owner's clock: a later one replaces an earlier, and
+    /// one from before a controller's ledger was restored untrusted counts no more.
+    pub at: Timestamp,
     /// Which days; none: no more of them.
     pub days: Option<Days>,
 }
@@ -144,28 +145,34 @@ pub struct HandedDay {
 }
 
 /// A reader's keys of one stream, day by day.
-pub struct RawReader(BTreeMap<u64, DayKey>);
+pub struct RawReader {
+    days: BTreeMap<u64, DayKey>,
+    /// Of an event. Shorter ones would be read too: pads of the first words are the same.
+    words: usize,
+}
 
 impl RawReader {
-    /// Opens what a controller handed out.
+    /// Opens what a controller handed out, for events of `words` words, as the schema's
+    /// layout has them.
     ///
     /// # Errors
     /// [`NotReadable`] if it is for another reader, stream or schema, or damaged.
     pub fn new(
         consumer: &Consumer,
-        (stream, schema): (StreamId, SchemaId),
+        (stream, schema, words): (StreamId, SchemaId, u16),
         handed: &[HandedDay],
     ) -> Result<RawReader, NotReadable> {
         let open = |HandedDay { day, sealed }: &HandedDay| {
             let granted = GrantedDay { stream, schema, reader: consumer.id(), day: *day };
             Ok((*day, DayKey::new(*day, &granted.open(consumer, sealed)?)))
         };
-        Ok(RawReader(handed.iter().map(open).collect::<Result<_, _>>()?))
+        let days = handed.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(RawReader { days, words: words.into() })
     }
 
     /// The days that it reads.
     pub fn days(&self) -> impl Iterator<Item = u64> + '_ {
-        self.0.keys().copied()
+        self.days.keys().copied()
     }
 
     /// Decrypts an event: its words, the check word last. None for borders, which hold
@@ -173,14 +180,18 @@ impl RawReader {
     ///
     /// # Errors
     /// [`NotReadable::OtherDay`] if the event, or the one that it follows, is of a day
-    /// without a key here; [`NotReadable::CheckWord`] if it is no event under these keys.
+    /// without a key here; [`NotReadable::Length`] if it has not an event's words;
+    /// [`NotReadable::CheckWord`] if it is no event under these keys.
     pub fn read(&self, frame: &FrameView<'_>) -> Result<Option<Vec<u64>>, NotReadable> {
         let Frame::Data { link, words } = frame else { return Ok(None) };
         let mut event: Vec<u64> = words.iter().collect();
+        if event.len() != self.words {
+            return Err(NotReadable::Length { expected: self.words, found: event.len() });
+        }
         let mut pad = zeroize::Zeroizing::new(vec![0; event.len()]);
         for (t, add) in [(link.t, false), (link.previous, true)] {
             let day = t.0 / DAY;
-            let key = self.0.get(&day).ok_or(NotReadable::OtherDay { day })?;
+            let key = self.days.get(&day).ok_or(NotReadable::OtherDay { day })?;
             let none = |_| NotReadable::OtherDay { day };
             key.key_vector(link.session, t, &mut pad).map_err(none)?;
             for (word, pad) in event.iter_mut().zip(pad.iter()) {

@@ -77,7 +77,7 @@ pub(super) fn grant(args: &Args) -> Result<(), Failure> {
     let grant = Grant {
         stream: args.one.stream,
         reader: consumer_id(&reader),
-        version: u32::try_from(wall_clock().0 / 1_000_000).unwrap_or(u32::MAX),
+        at: wall_clock(),
         days,
     };
     let (signed, key) = (Signed::new(&grant, &owner.key), owner.key.verifying_key());

@@ -256,8 +256,9 @@ impl Controller {
                 }
             }
             Record::Roster { digest } => self.rosters.extend([digest]),
-            Record::Grant { at, owner, signed, certificate, handed, .. } => {
-                self.remember_grant((at, &owner), (&signed, &certificate), handed, bad)?;
+            Record::Grant { at, owner, signed, certificate, handed, stopped, .. } => {
+                let so_far = (handed, stopped);
+                self.remember_grant((at, &owner), (&signed, &certificate), so_far, bad)?;
             }
             Record::Totals { plan, last } => {
                 self.plans.get_mut(&plan).into_iter().for_each(|own| own.remember_totals(last));

@@ -1,5 +1,7 @@
 //! Why raw access is not given, or gives nothing.
 
+use alpheus_policy::time::Timestamp;
+
 /// Why a controller does not take a grant, or hands no key out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GrantRefused {
@@ -27,12 +29,34 @@ pub enum GrantRefused {
         most: u64,
     },
     /// Not later than the one that is known.
-    #[error("version {given} is not later than version {known}, which is known; sign a later one")]
+    #[error(
+        "signed at {} µs, it is not later than the owner's last word, of {} µs: sign it anew; if the last was signed by a clock that ran ahead, `--stop` is taken at once", .given.0, .known.0
+    )]
     NotLater {
         /// Of the grant.
-        given: u32,
+        given: Timestamp,
         /// The one that is known.
-        known: u32,
+        known: Timestamp,
+    },
+    /// Signed later than now.
+    #[error(
+        "signed at {} µs, it is ahead of the controller's clock, {} µs: set the owner's clock and grant again", .given.0, .now.0
+    )]
+    Ahead {
+        /// Of the grant.
+        given: Timestamp,
+        /// The controller's clock.
+        now: Timestamp,
+    },
+    /// Signed before the ledger was restored from a copy that may lack a later word.
+    #[error(
+        "signed at {} µs, it is from before this controller came back from an older ledger, at {} µs: its owner signs a new one", .given.0, .restored.0
+    )]
+    BeforeRestore {
+        /// Of the grant.
+        given: Timestamp,
+        /// When the ledger was restored.
+        restored: Timestamp,
     },
     /// The reader's certificate is not the authority's for a consumer.
     #[error("the reader's certificate is not one of this deployment's for a consumer")]
@@ -80,6 +104,14 @@ pub enum NotReadable {
     OtherDay {
         /// Days since the Unix epoch.
         day: u64,
+    },
+    /// Not as long as an event of this schema.
+    #[error("it has {found} words, an event of this schema {expected}")]
+    Length {
+        /// Words of an event, the check word included.
+        expected: usize,
+        /// Words that came.
+        found: usize,
     },
     /// It is no event of this stream under these keys.
     #[error("it is no event of this stream: its check word is not zero")]

@@ -186,8 +186,10 @@ pub enum Record {
         signed: Signed<Grant>,
         /// The reader's certificate.
         certificate: Signed<Certificate>,
-        /// Days whose keys have been handed out; none: none yet.
-        handed: Option<Days>,
+        /// Days whose keys have been handed out, and when first; none: none yet.
+        handed: Option<(Days, Timestamp)>,
+        /// Taken back since, by a word that was signed before it.
+        stopped: bool,
         /// The stream.
         stream: StreamId,
         /// The reader.

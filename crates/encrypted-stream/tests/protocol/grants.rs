@@ -14,8 +14,8 @@ use alpheus_encrypted_stream::keys::StreamKeys;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, Stamped};
 use alpheus_encrypted_stream::producer::{EventVector, Producer, Start};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
-use alpheus_policy::ids::StreamId;
-use alpheus_policy::time::Timestamp;
+use alpheus_policy::ids::{SchemaId, StreamId};
+use alpheus_policy::time::{Span, Timestamp};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -41,18 +41,32 @@ pub fn reader(evil: &Evil, seed: u8, name: &str) -> (Consumer, Signed<Certificat
     (secrets.certified(&certificate, &evil.world.deployment).unwrap(), certificate)
 }
 
-/// The owner of stream 0 says what a reader may read.
+/// The owner of stream 0 says what a reader may read, a few microseconds after `now`.
 pub fn say(
     evil: &mut Evil,
     now: Timestamp,
-    (reader, certificate): (&Consumer, &Signed<Certificate>),
-    version: u32,
+    said: (&Consumer, &Signed<Certificate>),
+    later: u64,
     days: Option<Days>,
 ) -> Result<(), GrantRefused> {
-    let key = owner_key(stream_id(0));
-    let grant = Grant { stream: stream_id(0), reader: reader.id(), version, days };
-    let signed = Signed::new(&grant, &key);
-    let step = evil.controllers[0].grant(now, &key.verifying_key(), &signed, certificate)?;
+    let signed = signed(said.0, now.plus(Span(later)), days);
+    hand_in(evil, now, &signed, said.1)
+}
+
+fn signed(reader: &Consumer, at: Timestamp, days: Option<Days>) -> Signed<Grant> {
+    let grant = Grant { stream: stream_id(0), reader: reader.id(), at, days };
+    Signed::new(&grant, &owner_key(stream_id(0)))
+}
+
+/// Whoever does it: the owner's word is all that counts.
+fn hand_in(
+    evil: &mut Evil,
+    now: Timestamp,
+    signed: &Signed<Grant>,
+    certificate: &Signed<Certificate>,
+) -> Result<(), GrantRefused> {
+    let owner = owner_key(stream_id(0)).verifying_key();
+    let step = evil.controllers[0].grant(now, &owner, signed, certificate)?;
     step.commit(&mut evil.store).unwrap();
     Ok(())
 }
@@ -171,6 +185,11 @@ fn a_session_that_outlasts_its_day_would_tell_the_days_between() {
     assert_eq!(opened_beside(&evil, &one_session, &[0, 4]), [truth]);
 }
 
+/// What a stream's events are, for whom they are read by.
+fn of(evil: &Evil, stream: u32) -> (StreamId, SchemaId, u16) {
+    (stream_id(stream), evil.world.schema.id(), evil.world.layout.words)
+}
+
 /// The first word of each event that a reader reads, and of how many it has no key.
 fn read(
     evil: &Evil,
@@ -178,7 +197,7 @@ fn read(
     keys: &[HandedDay],
     frames: &[Vec<u8>],
 ) -> (Vec<u64>, usize) {
-    let opened = RawReader::new(reader, (stream_id(0), evil.world.schema.id()), keys).unwrap();
+    let opened = RawReader::new(reader, of(evil, 0), keys).unwrap();
     let (mut events, mut without) = (Vec::new(), 0);
     for bytes in frames {
         match opened.read(&Frame::parse(bytes).unwrap()) {
@@ -210,14 +229,13 @@ fn a_reader_reads_the_days_it_is_granted_and_no_other() {
         assert_eq!(read(&evil, &doctor, &keys, &frames), (events, without));
         // Nobody else opens them, for this stream or another.
         let (eve, _) = reader(&evil, 32, "eve");
-        let schema = evil.world.schema.id();
         let wrong = NotReadable::NotForYou { day: FIRST + first };
-        assert_eq!(RawReader::new(&eve, (stream_id(0), schema), &keys).err(), Some(wrong));
-        assert_eq!(RawReader::new(&doctor, (stream_id(1), schema), &keys).err(), Some(wrong));
+        assert_eq!(RawReader::new(&eve, of(&evil, 0), &keys).err(), Some(wrong));
+        assert_eq!(RawReader::new(&doctor, of(&evil, 1), &keys).err(), Some(wrong));
         // A key of one day under the name of another opens nothing.
         let mut swapped = keys.clone();
         swapped[0].day += 1;
-        assert!(RawReader::new(&doctor, (stream_id(0), schema), &swapped).is_err());
+        assert!(RawReader::new(&doctor, of(&evil, 0), &swapped).is_err());
         // The second day's second event, changed on the way.
         let is_it = |frame: &&Vec<u8>| {
             let frame = Frame::parse(frame).unwrap();
@@ -225,7 +243,7 @@ fn a_reader_reads_the_days_it_is_granted_and_no_other() {
         };
         let mut flipped = frames.iter().find(is_it).unwrap().clone();
         *flipped.last_mut().unwrap() ^= 1;
-        let opened = RawReader::new(&doctor, (stream_id(0), schema), &keys).unwrap();
+        let opened = RawReader::new(&doctor, of(&evil, 0), &keys).unwrap();
         let refused = opened.read(&Frame::parse(&flipped).unwrap());
         assert_eq!(refused, Err(NotReadable::CheckWord));
     }
@@ -246,13 +264,55 @@ fn keys_come_day_by_day_until_the_owner_says_no_more() {
     say(&mut evil, day(4), said, 6, None).unwrap();
     assert_eq!(last(&mut evil, day(9)), Err(GrantRefused::NotGranted));
     let older = say(&mut evil, day(4), said, 5, days(0, 9));
-    assert_eq!(older, Err(GrantRefused::NotLater { given: 5, known: 6 }));
+    let at = |later| day(4).plus(Span(later));
+    assert_eq!(older, Err(GrantRefused::NotLater { given: at(5), known: at(6) }));
     // Also after a restart.
     let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
     evil.restore(0, &store, day(9), Some(fence));
     assert_eq!(last(&mut evil, day(9)), Err(GrantRefused::NotGranted));
     let older = say(&mut evil, day(4), said, 5, days(0, 9));
-    assert_eq!(older, Err(GrantRefused::NotLater { given: 5, known: 6 }));
+    assert_eq!(older, Err(GrantRefused::NotLater { given: at(5), known: at(6) }));
+}
+
+/// A grant that was signed by a clock that ran ahead does not outlast its taking back.
+#[test]
+fn that_there_be_no_more_is_taken_whenever_it_was_signed() {
+    let mut evil = Evil::unannounced(Setup::new(2));
+    let (doctor, certificate) = reader(&evil, 31, "doctor");
+    let minutes = |minutes: u64| Span::seconds(60 * minutes);
+    let ahead = signed(&doctor, day(3).plus(minutes(9)), days(0, 9));
+    hand_in(&mut evil, day(3), &ahead, &certificate).unwrap();
+    assert_eq!(fetch(&mut evil, day(3), &doctor).unwrap().len(), 3);
+    say(&mut evil, day(3), (&doctor, &certificate), 1, None).unwrap();
+    for _ in 0..2 {
+        assert_eq!(fetch(&mut evil, day(4), &doctor), Err(GrantRefused::NotGranted));
+        // Nor does the same come back, or one of between.
+        hand_in(&mut evil, day(4), &ahead, &certificate).unwrap();
+        assert_eq!(fetch(&mut evil, day(4), &doctor), Err(GrantRefused::NotGranted));
+        let between = signed(&doctor, day(3).plus(minutes(5)), days(0, 9));
+        let refused = hand_in(&mut evil, day(4), &between, &certificate);
+        assert!(matches!(refused, Err(GrantRefused::NotLater { .. })), "{refused:?}");
+        let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
+        evil.restore(0, &store, day(4), Some(fence));
+    }
+    let far = signed(&doctor, day(4).plus(minutes(11)), days(0, 0));
+    let (given, now) = (day(4).plus(minutes(11)), day(4));
+    let refused = hand_in(&mut evil, now, &far, &certificate);
+    assert_eq!(refused, Err(GrantRefused::Ahead { given, now }));
+    say(&mut evil, day(4), (&doctor, &certificate), 1, days(0, 0)).unwrap();
+    assert_eq!(fetch(&mut evil, day(4), &doctor).unwrap().len(), 1);
+}
+
+/// The same word again is no other: it does not count anew, and fills no log.
+#[test]
+fn a_grant_that_is_said_again_changes_nothing() {
+    let mut evil = Evil::unannounced(Setup::new(2));
+    let (doctor, certificate) = reader(&evil, 31, "doctor");
+    let said = signed(&doctor, day(0), days(0, 9));
+    hand_in(&mut evil, day(0), &said, &certificate).unwrap();
+    let before = evil.store.map.len();
+    hand_in(&mut evil, day(1), &said, &certificate).unwrap();
+    assert_eq!(evil.store.map.len(), before);
 }
 
 fn handed_lines(evil: &Evil) -> Vec<(String, Days)> {
@@ -288,6 +348,64 @@ fn an_owner_reads_in_the_log_what_was_handed_out() {
     let mut rng = ChaCha20Rng::from_seed([1; 32]);
     drop(evil.controllers[0].hand_out(day(5), &stream_id(0), &doctor.id(), &mut rng).unwrap());
     assert_eq!(handed_lines(&evil), lines);
+    // But what such a step, or a commit that failed, would have said is said with the keys.
+    fetch(&mut evil, day(5), &doctor).unwrap();
+    let more = [lines[0].clone(), lines[1].clone(), (name(), days(0, 4).unwrap())];
+    assert_eq!(handed_lines(&evil), more);
+}
+
+/// Whether consent was withdrawn is nobody's to learn who was never let read.
+#[test]
+fn strangers_learn_nothing_of_a_stream() {
+    let mut evil = Evil::unannounced(Setup::new(2));
+    let (eve, _) = reader(&evil, 32, "eve");
+    let key = owner_key(stream_id(0));
+    let signed = Signed::new(&Withdrawal { stream: stream_id(0), erase: false }, &key);
+    let withdrawn = evil.controllers[0].withdraw(day(1), &key.verifying_key(), &signed);
+    withdrawn.unwrap().0.commit(&mut evil.store).unwrap();
+    assert_eq!(fetch(&mut evil, day(4), &eve), Err(GrantRefused::NotGranted));
+    let mut rng = ChaCha20Rng::from_seed([77; 32]);
+    let elsewhere = evil.controllers[0].hand_out(day(4), &stream_id(1), &eve.id(), &mut rng);
+    assert_eq!(elsewhere.err(), Some(GrantRefused::NotGranted));
+}
+
+/// A cut frame's last word may be zero: pads do not depend on the length.
+#[test]
+fn an_event_that_is_cut_is_none() {
+    let mut evil = Evil::unannounced(Setup::new(2));
+    let (doctor, certificate) = reader(&evil, 31, "doctor");
+    say(&mut evil, day(0), (&doctor, &certificate), 1, days(0, 0)).unwrap();
+    let keys = fetch(&mut evil, day(1), &doctor).unwrap();
+    let opened = RawReader::new(&doctor, of(&evil, 0), &keys).unwrap();
+    let frames = frames(&evil);
+    let data = |frame: &&Vec<u8>| matches!(Frame::parse(frame), Ok(Frame::Data { .. }));
+    let whole = frames.iter().find(data).unwrap();
+    let expected = usize::from(evil.world.layout.words);
+    assert_eq!(opened.read(&Frame::parse(whole).unwrap()).unwrap().unwrap().len(), expected);
+    for found in 1..expected {
+        let cut = &whole[..whole.len() - 8 * (expected - found)];
+        let refused = opened.read(&Frame::parse(cut).unwrap());
+        assert_eq!(refused, Err(NotReadable::Length { expected, found }));
+    }
+    let longer = [whole.as_slice(), &[0; 8]].concat();
+    assert!(opened.read(&Frame::parse(&longer).unwrap()).is_err());
+}
+
+/// What a reader cannot see, and the docs say so: the check word shows no change of others.
+#[test]
+fn a_word_that_is_changed_on_the_way_is_read_as_changed() {
+    let mut evil = Evil::unannounced(Setup::new(2));
+    let (doctor, certificate) = reader(&evil, 31, "doctor");
+    say(&mut evil, day(0), (&doctor, &certificate), 1, days(0, 0)).unwrap();
+    let keys = fetch(&mut evil, day(1), &doctor).unwrap();
+    let mut frames = frames(&evil);
+    let data = |frame: &&mut Vec<u8>| matches!(Frame::parse(frame), Ok(Frame::Data { .. }));
+    let event = frames.iter_mut().find(data).unwrap();
+    let words = event.len() - 8 * usize::from(evil.world.layout.words);
+    let first = u64::from_le_bytes(event[words..words + 8].try_into().unwrap());
+    event[words..words + 8].copy_from_slice(&first.wrapping_add(11).to_le_bytes());
+    let (read, _) = read(&evil, &doctor, &keys, &frames);
+    assert_eq!(read, [111, 101]);
 }
 
 #[test]
@@ -319,18 +437,31 @@ fn an_older_ledger_hands_nothing_out_before_the_owner_grants_again() {
     let mut evil = Evil::unannounced(Setup::new(2));
     let (doctor, certificate) = reader(&evil, 31, "doctor");
     let said = (&doctor, &certificate);
-    say(&mut evil, day(0), said, 1, days(0, 9)).unwrap();
+    let empty = evil.store.clone();
+    let first = signed(&doctor, day(0), days(0, 9));
+    hand_in(&mut evil, day(0), &first, &certificate).unwrap();
     let old = evil.store.clone();
     say(&mut evil, day(1), said, 2, None).unwrap();
     evil.restore(0, &old, day(4), None);
     assert_eq!(fetch(&mut evil, day(4), &doctor), Err(GrantRefused::Unconfirmed));
-    let signed = evil.world.annotate(stream_id(0), 1, policy(&evil.world.setup));
+    let confirmed = evil.world.annotate(stream_id(0), 1, policy(&evil.world.setup));
     let owner = owner_key(stream_id(0)).verifying_key();
-    let step = evil.controllers[0].annotate(day(4), &owner, &signed).unwrap();
+    let step = evil.controllers[0].annotate(day(4), &owner, &confirmed).unwrap();
     step.commit(&mut evil.store).unwrap();
     assert_eq!(fetch(&mut evil, day(4), &doctor), Err(GrantRefused::Unconfirmed));
-    say(&mut evil, day(4), said, 3, days(0, 1)).unwrap();
+    // Every reader has the bytes: said again by whomever, they are still from before.
+    let again = hand_in(&mut evil, day(5), &first, &certificate);
+    assert!(matches!(again, Err(GrantRefused::BeforeRestore { .. })), "{again:?}");
+    assert_eq!(fetch(&mut evil, day(5), &doctor), Err(GrantRefused::Unconfirmed));
+    say(&mut evil, day(5), said, 3, days(0, 1)).unwrap();
     assert_eq!(fetch(&mut evil, day(5), &doctor).unwrap().len(), 2);
+    // Nor by a copy that has never known them.
+    evil.restore(0, &empty, day(6), None);
+    let step = evil.controllers[0].annotate(day(6), &owner, &confirmed).unwrap();
+    step.commit(&mut evil.store).unwrap();
+    let again = hand_in(&mut evil, day(7), &first, &certificate);
+    assert!(matches!(again, Err(GrantRefused::BeforeRestore { .. })), "{again:?}");
+    assert_eq!(fetch(&mut evil, day(7), &doctor), Err(GrantRefused::NotGranted));
 }
 
 #[test]
@@ -339,7 +470,7 @@ fn grants_that_are_not_their_owners_or_of_no_reader_are_refused_by_name() {
     let (doctor, certificate) = reader(&evil, 31, "doctor");
     let (_, others) = reader(&evil, 32, "eve");
     let owner = owner_key(stream_id(0));
-    let grant = |stream: StreamId, days| Grant { stream, reader: doctor.id(), version: 1, days };
+    let grant = |stream: StreamId, days| Grant { stream, reader: doctor.id(), at: day(0), days };
     let mut ask = |key: &_, grant: &Grant, certificate: &_| {
         let signed = Signed::new(grant, key);
         let key = alpheus_crypto::sign::SigningKey::verifying_key(key);

@@ -107,7 +107,7 @@ fn keys_of_days_whose_edge_a_session_crosses_are_handed_to_nobody() {
             let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
             evil.restore(0, &store, now, Some(fence));
         }
-        let version = 2 + 3 * u32::from(restarts);
+        let version = 2 + 3 * u64::from(restarts);
         for (more, (first, last), expected) in [
             (0, (0, 0), Err(crossed)),
             (1, (1, 1), Err(crossed)),

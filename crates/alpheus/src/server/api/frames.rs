@@ -60,7 +60,7 @@ fn read(api: &Api, stream: StreamId, days: Days, after: u64) -> Result<FramesGiv
     let next = fetched.next_offset().0;
     let own = fetched.filter(|record| record.key.as_ref() == stream.0);
     let frames = own.filter(|record| {
-        // The border that ends the last day shows that nothing of it is missing.
+        // With the border that ends the last day, which stands on the next.
         let ends = |frame: &Frame<_>| frame.link().is_some_and(|link| days.contain(link.previous));
         Frame::parse(&record.value).is_ok_and(|frame| days.contain(frame.t()) || ends(&frame))
     });
