@@ -12,6 +12,7 @@ mod log;
 mod masks;
 mod measure;
 mod neighbours;
+#[cfg(feature = "pass")]
 mod pass;
 mod report;
 mod sums;
@@ -47,6 +48,7 @@ enum What {
     /// Encrypted streams: events, masks, sums, the log
     #[command(after_help = EXAMPLES)]
     Streams(Streams),
+    #[cfg(feature = "pass")]
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
     Pass(pass::Args),
 }
@@ -145,6 +147,7 @@ struct NotMet(usize);
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (report, strict) = match &args.what {
         What::Streams(streams) => (measure(streams).blame(Category::Io)?, streams.strict),
+        #[cfg(feature = "pass")]
         What::Pass(pass) => (pass::measure(pass)?, pass.strict),
     };
     print(&report, globals.format.unwrap_or_default())?;
@@ -193,7 +196,7 @@ fn measure(args: &Streams) -> Result<Report, BenchFailed> {
         let windows = args.windows.map_or(windows, NonZeroUsize::get);
         figures.extend(end_to_end::growth(&directory, windows, say)?);
     }
-    Ok(Report { environment, figures })
+    Ok(Report { environment, figures, series: Vec::new() })
 }
 
 fn print(report: &Report, format: Format) -> Result<(), Failure> {

@@ -64,6 +64,7 @@ pub struct Settings {
     /// The file that opens the key store.
     pub key_file: Option<PathBuf>,
     /// Of the access pass.
+    #[cfg(feature = "pass")]
     pub pass: Option<crate::pass::settings::PassSettings>,
 }
 

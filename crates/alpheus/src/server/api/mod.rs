@@ -12,6 +12,7 @@
 //! | `GET /v1/queries/{name}/results` | consumer | rows from an offset on, waiting for new ones |
 //! | `GET /v1/queries/{name}/plans/{plan}` | consumer | a plan as it was announced, to read sealed rows with |
 //! | `POST /v1/frames` | consumer | ciphertext of days that an owner lets it read |
+//! | `GET /v1/status` | consumer | how far behind it is, what fails, who is there |
 //! | `GET /openapi.json` | anybody | this, for programs |
 
 mod controllers;
@@ -20,6 +21,7 @@ mod frames;
 mod problem;
 mod public;
 mod queries;
+pub mod status;
 
 use super::engine::Handle;
 use super::intake::Intake;
@@ -77,6 +79,7 @@ pub fn router(api: Api) -> Router {
         .route("/v1/queries/{name}/results", consumer(get(queries::results)))
         .route("/v1/queries/{name}/plans/{plan}", consumer(get(queries::plan)))
         .route("/v1/frames", consumer(post(frames::frames)))
+        .route("/v1/status", consumer(get(status::status)))
         .route("/openapi.json", anybody(get(public::openapi)))
         .fallback(public::unknown)
         .layer(DefaultBodyLimit::max(LARGEST))
