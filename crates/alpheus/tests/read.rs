@@ -9,6 +9,7 @@ use common::deployment::{HOUSES, Running, until};
 use serde_json::Value;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
+use time::{Date, Duration};
 
 const DAY: u64 = 86_400;
 
@@ -17,16 +18,10 @@ fn today() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / DAY
 }
 
-/// A day as the command line takes it (civil from days, Howard Hinnant).
+/// A day as the command line takes it.
 fn written(day: u64) -> String {
-    let z = day + 719_468;
-    let (era, of_era) = (z / 146_097, z % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let (date, month) = (of_year - (153 * shifted + 2) / 5 + 1, (shifted + 2) % 12 + 1);
-    let year = year + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{date:02}")
+    let epoch = Date::from_ordinal_date(1970, 1).unwrap();
+    (epoch + Duration::days(day.try_into().unwrap())).to_string()
 }
 
 /// The last events of each of the days before today, the last so many, and some of today:

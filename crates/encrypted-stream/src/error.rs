@@ -386,14 +386,29 @@ pub enum Refused {
         "these running totals go on from what was said last, which this controller's restored ledger may have lost; drop the query and ask again"
     )]
     TotalsLost,
+    /// The controller was restarted, or was away for long, and draws the seeds of running
+    /// totals again.
+    #[error(
+        "this controller is still drawing the noise of {left} earlier windows of these running totals; it answers once that is done"
+    )]
+    SeedsUnderWay {
+        /// Windows whose seeds are missing.
+        left: u32,
+    },
 }
 
 impl Refused {
     /// Whether the same question may be answered later: the controller's clock
-    /// is behind, or it was restarted and needs the summons again.
+    /// is behind, or it was restarted and needs the summons, or some time, again.
     #[must_use]
     pub fn may_pass(self) -> bool {
-        matches!(self, Refused::NotEnded | Refused::NotPresent | Refused::UnknownPlan)
+        matches!(
+            self,
+            Refused::NotEnded
+                | Refused::NotPresent
+                | Refused::UnknownPlan
+                | Refused::SeedsUnderWay { .. }
+        )
     }
 }
 

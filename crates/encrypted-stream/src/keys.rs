@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 pub const MAX_WORDS: usize = 2 << 12;
 
 /// Microseconds of a day, the period that one subkey serves.
-pub(crate) const DAY: u64 = 86_400_000_000;
+pub const DAY: u64 = 86_400_000_000;
 
 /// What a producer shares with its owner's controller and nobody else. Erasing
 /// every copy erases the stream's data everywhere.

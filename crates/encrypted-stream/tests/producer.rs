@@ -133,8 +133,7 @@ fn borders_of(tick: u64, start: u64, ticks: u64) -> Vec<(u64, BorderKind, u64)> 
     let producer = Producer::new(&master(), stream, schema, Span(tick), WORDS).unwrap();
     let mut frames: Vec<Vec<u8>> = Vec::new();
     let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
-    let mut session =
-        producer.open(Start::First, Timestamp(start), &mut rng(3), sink).unwrap();
+    let mut session = producer.open(Start::First, Timestamp(start), &mut rng(3), sink).unwrap();
     let first = session.number();
     session.advance(Timestamp(start + ticks * tick), sink).unwrap();
     let claims = parsed(&frames).into_iter().filter_map(|frame| frame.claim()).collect::<Vec<_>>();
@@ -150,9 +149,8 @@ fn borders_of(tick: u64, start: u64, ticks: u64) -> Vec<(u64, BorderKind, u64)> 
 fn a_session_ends_with_its_day() {
     use BorderKind::{Closing, Interior, Opening};
     let hours = DAY / 4;
-    let day = |session, first: u64| {
-        [1, 2, 3].map(|border| (session, Interior, first + border)).to_vec()
-    };
+    let day =
+        |session, first: u64| [1, 2, 3].map(|border| (session, Interior, first + border)).to_vec();
     let edge = |session, at| vec![(session + 1, Opening, at), (session, Closing, at)];
     let whole = [vec![(0, Opening, 0)], day(0, 0), edge(0, 4), day(1, 4), edge(1, 8)].concat();
     assert_eq!(borders_of(hours, 20_000 * DAY, 8), whole);

@@ -73,6 +73,14 @@ pub enum NoiseFault {
         /// What its unit asks for.
         needed: u32,
     },
+    /// Running totals that reach beyond the last time that can be told.
+    #[error(
+        "the running totals reach to after the year 2112, beyond which no time is told; at most {most} windows fit from there"
+    )]
+    Beyond {
+        /// Windows from the plan's first to that time.
+        most: u64,
+    },
     /// The plan states other noise than its ε, unit and bounds ask for.
     #[error("the noise of row {row} is not what ε, unit, events and the schema's bounds ask for")]
     Misstated {
@@ -235,6 +243,7 @@ impl Plan {
             return Err(NoiseFault::Events { asked, most });
         }
         if let Some(Horizon { windows, touched: stated }) = privacy.horizon() {
+            self.ends_in_time(windows)?;
             let needed = touched(privacy.unit, self.window, windows);
             if stated < needed {
                 return Err(NoiseFault::Touched { stated, needed });
@@ -246,9 +255,18 @@ impl Plan {
         let members = u32::try_from(self.roster.len()).unwrap_or(u32::MAX).max(1);
         let windows = privacy.horizon().map_or(1, |horizon| horizon.windows);
         let (release, rows) = (&self.release, &needed.rows);
-        let shared = Shared { honest: honest.get(), members, windows };
+        let shared = Shared { honest: honest.get(), members, windows, lost: 0 };
         holds_noise(release, rows, schema, layout, shared)?;
         Ok(Some(needed))
+    }
+
+    /// All windows of running totals end at a time that can be told: until then they
+    /// stand in their owners' accounts.
+    fn ends_in_time(&self, windows: u32) -> Result<(), NoiseFault> {
+        let start = self.cumulated().map_or(Timestamp::LIMIT, |all| all.start);
+        let left = Timestamp::LIMIT.0.saturating_sub(start.0);
+        let most = left / self.window.0.max(1);
+        if u64::from(windows) > most { Err(NoiseFault::Beyond { most }) } else { Ok(()) }
     }
 
     /// The same, where the plan states what it needs.

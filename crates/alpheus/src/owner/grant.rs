@@ -6,6 +6,7 @@ use crate::network::identity::from_hex;
 use crate::network::wire::{Done, GrantAsked};
 use crate::runtime::embedded::wall_clock;
 use alpheus_crypto::signed::Signed;
+use alpheus_encrypted_stream::annotation::owner_id;
 use alpheus_encrypted_stream::certificate::{Certificate, consumer_id};
 use alpheus_encrypted_stream::grant::{Days, Grant};
 use std::path::PathBuf;
@@ -74,12 +75,8 @@ pub(super) fn grant(args: &Args) -> Result<(), Failure> {
         (Some(from), Some(to)) => Some(Days::new(from.0, to.0).blame(Category::Usage)?),
         _ => None,
     };
-    let grant = Grant {
-        stream: args.one.stream,
-        reader: consumer_id(&reader),
-        at: wall_clock(),
-        days,
-    };
+    let grant =
+        Grant { stream: args.one.stream, reader: consumer_id(&reader), at: wall_clock(), days };
     let (signed, key) = (Signed::new(&grant, &owner.key), owner.key.verifying_key());
     let asked = GrantAsked { signed, owner: key, certificate };
     owner.client.exchange::<Done>("/v1/grants", &asked, Duration::ZERO)?;
@@ -92,6 +89,7 @@ pub(super) fn grant(args: &Args) -> Result<(), Failure> {
             calendar(days.last)
         ),
     }
+    println!("who reads makes sure that it is yours with --owner {}", owner_id(&key));
     Ok(())
 }
 

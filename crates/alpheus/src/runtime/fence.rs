@@ -191,7 +191,7 @@ fn digest_of(slot: &[u8]) -> Digest {
     labelled("alpheus/fence/v1", &[slot])
 }
 
-/// Number and content of the later of the two slots that is whole.
+/// What is wrong with a file that holds no fence.
 fn unreadable(path: &Path, bytes: &[u8]) -> FenceError {
     let path = path.to_owned();
     match other_format(bytes, MAGIC) {
@@ -200,6 +200,7 @@ fn unreadable(path: &Path, bytes: &[u8]) -> FenceError {
     }
 }
 
+/// Number and content of the later of the two slots that is whole.
 fn decode(bytes: &[u8]) -> Option<(u64, BTreeMap<ControllerId, Fence>)> {
     let (first, second) = bytes.split_at(bytes.len() / 2);
     [first, second].into_iter().filter_map(slot).max_by_key(|(number, _)| *number)

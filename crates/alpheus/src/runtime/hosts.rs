@@ -160,6 +160,14 @@ impl ControllerHost {
         self.ledger.flushes() + self.fence.flushes()
     }
 
+    /// Has controllers draw some of the noise ahead that restarted ones lack: one slice on
+    /// each thread. Whether there is more to draw.
+    pub fn draw_ahead(&mut self, now: Timestamp) -> bool {
+        let each = self.shards.par_iter_mut();
+        each.map(|shard| shard.controllers.values_mut().any(|own| own.draw_ahead(now)))
+            .reduce(|| false, |one, other| one | other)
+    }
+
     /// Stops a controller, as a crash of its machine would: it answers nothing.
     pub fn kill(&mut self, controller: ControllerId) {
         self.down.insert(controller);

@@ -201,7 +201,7 @@ impl Row {
 /// The error that noise makes in each column of a window that so many controllers
 /// opened, whose population is known and numbers of values are not: of a mean over
 /// an exact count it is told for one value an owner. Of running totals it is that of
-/// all controllers, whoever has come and gone.
+/// all controllers, whoever has come and gone, with what windows that failed have left over.
 fn noise(plan: &Plan, window: Window, opened: &Opened) -> Option<Value> {
     let privacy = plan.privacy.as_ref()?;
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -210,7 +210,7 @@ fn noise(plan: &Plan, window: Window, opened: &Opened) -> Option<Value> {
     let honest = members.saturating_sub(narrow(plan.discounted()));
     let values = u64::from(opened.population).saturating_mul(opened.windows.max(1).into());
     let windows = place.map_or(1, |place| place.saturating_add(1));
-    let shared = Shared { honest, members, windows };
+    let shared = Shared { honest, members, windows, lost: opened.lost };
     let errors = expected_errors(&plan.select, &privacy.noise, shared, values);
     let column = |OutputError { alias, spread }| {
         let told = spread.map_or(

@@ -67,17 +67,30 @@ impl Books {
         }
     }
 
-    /// Spends what was promised; whether any of it was not spent before.
-    pub(super) fn spend(&mut self, promised: &[BudgetRecord]) -> bool {
-        let known = |record: &BudgetRecord| match record.entry {
-            Entry::Charged { plan, window, .. } => {
-                self.spent.charged(record.owner, record.attribute, plan, window).is_some()
-            }
-            Entry::Refunded { .. } | Entry::Forgotten { .. } => true,
-        };
-        let fresh = !promised.iter().all(known);
+    /// Spends what was promised.
+    pub(super) fn spend(&mut self, promised: &[BudgetRecord]) {
         promised.iter().for_each(|record| self.spent.apply(record));
-        fresh
+    }
+
+    /// Has what was charged for a span stand under a part of it, and takes back what was
+    /// promised for the span and never spent. The record of what stands now, also when
+    /// asked again; none if nothing does.
+    pub(super) fn restate(
+        &mut self,
+        (owner, attribute): (OwnerId, u16),
+        plan: PlanId,
+        (span, part): (Window, Window),
+    ) -> Option<BudgetRecord> {
+        if let Some(known) = self.spent.charged(owner, attribute, plan, span) {
+            let Entry::Charged { cost, slack, .. } = known.entry else { return None };
+            let refunded = Entry::Refunded { plan, window: span };
+            let charged = Entry::Charged { plan, window: part, cost, slack };
+            for entry in [refunded, charged] {
+                self.take(&BudgetRecord { owner, attribute, entry });
+            }
+        }
+        self.withdraw(owner, attribute, (plan, span));
+        self.spent.charged(owner, attribute, plan, part)
     }
 
     /// What an owner's attribute has been charged in all.
@@ -214,21 +227,28 @@ impl Controller {
         records.into_iter().map(|record| self.put(now, Record::Budget(record))).collect()
     }
 
-    /// What the owners' log says that a window costs: running totals cost once, which
-    /// is told with the first window that somebody was charged for.
-    pub(super) fn costs_to_tell(
-        &mut self,
+    /// Owners of these streams that something was charged to.
+    pub(super) fn owners_charged(
+        &self,
+        plan: &PlanId,
+        window: Window,
+        accepted: &[u32],
+    ) -> Vec<OwnerId> {
+        let Some((owners, attributes, window)) = self.charged(plan, window, accepted) else {
+            return Vec::new();
+        };
+        let spent = &self.books.spent;
+        let stands = |owner: &OwnerId, at| spent.charged(*owner, at, *plan, window).is_some();
+        owners.into_iter().filter(|own| attributes.iter().any(|at| stands(own, *at))).collect()
+    }
+
+    /// What a window costs by attribute.
+    pub(super) fn costs(
+        &self,
         plan: &PlanId,
         window: Window,
         accepted: &[u32],
     ) -> Vec<(u16, Cost)> {
-        let Some(joined) = self.plans.get_mut(plan) else { return Vec::new() };
-        let told = joined.totals.is_some() && !std::mem::take(&mut joined.untold);
-        if told { Vec::new() } else { self.costs(plan, window, accepted) }
-    }
-
-    /// What a window costs by attribute.
-    fn costs(&self, plan: &PlanId, window: Window, accepted: &[u32]) -> Vec<(u16, Cost)> {
         let Some((owners, attributes, window)) = self.charged(plan, window, accepted) else {
             return Vec::new();
         };
@@ -273,7 +293,7 @@ impl Controller {
     ) -> Vec<Change> {
         let Some(joined) = self.plans.get(plan) else { return Vec::new() };
         // Of running totals a later window may rest on the same promise.
-        if joined.totals.is_some() {
+        if joined.plan().horizon().is_some() {
             return Vec::new();
         }
         let Some(round) = joined.rounds.get(&window.start) else { return Vec::new() };
@@ -300,16 +320,6 @@ impl Controller {
         }
         records.iter().for_each(|record| self.books.take(record));
         records.into_iter().map(|record| self.put(now, Record::Budget(record))).collect()
-    }
-
-    /// A plan has ended: what its running totals were promised and never spent is free.
-    pub(super) fn settle_totals(&mut self, plan: &PlanId) {
-        let Some(joined) = self.plans.get(plan) else { return };
-        let Some(span) = joined.plan().cumulated() else { return };
-        let owners = joined.own_streams().map(|(_, planned)| planned.owner).collect();
-        for (owner, attribute) in pairs(&owners, &joined.plan().attributes.clone()) {
-            self.books.withdraw(owner, attribute, (*plan, span));
-        }
     }
 
     /// Sums up what the plan's settled windows have cost, so that accounts stay
@@ -420,7 +430,7 @@ fn budgets(policy: &ResolvedPolicy, attribute: u16) -> impl Iterator<Item = (Bud
     own.filter_map(|option| Some((option.budget?, option.window.0)))
 }
 
-fn pairs(owners: &BTreeSet<OwnerId>, attributes: &[u16]) -> Vec<(OwnerId, u16)> {
+pub(super) fn pairs(owners: &BTreeSet<OwnerId>, attributes: &[u16]) -> Vec<(OwnerId, u16)> {
     owners.iter().flat_map(|owner| attributes.iter().map(|at| (*owner, *at))).collect()
 }
 

@@ -86,13 +86,13 @@ impl Controller {
         let windows: Vec<_> = windows.collect();
         let settled: Vec<Change> =
             windows.into_iter().flat_map(|window| self.settle_budget(now, &plan, window)).collect();
-        self.settle_totals(&plan);
         let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
         let first = joined.ended.is_none();
         let end = joined.ended.unwrap_or_else(|| joined.released_until());
         joined.ended = Some(end);
         joined.settled = joined.settled.max(end);
-        joined.masks = None;
+        // Secret, and of no more use.
+        (joined.masks, joined.totals) = (None, None);
         let rounds = std::mem::take(&mut joined.rounds);
         let id = self.identity.id();
         let gone = rounds.iter().flat_map(|(start, round)| removals(id, &plan, *start, round));
@@ -104,6 +104,7 @@ impl Controller {
         let mut changes =
             vec![self.put(now, Record::Mark { plan, settled: until, ended: Some(end) })];
         changes.extend(settled);
+        changes.extend(self.settle_totals(now, plan));
         changes.extend(gone);
         Ok(Step::new(changes, Vec::new()))
     }

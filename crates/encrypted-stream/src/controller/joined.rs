@@ -1,11 +1,11 @@
 //! A plan that a controller takes part in, and its windows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::ids::PlanId;
+use alpheus_policy::ids::{OwnerId, PlanId};
 use alpheus_policy::plan::{Plan, PlannedStream};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::time::{Timestamp, Window};
@@ -53,8 +53,8 @@ pub(super) struct Joined {
     pub(super) released: HashMap<u32, Vec<Window>>,
     /// Of a plan whose results are running totals.
     pub(super) totals: Option<Totals>,
-    /// Whether somebody was charged and the owners' log does not say so yet.
-    pub(super) untold: bool,
+    /// Of such a plan: owners whose log says what it costs.
+    pub(super) told: BTreeSet<OwnerId>,
 }
 
 /// One window, as far as it has come.
@@ -117,7 +117,7 @@ impl Joined {
             slack_bits: 0,
             released: HashMap::new(),
             totals: None,
-            untold: true,
+            told: BTreeSet::new(),
         }
     }
 
@@ -203,7 +203,7 @@ impl Joined {
     pub(super) fn first_unsettled(&self) -> Timestamp {
         let window = self.plan().window;
         // Running totals are charged as one, from their beginning.
-        if self.totals.is_some() {
+        if self.plan().horizon().is_some() {
             return self.plan().from.floor(window);
         }
         let open = self.rounds.iter().find(|(_, round)| !round.closed).map(|(start, _)| *start);

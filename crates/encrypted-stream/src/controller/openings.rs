@@ -71,8 +71,9 @@ impl Controller {
         joined.admit_to_totals(heard.window, self.restored)?;
         check_set(joined, fixed, &heard.set)?;
         let (population, counted) = self.population(now, joined, fixed, &heard.set)?;
-        let line = self.release_line(now, spent, population, counted);
         let answer = self.open(heard, fixed)?;
+        // Once nothing can fail any more: it may be the one line that says what totals cost.
+        let line = self.release_line(now, spent, population, counted);
         let mut step = self.opened_step(now, heard, answer);
         let line = line.map(|line| self.put(now, line)).into_iter().collect();
         step.merge(Step::new(line, Vec::new()));

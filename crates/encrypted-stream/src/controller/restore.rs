@@ -210,6 +210,7 @@ impl Controller {
                 (joined.settled, joined.ended) = (*settled, *ended);
             }
             let ended = joined.ended.is_some();
+            joined.totals = joined.totals.take().filter(|_| !ended);
             self.insert(joined);
             if ended {
                 self.release_locks(&plan);
@@ -274,6 +275,13 @@ impl Controller {
         {
             joined.accepted = Some(line.at);
             joined.begin_noise();
+        }
+        if let LogEvent::Released { plan, costs, .. } = &line.event
+            && !costs.is_empty()
+            && let Some(joined) = self.plans.get_mut(plan)
+            && joined.totals.is_some()
+        {
+            joined.remember_told(&line.streams);
         }
     }
 

@@ -67,9 +67,10 @@ impl Sessions {
     /// Whether a session is known to run over `edge`, the midnight between two days, by a
     /// tick or more: one that a producer of an earlier build did not end with its day.
     pub(super) fn crosses(&self, edge: Timestamp, tick: Span) -> bool {
-        self.known.iter().chain(&self.floor).any(|known| {
-            known.from < edge && known.to >= edge.plus(tick)
-        })
+        self.known
+            .iter()
+            .chain(&self.floor)
+            .any(|known| known.from < edge && known.to >= edge.plus(tick))
     }
 
     fn admit_one(&mut self, stretch: &Stretch) -> Result<Option<Session>, Exclusion> {

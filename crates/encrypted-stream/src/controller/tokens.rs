@@ -170,7 +170,7 @@ impl Controller {
         let spent = Spent { plan, window, membership: digest, accepted, owners, answer };
         round.pickers = checked.pickers.to_vec();
         round.spent = Some((spent.clone(), Some(Arc::clone(fixed))));
-        joined.untold |= self.books.spend(&checked.due);
+        self.books.spend(&checked.due);
         let mut step = self.spend_step(now, spent.clone(), Some(fixed));
         if self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single()) {
             let line = self.release_line(now, &spent, checked.population, checked.counted);

@@ -168,7 +168,7 @@ impl Coordinator {
         let population = members.fold(0_u32, |n, (_, p)| n.saturating_add(p.owners));
         let silent = round.owners(self.plan(), set).saturating_sub(population);
         let members = narrow(set.count());
-        Ok(Opened { outputs: result, sealed, population, silent, members, windows: 0 })
+        Ok(Opened { outputs: result, sealed, population, silent, members, windows: 0, lost: 0 })
     }
 
     /// Of a plan that is sealed to a consumer: the sum with what the consumer needs to

@@ -301,7 +301,7 @@ impl Coordinator {
     fn end(&mut self, start: Timestamp, mut result: Result<Opened, Failure>) -> Step<Output> {
         let Some(round) = self.rounds.remove(&start) else { return Step::default() };
         let window = round.window;
-        let totals = result.as_mut().ok().and_then(|opened| self.cumulate(opened));
+        let totals = self.cumulate(&round, &mut result);
         let outcome = match &result {
             Ok(opened) => Closed::Opened { population: opened.population },
             Err(failure) => Closed::Failed(*failure),

@@ -141,6 +141,9 @@ pub struct Opened {
     pub members: u32,
     /// Of running totals: how many windows are in them, this one included; else 0.
     pub windows: u32,
+    /// Of running totals: at most the variance that shares of noise which are in no result
+    /// have left over, in thousandths of a seed's; else 0.
+    pub lost: u64,
 }
 
 impl Failure {

@@ -72,6 +72,9 @@ pub enum ServiceRecord {
         words: Vec<u64>,
         /// How many windows are in them.
         windows: u32,
+        /// At most the variance of shares that are in none of them, in thousandths of a
+        /// seed's.
+        lost: u64,
     },
 }
 
@@ -108,8 +111,10 @@ impl Coordinator {
                 }
                 ServiceRecord::Mark { settled } => coordinator.settled = settled,
                 ServiceRecord::Retired => coordinator.retired = true,
-                ServiceRecord::Totals { words, windows } => {
-                    coordinator.totals = Totals { words, windows };
+                ServiceRecord::Totals { words, windows, lost } => {
+                    let last = BTreeMap::new();
+                    let restarted = true;
+                    coordinator.totals = Totals { words, windows, lost, last, restarted };
                 }
                 ServiceRecord::Picks { controller, picks } => {
                     coordinator.graph.take(controller, picks);

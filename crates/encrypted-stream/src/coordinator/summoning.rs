@@ -141,7 +141,7 @@ impl Coordinator {
         if !matches!(round.phase, Phase::Summoned) || (now < round.deadline && round.waits()) {
             return Step::default();
         }
-        let waits = self.is_behind(start);
+        let waits = self.waits_with_membership(start);
         self.note_turn(start, waits);
         let Some(round) = self.rounds.get(&start).filter(|_| !waits) else {
             return Step::default();

@@ -1,9 +1,9 @@
 //! Running totals: windows in order, so that controllers' shares of noise go on from the
 //! last; and what has been opened so far, added up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use alpheus_policy::budget::RowNoise;
+use alpheus_policy::budget::{RowNoise, most_share_variance, share_variance};
 use alpheus_policy::time::{Timestamp, Window};
 
 use super::Coordinator;
@@ -11,6 +11,7 @@ use super::output::Opened;
 use super::recovery::ServiceRecord;
 use super::round::{Phase, Round};
 use super::summoning::OWED;
+use crate::error::Failure;
 use crate::ledger::Change;
 use crate::mask::set::RosterSet;
 use crate::sums::add;
@@ -22,6 +23,28 @@ pub(super) struct Totals {
     pub(super) words: Vec<u64>,
     /// How many windows are in them.
     pub(super) windows: u32,
+    /// At most the variance of shares that controllers made for windows that then failed,
+    /// in thousandths of a seed's: they are missing where later shares go on from them.
+    pub(super) lost: u64,
+    /// The window that each controller made its last share for, as far as is known.
+    pub(super) last: BTreeMap<u32, u32>,
+    /// Whether controllers of whom nothing is known may have made one before a restart.
+    pub(super) restarted: bool,
+}
+
+impl Totals {
+    /// How much the shares vary that these controllers made for the window at `place`.
+    fn variance(&self, makers: &RosterSet, place: u32) -> u64 {
+        let mut counts: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+        for controller in makers.iter() {
+            *counts.entry(self.last.get(&controller).copied()).or_default() += 1;
+        }
+        let of = |(last, count): (Option<u32>, u64)| match last {
+            None if self.restarted => most_share_variance(place).saturating_mul(count),
+            last => share_variance(place, last).saturating_mul(count),
+        };
+        counts.into_iter().map(of).fold(0, u64::saturating_add)
+    }
 }
 
 /// Whether a window may go on to its opening set.
@@ -48,6 +71,22 @@ impl Coordinator {
     pub(super) fn is_behind(&self, start: Timestamp) -> bool {
         let unfixed = |round: &Round| !matches!(round.phase, Phase::Opening(..));
         self.cumulates() && self.rounds.range(..start).any(|(_, round)| unfixed(round))
+    }
+
+    /// Whether M has to wait for earlier windows: a lone controller's token holds its share.
+    pub(super) fn waits_with_membership(&self, start: Timestamp) -> bool {
+        self.announced.is_single() && self.is_behind(start)
+    }
+
+    /// Who has made a share of a window's noise, or may have.
+    fn makers(&self, round: &Round) -> Option<RosterSet> {
+        match &round.phase {
+            Phase::Opening(_, opens) => Some(opens.set.clone()),
+            Phase::Collecting(fixing) if self.announced.is_single() => {
+                Some(fixing.fixed.members().clone())
+            }
+            _ => None,
+        }
     }
 
     /// The members of a window's opening set: of running totals nobody who still owes the
@@ -106,20 +145,36 @@ impl Coordinator {
         self.plan().privacy.as_ref().map_or(&[], |privacy| &privacy.noise)
     }
 
-    /// Adds a window to the totals, which take its place in the result; what stores
-    /// them, for the commit in which the window ends.
-    pub(super) fn cumulate(&mut self, opened: &mut Opened) -> Option<Change> {
-        if !self.cumulates() {
-            return None;
+    /// Takes a window that ends into the totals, which take its place in the result; of one
+    /// that failed what is missing from now on. What stores them, for the commit in which
+    /// the window ends.
+    pub(super) fn cumulate(
+        &mut self,
+        round: &Round,
+        result: &mut Result<Opened, Failure>,
+    ) -> Option<Change> {
+        let place = self.plan().place_in_totals(round.window)?;
+        let makers = self.makers(round)?;
+        match result {
+            Ok(opened) => self.add(opened),
+            Err(_) => {
+                let lost = self.totals.variance(&makers, place);
+                self.totals.lost = self.totals.lost.saturating_add(lost);
+            }
         }
+        self.totals.last.extend(makers.iter().map(|controller| (controller, place)));
+        let Totals { words, windows, lost, .. } = &self.totals;
+        let (words, windows, lost) = (words.clone(), *windows, *lost);
+        Some(self.put(&ServiceRecord::Totals { words, windows, lost }))
+    }
+
+    fn add(&mut self, opened: &mut Opened) {
         self.totals.words.resize(opened.outputs.len(), 0);
         add(&mut self.totals.words, &opened.outputs);
         self.totals.windows = self.totals.windows.saturating_add(1);
-        opened.windows = self.totals.windows;
+        (opened.windows, opened.lost) = (self.totals.windows, self.totals.lost);
         let finished = self.totals.words.iter().zip(self.noise());
         opened.outputs = finished.map(|(word, row)| rounded(*word, row.fraction_bits())).collect();
-        let Totals { words, windows } = self.totals.clone();
-        Some(self.put(&ServiceRecord::Totals { words, windows }))
     }
 }
 

@@ -89,6 +89,12 @@ impl Running {
         Seeds { samplers, seeds: Vec::new(), windows }
     }
 
+    /// Rows with noise: seeds of one window.
+    #[must_use]
+    pub fn drawn_rows(&self) -> u32 {
+        u32::try_from(self.samplers.iter().flatten().count()).unwrap_or(u32::MAX)
+    }
+
     /// What they are weighed with.
     #[must_use]
     pub fn coefficients(&self) -> &Coefficients {
@@ -133,15 +139,6 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// No seeds yet, for rows of this noise (none: the check row, and what is
-    /// public) and totals over at most `windows`.
-    ///
-    /// # Errors
-    /// [`Unfit`], where a row's noise cannot be drawn.
-    pub fn new(noise: &[Option<RunningNoise>], windows: u32) -> Result<Seeds, Unfit> {
-        Ok(Seeds { samplers: samplers(noise)?, seeds: Vec::new(), windows })
-    }
-
     /// How many windows have seeds.
     #[must_use]
     pub fn drawn(&self) -> u32 {

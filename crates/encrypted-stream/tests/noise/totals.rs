@@ -9,8 +9,14 @@ use alpheus_policy::budget::{RowNoise, RunningNoise};
 const LEAST: Option<RunningNoise> =
     Some(RunningNoise { seed_scale: 6 << 96, fraction_bits: 2, fine_bits: 96 });
 
+/// None drawn yet.
+pub(crate) fn fresh(noise: &[Option<RunningNoise>], windows: u32) -> Seeds {
+    let row = |row: &Option<RunningNoise>| row.map_or(RowNoise::None, RowNoise::Running);
+    Running::new(&noise.iter().map(row).collect::<Vec<_>>(), windows).unwrap().seeds()
+}
+
 fn seeds(noise: &[Option<RunningNoise>], windows: u32, stream: &mut Stream) -> Seeds {
-    let mut seeds = Seeds::new(noise, windows).unwrap();
+    let mut seeds = fresh(noise, windows);
     while seeds.drawn() < windows {
         seeds.extend(stream).unwrap();
     }
@@ -220,7 +226,7 @@ fn a_year_of_hours_has_noise_of_18_and_not_424() {
 #[test]
 fn seeds_come_in_order_and_end() {
     let coefficients = Coefficients::new(3);
-    let mut seeds = Seeds::new(&[LEAST], 3).unwrap();
+    let mut seeds = fresh(&[LEAST], 3);
     let share = |seeds: &Seeds, t, last| seeds.share(&coefficients, t, last).err();
     assert_eq!(share(&seeds, 0, None), Some(Unfit::NoSeeds { asked: 0, drawn: 0 }));
     for _ in 0..3 {
@@ -238,10 +244,10 @@ fn seeds_come_in_order_and_end() {
 #[test]
 fn seeds_take_the_same_randomness() {
     let mut stuck = Stuck { byte: 0xff, bytes: 0 };
-    Seeds::new(&[LEAST], 1).unwrap().extend(&mut stuck).unwrap();
+    fresh(&[LEAST], 1).extend(&mut stuck).unwrap();
     let mut stream = Stream::new(76);
     for expected in [1, 2, 3] {
-        Seeds::new(&[LEAST], 1).unwrap().extend(&mut stream).unwrap();
+        fresh(&[LEAST], 1).extend(&mut stream).unwrap();
         assert_eq!(stream.bytes, expected * stuck.bytes);
     }
 }

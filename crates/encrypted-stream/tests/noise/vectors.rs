@@ -1,8 +1,9 @@
 //! Known answers made by an independent script: `vectors/noise`.
 
 use crate::stream::Stream;
+use crate::totals::fresh;
 use alpheus_crypto::secret::Secret;
-use alpheus_encrypted_stream::noise::{Coefficients, Seeds, Shares, seed_generator};
+use alpheus_encrypted_stream::noise::{Coefficients, Shares, seed_generator};
 use alpheus_policy::budget::{RowNoise, RunningNoise};
 use alpheus_policy::ids::PlanId;
 use rand_core::Rng;
@@ -88,7 +89,7 @@ fn running_totals_are_those_of_the_script() {
             fine_bits: small("fine_bits"),
         };
         let windows = u32::from(small("windows"));
-        let mut seeds = Seeds::new(&[Some(noise)], windows).unwrap();
+        let mut seeds = fresh(&[Some(noise)], windows);
         let mut stream = Stream::new(text(&case, "seed"));
         (0..windows).for_each(|_| seeds.extend(&mut stream).unwrap());
         let coefficients = Coefficients::new(windows);
@@ -119,7 +120,7 @@ fn keyed_totals_are_those_of_the_script() {
         };
         let windows = number(&case["windows"]).unwrap();
         let (secret, plan) = (Secret::from_bytes(bytes("secret")), PlanId(bytes("plan")));
-        let mut seeds = Seeds::new(&[None, Some(noise)], windows).unwrap();
+        let mut seeds = fresh(&[None, Some(noise)], windows);
         for place in 0..windows {
             seeds.extend(&mut seed_generator(&secret, &plan, place)).unwrap();
         }

@@ -21,6 +21,7 @@ mod evil;
 mod formats;
 mod grants;
 mod honest;
+mod horizon;
 mod liar;
 mod midnight;
 mod neighbours;

@@ -95,6 +95,7 @@ pub struct Simulation {
     outcomes: BTreeMap<Timestamp, Vec<Outcome>>,
     tokens: Answers,
     openings: Answers,
+    shares: totals::Shares,
     /// By stream: the plans and windows that tokens covered it for.
     released: BTreeMap<u32, BTreeSet<(PlanId, Timestamp, Timestamp)>>,
 }
@@ -139,6 +140,7 @@ impl Simulation {
             outcomes: BTreeMap::new(),
             tokens: BTreeMap::new(),
             openings: BTreeMap::new(),
+            shares: totals::Shares::default(),
             released: BTreeMap::new(),
         };
         // Everybody hears of the plan; then the weather changes.
@@ -241,6 +243,10 @@ impl Simulation {
     fn send(&mut self, output: Output) {
         match output {
             Output::Send { to, message } => {
+                if let ServiceMessage::OpeningSet(set) = &message {
+                    let set = set.open(&self.world.service.verifying_key()).unwrap();
+                    self.shares.asked.insert(set.window.start, set.set.clone());
+                }
                 self.said.push(message.clone());
                 self.to_controllers.push((to, message));
             }
@@ -288,10 +294,13 @@ impl Simulation {
         let step = self.controllers[place].handle(self.now, &heard);
         let fate = self.fate();
         let copy = self.pick(3 * COPIES);
-        let (disk, fence) = &mut self.disks[place];
+        let (disk, _) = &mut self.disks[place];
         disk.fate = fate;
         disk.keep_copy(copy);
-        match step.commit(disk) {
+        let committed = step.commit(disk);
+        self.shares.note(&self.world, to, &self.disks[place].0.memory);
+        let fence = &mut self.disks[place].1;
+        match committed {
             Ok(answers) => {
                 *fence = Some(self.controllers[place].fence());
                 for answer in answers {
@@ -424,7 +433,7 @@ impl Simulation {
 
     fn check(&self, seed: u64) {
         if self.world.plan.horizon().is_some() {
-            return totals::check(&self.world, &self.outcomes, seed);
+            return totals::check(&self.world, &self.outcomes, &self.shares, seed);
         }
         for number in 0..WINDOWS {
             let outcomes = self.outcomes.get(&window(number).start);

@@ -2,7 +2,7 @@
 //! matrix mechanism and no other, shares go on from the last that left, whatever is
 //! dropped, crashed or asked for, and owners are charged once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
@@ -10,6 +10,7 @@ use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::coordinator::Outcome;
 use alpheus_encrypted_stream::error::{Exclusion, PlanRefused, Refused};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, Stamped};
+use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{ControllerMessage, Retirement, ServiceMessage};
 use alpheus_encrypted_stream::noise::{Running, Seeds, seed_generator};
 use alpheus_policy::budget::{Cost, Horizon, Mechanism};
@@ -23,7 +24,7 @@ use crate::evil::{Draft, Evil};
 use crate::net::Net;
 use crate::noise::{Noise, four};
 use crate::simulation::{Answers, CALM, STORM, TREASON, WINDOWS, simulate_in};
-use crate::world::{EPOCH, Setup, World, after, window};
+use crate::world::{EPOCH, Memory, Setup, World, after, window};
 
 /// Four controllers, one of which may collude, for so many windows.
 fn totals(windows: u64, micro_epsilon: u64) -> Setup {
@@ -32,14 +33,14 @@ fn totals(windows: u64, micro_epsilon: u64) -> Setup {
 }
 
 /// What the noise of a total is, from the controllers' secrets.
-struct Known {
+pub struct Known {
     tables: Running,
     seeds: Vec<Seeds>,
     fraction: u32,
 }
 
 impl Known {
-    fn of(world: &World) -> Self {
+    pub fn of(world: &World) -> Self {
         let privacy = world.plan.privacy.as_ref().unwrap();
         let windows = world.plan.horizon().unwrap().windows;
         let tables = Running::new(&privacy.noise, windows).unwrap();
@@ -63,10 +64,13 @@ impl Known {
 
     /// What a result says where these controllers' last openings were of these windows:
     /// less their noise, or of a lone one, whose token holds it, with it.
-    fn result(&self, truth: u64, last: &[Option<u32>]) -> i64 {
+    pub fn result(&self, truth: u64, last: &[Option<u32>]) -> i64 {
         let own = |(p, last): (usize, &Option<u32>)| last.map_or(0, |last| self.total(p, last));
-        let noise: i64 = last.iter().enumerate().map(own).sum();
-        let noise = if last.len() == 1 { -noise } else { noise };
+        self.with_noise(truth, last.iter().enumerate().map(own).sum())
+    }
+
+    fn with_noise(&self, truth: u64, noise: i64) -> i64 {
+        let noise = if self.seeds.len() == 1 { -noise } else { noise };
         let fine = (truth << self.fraction).cast_signed() - noise;
         if self.fraction == 0 { fine } else { (fine + (1 << (self.fraction - 1))) >> self.fraction }
     }
@@ -354,19 +358,70 @@ pub fn in_order(seen: &Answers, (from, plan, start): (u32, PlanId, Timestamp)) {
     assert!(known || later.count() == 0, "controller {from} opened {start:?} after a later one");
 }
 
-/// Each window of a run is in the totals once, or failed by name.
-pub fn check(world: &World, outcomes: &BTreeMap<Timestamp, Vec<Outcome>>, seed: u64) {
-    let mut opened = Vec::new();
+/// What a run has seen of shares: for which windows controllers have made one, whether or
+/// not it was heard, and whom the service has asked for one.
+#[derive(Default)]
+pub struct Shares {
+    pub made: BTreeSet<(u32, Timestamp)>,
+    pub asked: BTreeMap<Timestamp, RosterSet>,
+}
+
+impl Shares {
+    /// Takes what a controller's disk knows that it has made: it counts whether or not
+    /// anybody heard it.
+    pub fn note(&mut self, world: &World, p: u32, disk: &Memory) {
+        if world.plan.horizon().is_none() {
+            return;
+        }
+        let (own, single) = (world.id(), world.announced.is_single());
+        for value in disk.values(Scope::Controller(world.identity(p).id())) {
+            let made = match Stamped::read(value).unwrap().record {
+                Record::Opened { plan, window, .. } => Some((plan, window)),
+                Record::Spent(spent) if single => Some((spent.plan, spent.window)),
+                _ => None,
+            };
+            let made = made.filter(|(plan, _)| *plan == own);
+            self.made.extend(made.map(|(_, window)| (p, window.start)));
+        }
+    }
+
+    /// The noise of a window that opened: each one's difference to what it last made.
+    fn noise(&self, world: &World, known: &Known, start: Timestamp) -> i64 {
+        let place = |start| world.plan.place_in_totals(world.plan.window_at(start)).unwrap();
+        let lone = RosterSet::of(1, [0]);
+        let set = if world.announced.is_single() { &lone } else { &self.asked[&start] };
+        let share = |p: u32| {
+            let before = self.made.range((p, Timestamp(0))..(p, start)).next_back();
+            let before = before.map_or(0, |(_, last)| known.total(p as usize, place(*last)));
+            known.total(p as usize, place(start)) - before
+        };
+        set.iter().map(share).sum()
+    }
+}
+
+/// Each window of a run is in the totals once, or failed by name; and the noise in them is
+/// that of shares that go on from what each controller made last.
+pub fn check(
+    world: &World,
+    outcomes: &BTreeMap<Timestamp, Vec<Outcome>>,
+    shares: &Shares,
+    seed: u64,
+) {
+    let (mut opened, known, mut noise) = (Vec::new(), Known::of(world), 0);
     for number in 0..WINDOWS {
         let outcomes = outcomes.get(&window(number).start);
         let outcomes = outcomes.unwrap_or_else(|| panic!("seed {seed}: no outcome {number}"));
         assert_eq!(outcomes.len(), 1, "seed {seed}: two outcomes of window {number}");
-        opened.extend(outcomes[0].result.as_ref().ok());
+        let result = outcomes[0].result.as_ref().ok();
+        opened.extend(result.map(|result| (window(number).start, result)));
     }
-    opened.sort_by_key(|opened| opened.windows);
+    opened.sort_by_key(|(_, opened)| opened.windows);
     let (mut before, streams) = (0, world.plan.streams.len() as u64);
-    for (result, place) in opened.into_iter().zip(1_u32..) {
+    for ((start, result), place) in opened.into_iter().zip(1_u32..) {
         assert_eq!(result.windows, place, "seed {seed}");
+        noise += shares.noise(world, &known, start);
+        let expected = known.with_noise(result.outputs[1] / 2, noise);
+        assert_eq!(result.outputs[0].cast_signed(), expected, "seed {seed}: noise at {start:?}");
         // The second row has no noise: twice the values 1, 2, … of those inside.
         let (own, inside) = ((result.outputs[1] - before) / 2, u64::from(result.population));
         before = result.outputs[1];

@@ -41,6 +41,9 @@ pub struct Shared {
     pub members: u32,
     /// Windows in the totals; of no meaning for others.
     pub windows: u32,
+    /// Of totals: the variance of all shares that were made and are in no result, in
+    /// thousandths of a seed's ([`share_variance`]).
+    pub lost: u64,
 }
 
 impl Spread {
@@ -65,10 +68,11 @@ impl Spread {
     }
 }
 
-/// The noise of a row when `members` controllers add shares sized for `honest`.
+/// The noise of a row when these controllers add shares; of running totals that of the
+/// last.
 #[must_use]
-pub fn row_spread(noise: &RowNoise, honest: u32, members: u32) -> Spread {
-    let (members, honest) = (f64::from(members), f64::from(honest.max(1)));
+pub fn row_spread(noise: &RowNoise, shared: Shared) -> Spread {
+    let (members, honest) = (f64::from(shared.members), f64::from(shared.honest.max(1)));
     match *noise {
         RowNoise::None => Spread::default(),
         RowNoise::Laplace { above, below } => {
@@ -89,8 +93,7 @@ pub fn row_spread(noise: &RowNoise, honest: u32, members: u32) -> Spread {
         RowNoise::Gaussian { variance } => {
             Spread::of((variance as f64 * members / honest).sqrt(), NORMAL_95)
         }
-        // Of the first total.
-        RowNoise::Running(own) => running(&own, 1.0, members),
+        RowNoise::Running(own) => running(&own, shared),
     }
 }
 
@@ -116,27 +119,58 @@ fn narrow(x: f64, shape: f64) -> f64 {
     within as f64
 }
 
-/// The noise of a row's running total after the last of `windows`.
-#[must_use]
-pub fn running_spread(noise: &RunningNoise, windows: u32, members: u32) -> Spread {
-    running(noise, norm(windows), members.into())
+/// b_k = C(2k, k)/4^k, as far as totals reach.
+fn coefficients() -> impl Iterator<Item = f64> {
+    (0..1u32 << 20).scan(1.0, |next, k| {
+        let own = *next;
+        *next *= f64::from(2 * k + 1) / f64::from(2 * k + 2);
+        Some(own)
+    })
 }
 
-/// `Σ C(2k, k)²/16^k` over k < `windows`.
+/// `‖b‖²` over so many windows.
 fn norm(windows: u32) -> f64 {
-    let next = |b: &mut f64, k: u32| {
-        let own = *b;
-        *b *= f64::from(2 * k + 1) / f64::from(2 * k + 2);
-        Some(own * own)
-    };
-    (0..windows.min(1 << 20)).scan(1.0, next).sum()
+    coefficients().take(windows as usize).map(|own| own * own).sum()
 }
 
-fn running(noise: &RunningNoise, norm: f64, members: f64) -> Spread {
+/// The variance of a controller's share of the window at `place`, the difference to that
+/// of `last` (none: there was none), in thousandths of a seed's, rounded up.
+#[must_use]
+pub fn share_variance(place: u32, last: Option<u32>) -> u64 {
+    let Some(apart) = last.and_then(|last| place.checked_sub(last)) else {
+        return thousandths(norm(place.saturating_add(1)));
+    };
+    let before = std::iter::repeat_n(0.0, apart as usize).chain(coefficients());
+    let both = coefficients().zip(before).take(place as usize + 1);
+    let sum: f64 = both.map(|(own, before)| (own - before).powi(2)).sum();
+    thousandths(sum)
+}
+
+/// Rounded up.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of squares below 2^21, and casts saturate"
+)]
+fn thousandths(sum: f64) -> u64 {
+    (sum * 1000.0).ceil() as u64
+}
+
+/// The same is at most this, whatever was last: totals have weights above zero, so that a
+/// difference varies by no more than both, of which the later one varies more.
+#[must_use]
+pub fn most_share_variance(place: u32) -> u64 {
+    share_variance(place, None).saturating_mul(2)
+}
+
+/// Shares that were lost leave their differences over. Those of one controller lean
+/// against each other, so that their variances add up to no less than the whole.
+fn running(noise: &RunningNoise, shared: Shared) -> Spread {
     let grid = 2f64.powi(-i32::from(noise.fraction_bits));
     let seed = noise.seed_scale as f64 * 2f64.powi(-i32::from(noise.fine_bits)) * grid;
-    let one = seed * seed * norm + grid * grid / 12.0;
-    Spread::of((one * members).sqrt(), NORMAL_95)
+    let members = f64::from(shared.members);
+    let seeds = norm(shared.windows) * members + shared.lost as f64 / 1000.0;
+    Spread::of((seed * seed * seeds + grid * grid / 12.0 * members).sqrt(), NORMAL_95)
 }
 
 /// The errors of a query's columns when these controllers add shares, and there are
@@ -148,13 +182,8 @@ pub fn expected_errors(
     shared: Shared,
     values: u64,
 ) -> Vec<OutputError> {
-    let Shared { honest, members, windows } = shared;
-    let totals = norm(windows);
-    errors(select, values, |row| match noise.get(row) {
-        Some(RowNoise::Running(own)) => running(own, totals, members.into()),
-        Some(own) => row_spread(own, honest, members),
-        None => Spread::default(),
-    })
+    let row = |row: usize| noise.get(row).map(|own| row_spread(own, shared));
+    errors(select, values, |own| row(own).unwrap_or_default())
 }
 
 fn errors(select: &ReleasePlan, values: u64, row: impl Fn(usize) -> Spread) -> Vec<OutputError> {

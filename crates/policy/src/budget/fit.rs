@@ -25,7 +25,7 @@ pub fn holds_noise(
     layout: &Layout,
     shared: Shared,
 ) -> Result<(), Unprotectable> {
-    let Shared { honest, members, windows } = shared;
+    let Shared { honest, members, windows, .. } = shared;
     let events = u128::from(schema.capacity.population) * u128::from(schema.capacity.events);
     let running = noise.iter().any(|own| matches!(own, RowNoise::Running(_)));
     for ((row, words), own) in (0u16..).zip(&release.rows).zip(noise) {

@@ -51,7 +51,7 @@ impl Guarantee {
         let horizon = plan.horizon();
         let windows = horizon.map_or(1, |horizon| horizon.windows);
         let values = values.saturating_mul(windows.into());
-        let shared = Shared { honest, members, windows };
+        let shared = Shared { honest, members, windows, lost: 0 };
         Guarantee {
             unit,
             window: plan.window,

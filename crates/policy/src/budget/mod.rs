@@ -25,7 +25,9 @@ pub use calibrate::{
     Ask, Calibrated, Cost, Horizon, Mechanism, Uncalibrated, calibrate, calibrate_for,
 };
 pub use convert::{fits, least_epsilon, ln_inverse_delta, most_rho};
-pub use error::{OutputError, Shared, Spread, expected_errors, row_spread, running_spread};
+pub use error::{
+    OutputError, Shared, Spread, expected_errors, most_share_variance, row_spread, share_variance,
+};
 pub use fit::holds_noise;
 pub use guarantee::Guarantee;
 pub use noise::{RowNoise, RunningNoise};

@@ -86,8 +86,9 @@ impl RowNoise {
 impl RunningNoise {
     /// What the noise of totals over `windows`, in units of 2^−f, exceeds with a
     /// chance below 2^−62, whichever openings of `members` were lost: ‖b‖² is below 5
-    /// up to 2^17 windows, and a share that is lost leaves out one difference, of
-    /// at most twice a seed's variance.
+    /// up to 2^17 windows, and shares that are lost leave out differences over spans that
+    /// make up at most all windows. Those lean against each other: together they vary by
+    /// at most twice as many seeds as there are windows, though one alone may by six.
     #[must_use]
     pub fn tail(&self, windows: u32, members: u32) -> u128 {
         let seed = (self.seed_scale >> self.fine_bits.min(127)).saturating_add(1);

@@ -6,7 +6,7 @@ use super::population::Candidate;
 use super::refusal::Rule;
 use super::resolve::Resolved;
 use crate::budget::{
-    Ask, Horizon, Mechanism, RowGroup, Slack, Uncalibrated, calibrate, groups, row_spread,
+    Ask, Horizon, Mechanism, RowGroup, Shared, Slack, Uncalibrated, calibrate, groups, row_spread,
 };
 use crate::catalog::{CatalogSchema, CatalogStream};
 use crate::comply::Demand;
@@ -97,6 +97,7 @@ impl<'a> Offered<'a> {
 
     /// Laplace noise, or with a δ Skellam noise where that is narrower.
     fn narrower(&self, privacy: &Privacy) -> Mechanism {
+        let one = Shared { honest: 1, members: 1, windows: 1, lost: 0 };
         let widest = |mechanism| {
             let sized = calibrate(
                 &Ask { mechanism, ..privacy.ask() },
@@ -104,7 +105,7 @@ impl<'a> Offered<'a> {
                 self.outputs,
             );
             let rows = sized.ok()?.rows;
-            rows.iter().map(|row| row_spread(row, 1, 1).deviation).reduce(f64::max)
+            rows.iter().map(|row| row_spread(row, one).deviation).reduce(f64::max)
         };
         match (widest(Mechanism::Laplace), widest(Mechanism::Skellam)) {
             (laplace, Some(skellam)) if laplace.is_none_or(|laplace| skellam < laplace) => {
@@ -200,9 +201,10 @@ pub(super) fn finding(create: &Create, fault: NoiseFault) -> Finding {
         {
             Some(Mend::Tumbling)
         }
-        NoiseFault::Uncalibrated(_) | NoiseFault::Touched { .. } | NoiseFault::Misstated { .. } => {
-            None
-        }
+        NoiseFault::Uncalibrated(_)
+        | NoiseFault::Touched { .. }
+        | NoiseFault::Beyond { .. }
+        | NoiseFault::Misstated { .. } => None,
     };
     Finding { at: item_at(create), rule: Rule::Noise { fault: fault.to_string() }, mend }
 }

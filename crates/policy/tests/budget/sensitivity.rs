@@ -126,7 +126,7 @@ fn rows_hold_their_noise_or_are_refused() {
     let release = release(&layout, &[FieldStatistic::Sum(0)]);
     let wide = |below| {
         let noise = [RowNoise::Laplace { above: 1, below }, RowNoise::None];
-        let shared = Shared { honest: 5, members: 7, windows: 1 };
+        let shared = Shared { honest: 5, members: 7, windows: 1, lost: 0 };
         holds_noise(&release, &noise, &schema, &layout, shared)
     };
     // Twice 46 scales, as 7 of 5 shares may be two sums.
@@ -137,7 +137,7 @@ fn rows_hold_their_noise_or_are_refused() {
     let totals = |windows, fraction_bits| {
         let own = RunningNoise { seed_scale: 6 << 96, fraction_bits, fine_bits: 96 };
         let noise = [RowNoise::Running(own), RowNoise::None];
-        let shared = Shared { honest: 5, members: 7, windows };
+        let shared = Shared { honest: 5, members: 7, windows, lost: 0 };
         holds_noise(&release, &noise, &schema, &layout, shared)
     };
     assert_eq!(totals(1 << 17, 24), Ok(()));

@@ -6,6 +6,7 @@ use alpheus_policy::comply::{self, Demand};
 use alpheus_policy::explain::explain;
 use alpheus_policy::plan::Plan;
 use alpheus_policy::planner::PlannedQuery;
+use alpheus_policy::privacy::NoiseFault;
 use alpheus_policy::schema::PrivacyUnit;
 use alpheus_policy::time::Timestamp;
 
@@ -155,4 +156,22 @@ fn who_says_no_epsilon_gets_the_most_that_policies_allow() {
     assert!(planned.sql.contains("CUMULATING") && planned.sql.contains("epsilon = 0.100"));
     // Ten in all, a tenth each: more than a hundred as zCDP.
     assert!(planned.lasts[0].unwrap() > 100, "{:?}", planned.lasts);
+}
+
+/// A service that says totals run for a thousand years would have them stand in their
+/// owners' accounts for as long.
+#[test]
+fn totals_end_before_time_does() {
+    let world = noisy(40);
+    let (plan, _) = planned(&world, &select("SUM(hrv)", "1 HOUR", "WITH (epsilon = 0.1)"));
+    let known = world.catalog.schema("MedicalSensor").unwrap();
+    let starting = |windows: u64| {
+        let from = Timestamp(Timestamp::LIMIT.floor(plan.window).0 - windows * plan.window.0);
+        let late = Plan { from, ..plan.clone() };
+        late.calibrated(&known.schema, &known.layout).err()
+    };
+    assert_eq!((starting(360), starting(359)), (None, Some(NoiseFault::Beyond { most: 359 })));
+    let endless = Plan { window: alpheus_policy::time::Span(1 << 50), ..plan.clone() };
+    let fault = endless.calibrated(&known.schema, &known.layout).err();
+    assert!(matches!(fault, Some(NoiseFault::Beyond { .. })), "{fault:?}");
 }

@@ -261,6 +261,12 @@ impl Guard {
         Ok(())
     }
 
+    /// Draws some of the noise ahead that controllers lack since the start. Whether there
+    /// is more: it is done a slice at a time, so that owners are never kept waiting.
+    pub fn draw_ahead(&mut self, now: Timestamp) -> bool {
+        self.host.draw_ahead(now)
+    }
+
     /// What there is to say.
     #[must_use]
     pub fn going(&self) -> Going {
