@@ -120,10 +120,10 @@ impl Server {
         Ok(ticks / 100.0)
     }
 
-    /// Memory in use, in KB.
+    /// Memory of its own, in KB: without what it shares with others that run the same.
     pub(super) fn memory(&self) -> Result<f64, Failure> {
         let status = self.file("status")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
         let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
         number.ok_or("the kernel does not say").blame(Category::Io)
     }

@@ -26,7 +26,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// Controllers, each a process, with one owner's stream each; a thousand take
-    /// a quarter of an hour and some 20 GB of memory
+    /// a quarter of an hour and 3 GB of memory
     #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = clap::value_parser!(u32).range(20..=10_000))]
     controllers: u32,
     /// Windows that count, after two that do not
