@@ -8,12 +8,14 @@
 mod encrypt;
 mod end_to_end;
 mod floors;
+mod hosts;
 mod log;
 mod masks;
 mod measure;
 mod neighbours;
 #[cfg(feature = "pass")]
 mod pass;
+mod program;
 mod report;
 mod sums;
 
@@ -33,6 +35,7 @@ Examples:
   alpheus bench streams --format json > bench/results/streams.json
   alpheus bench streams --only masks --only transformer
   alpheus bench streams --quick --strict
+  alpheus bench hosts --controllers 100
   alpheus bench pass --clients 12000 --epochs 40";
 
 /// Arguments of `alpheus bench`.
@@ -48,6 +51,8 @@ enum What {
     /// Encrypted streams: events, masks, sums, the log
     #[command(after_help = EXAMPLES)]
     Streams(Streams),
+    /// Many controllers, each a process: what a window takes and how long
+    Hosts(hosts::Args),
     #[cfg(feature = "pass")]
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
     Pass(pass::Args),
@@ -147,6 +152,7 @@ struct NotMet(usize);
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (report, strict) = match &args.what {
         What::Streams(streams) => (measure(streams).blame(Category::Io)?, streams.strict),
+        What::Hosts(hosts) => (hosts::measure(hosts)?, false),
         #[cfg(feature = "pass")]
         What::Pass(pass) => (pass::measure(pass)?, pass.strict),
     };
