@@ -10,6 +10,8 @@ MAKEFLAGS += --no-print-directory
 
 CARGO ?= cargo
 PYTHON ?= python3
+# Tested, and not in default builds: their libraries are many.
+FEATURES := alpheus/object-store
 # How long `make fuzz` stays with each decoder.
 SECONDS_EACH ?= 60
 export CARGO_TERM_COLOR ?= auto
@@ -54,12 +56,13 @@ demo: compiler ## the guided first minutes: encrypted streams become statistics 
 	$(CARGO) run --package alpheus --no-default-features -- demo
 
 .PHONY: test
-test: tools lint unit object-store vectors ## everything that must hold before a change lands
+test: tools lint unit vectors ## everything that must hold before a change lands
 
 .PHONY: lint
 lint: tools ## formatting, compiler lints, house rules
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) --locked -- -D warnings
+	$(CARGO) clippy --package alpheus --locked -- -D warnings
 	$(CARGO) clippy --package alpheus --no-default-features --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet --document-private-items
 	$(CARGO) xtask tidy
@@ -69,24 +72,30 @@ unit: tools web browser ## unit, property, protocol and whole-system tests
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
-	$(CARGO) test --workspace --locked
-
-.PHONY: object-store
-# Its libraries are many, and default builds do without.
-object-store: compiler ## lint and test tables in object stores, a feature that is off by default
-	$(CARGO) clippy --package alpheus --features object-store --all-targets --locked -- -D warnings
-	$(CARGO) test --package alpheus --features object-store --locked --lib table::
-	$(CARGO) test --package alpheus --features object-store --locked --test table objects
+	$(CARGO) test --workspace --features $(FEATURES) --locked
 
 .PHONY: vectors
 vectors: tools .venv/ready ## make the test vectors anew with independent Python and compare
 	$(CARGO) xtask vectors --check
+
+.PHONY: opendp
+opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementation
+	.venv/opendp/bin/python vectors/compare_opendp.py
+
+.venv/opendp: vectors/requirements-opendp.txt .venv/ready
+	rm -rf $@
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement vectors/requirements-opendp.txt
 
 .PHONY: bench
 bench: compiler ## the figures, with their floors, as JSON
 	$(CARGO) run --quiet --release --package alpheus -- bench streams --format json
 	$(CARGO) run --quiet --release --package alpheus -- bench pass --format json
 	$(CARGO) run --quiet --release --package alpheus -- bench tables --format json
+
+.PHONY: totals
+totals: compiler ## a million running totals to their law: `make test` holds a hundred thousand
+	ALPHEUS_TOTALS=250000 $(CARGO) test --package alpheus-encrypted-stream --test noise totals
 
 .PHONY: kills
 kills: compiler ## replays killed at random points: `make test` tries twenty seeds, this two hundred

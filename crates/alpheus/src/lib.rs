@@ -41,6 +41,7 @@ pub mod owner;
 pub mod pass;
 pub mod produce;
 pub mod query;
+pub mod read;
 pub mod replay;
 pub mod runtime;
 pub mod server;

@@ -63,12 +63,12 @@ impl SealingKey {
     ///
     /// # Errors
     /// [`NotSealed`].
-    pub fn open(
+    pub fn open<const N: usize>(
         &self,
         label: &str,
         context: &[&[u8]],
         sealed: &Sealed,
-    ) -> Result<Secret<32>, NotSealed> {
+    ) -> Result<Secret<N>, NotSealed> {
         let encapsulated = Encapsulated::from_bytes(&sealed.encapsulated).map_err(|_| NotSealed)?;
         let opened = hpke::single_shot_open::<ChaCha20Poly1305, HkdfSha256, X25519HkdfSha256>(
             &OpModeR::Base,
@@ -79,7 +79,7 @@ impl SealingKey {
             &[],
         );
         let opened = zeroize::Zeroizing::new(opened.map_err(|_| NotSealed)?);
-        let bytes = <[u8; 32]>::try_from(opened.as_slice()).map_err(|_| NotSealed)?;
+        let bytes = <[u8; N]>::try_from(opened.as_slice()).map_err(|_| NotSealed)?;
         Ok(Secret::from_bytes(bytes))
     }
 }
@@ -89,11 +89,11 @@ impl SealingKey {
 ///
 /// # Errors
 /// [`BadSealingKey`].
-pub fn seal(
+pub fn seal<const N: usize>(
     to: &SealingPublic,
     label: &str,
     context: &[&[u8]],
-    secret: &Secret<32>,
+    secret: &Secret<N>,
     rng: &mut impl CryptoRng,
 ) -> Result<Sealed, BadSealingKey> {
     let public = PublicKey::from_bytes(&to.0).map_err(|_| BadSealingKey)?;
