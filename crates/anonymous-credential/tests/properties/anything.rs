@@ -63,7 +63,7 @@ impl World {
         let now = self.now();
         self.sessions.push((device / 2, sent.session));
         // Whatever is refused is refused; what counts is who is served.
-        if sent.bytes.len() > 200 {
+        if !sent.is_re_up() {
             self.town.log_in(now, sent).ok();
         } else if matches!(self.town.re_up(now, sent, dies), Ok(None)) {
             self.town.restart(Log::Whole, now);

@@ -3,7 +3,7 @@
 //! - [`passfile`]: the pass, locked,
 //! - [`fetch`], [`stock`]: get it from the issuer, on demand and in time,
 //! - [`passes`]: what it shows,
-//! - [`session`]: logs in, carries on,
+//! - [`session`], [`retry`]: logs in, carries on, tries again,
 //! - [`proxy`], [`browser`]: the local proxy and who may use it,
 //! - [`code`]: login codes.
 
@@ -13,6 +13,7 @@ pub mod fetch;
 pub mod passes;
 pub mod passfile;
 pub mod proxy;
+pub mod retry;
 pub mod session;
 pub mod stock;
 
