@@ -123,6 +123,13 @@ fn shards_share_the_work_and_refuse_what_is_sent_astray() {
     // The gateway dies: clients reconnect by themselves.
     gateway.kill();
     gateway = town.gateway(&town.urls(), &[]);
+    // A page's requests, all at once: all find out, and all are answered.
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..10).map(|_| scope.spawn(|| clients[0].get("/").0)).collect();
+        for asked in asked {
+            assert_eq!(asked.join().unwrap(), 200, "{}", clients[0].process.log());
+        }
+    });
     for client in &clients {
         until("an answer", || (client.get("/").0 == 200).then_some(()));
     }

@@ -12,7 +12,7 @@ use crate::pass::forward::forward;
 use crate::pass::gateway::sessions::Sessions;
 use crate::pass::gateway::{Api, router};
 use crate::pass::link::{Base, Link};
-use crate::pass::verifier::shards::Shards;
+use crate::pass::verifier::shards::{FOR_CLIENTS, Shards};
 use crate::service::http::Server;
 use crate::service::shutdown::Trigger;
 use alpheus_access_pass::client::{Served, connect};

@@ -60,9 +60,7 @@ impl Retry {
                 self.pause = (pause * 2).min(PAUSES.1);
                 now.0.saturating_add(pause)
             }
-            Failed::Early => {
-                now.0.saturating_add((self.schedule.pre_login / TRIES).max(PAUSES.0))
-            }
+            Failed::Early => now.0.saturating_add((self.schedule.pre_login / TRIES).max(PAUSES.0)),
             Failed::Refused => {
                 self.schedule.starts(running.next()).0.saturating_add(self.drawn(rng))
             }

@@ -26,7 +26,7 @@ use alpheus_anonymous_credential::verifier::Verifier;
 use api::Api;
 use engine::{Engine, Place};
 use prometheus_client::metrics::family::Family;
-use shards::Shards;
+use shards::{AMONG_VERIFIERS, Shards};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -83,7 +83,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let pinned = card::open(&deployment.join(card::CARD))?.1.pinned;
     let api = Settings::needed(&settings.api, "api")?;
     let alone = format!("https://{api}");
-    let shards = Shards::new(pass.verifiers.as_deref().unwrap_or(&alone), &identity)?;
+    let verifiers = pass.verifiers.as_deref().unwrap_or(&alone);
+    let shards = Shards::new(verifiers, &identity, AMONG_VERIFIERS)?;
     let shard = pass.shard.unwrap_or(0) as u64;
     let place = Place { shard, of: shards.count() };
     if place.shard >= place.of {
