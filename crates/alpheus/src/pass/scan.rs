@@ -29,6 +29,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
+  alpheus ca issue pki --role gateway --name gate
   alpheus pass scan --identity pki/gate --card deployment/card.json --verifiers https://localhost:7502 CODE
   zbarcam --raw --oneshot | alpheus pass scan --identity pki/gate --card deployment/card.json --verifiers https://localhost:7502
   alpheus pass scan --offline --deployment deployment --state run/gate --gates 3 CODE

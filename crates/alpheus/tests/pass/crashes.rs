@@ -68,7 +68,7 @@ fn a_rolled_back_or_wiped_store_serves_from_the_next_epoch_on() {
     std::fs::remove_dir_all(state.join("data")).unwrap();
     copy(&old, &state.join("data"));
     let mut verifier = town.verifier(0);
-    let doubt = |line: &str| line.contains("serving from the next epoch on").then_some(());
+    let doubt = |line: &str| line.contains("serving from epoch ").then_some(());
     verifier.wait_for("doubt", doubt);
     // A friend with a copy is not let in where she may have been.
     let mut eve = town.client("eve", &[]);

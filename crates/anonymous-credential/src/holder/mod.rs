@@ -10,7 +10,7 @@ mod codes;
 mod records;
 mod request;
 
-pub use records::DamagedRecord;
+pub use records::{DamagedRecord, forget_before};
 pub use request::Requesting;
 
 use crate::configuration::{Compared, Pinned};

@@ -338,6 +338,12 @@ impl Shard {
         Ok(Standing { session: id, holder, first, epoch })
     }
 
+    /// The first epoch that it serves; tags of earlier ones it may have forgotten.
+    #[must_use]
+    pub fn serves_from(&self) -> Epoch {
+        self.serves_from
+    }
+
     /// A new connection speaks for a session: its holder signed the fresh nonce
     /// that this server drew for the connection.
     ///

@@ -80,7 +80,8 @@ pub(super) fn figures() -> Result<Vec<Figure>, Failure> {
     });
     let plain = serve(plain)?;
     let (sessions, mut stamper) = session(&town)?;
-    let shards = Shards::new(&format!("https://{}", town.verifier_at), &town.identity()?)?;
+    let shards =
+        Shards::new(&format!("https://{}", town.verifier_at), &town.identity()?, FOR_CLIENTS)?;
     let (pinned, upstream) = (town.pinned.clone(), Some(link()?));
     let api =
         Api { pinned, sessions, shards, upstream, fronted: false, outcomes: Family::default() };

@@ -55,7 +55,10 @@ impl Passes {
             Entry::Vacant(place) => {
                 let holder = file.holder(pinned, period);
                 let holder = holder.map_err(|failure| SessionError::Failed(failure.to_string()))?;
-                place.insert(holder.ok_or(NoPass)?)
+                let holder = holder.ok_or(NoPass)?;
+                // A session of the period before may still run.
+                file.forget_before(Period(period.0.saturating_sub(1)))?;
+                place.insert(holder)
             }
         };
         Ok((holder, file))

@@ -36,7 +36,8 @@ Examples:
   alpheus pass verifier --identity pki/second --deployment deployment --state run/second --api 127.0.0.1:7503 --shard 1 --verifiers https://localhost:7502,https://localhost:7503
 
 A verifier whose state is new, or an older copy than its fence has seen, serves from the next
-epoch on: what it may have forgotten is then over. Say the same --verifiers everywhere.";
+epoch on, and with login codes from as many later as they spend: what it may have forgotten is
+then over. It says from when. Say the same --verifiers everywhere.";
 
 /// Arguments of `alpheus pass verifier`.
 #[derive(Debug, clap::Args)]
@@ -125,13 +126,16 @@ fn restore(
     place: Place,
 ) -> Result<Engine<FencedLedger>, Failure> {
     let Found { mut ledger, records, log, .. } = found;
-    if log != Log::Whole {
-        eprintln!(
-            "the state is new, older than its fence, or another shard's: serving from the next epoch on"
-        );
-    }
     let shard = Shard::restore(pinned.clone(), records, log, clock::now());
     let shard = shard.blame(Category::Input)?.commit(&mut ledger).blame(Category::Io)?;
+    if log != Log::Whole {
+        let first = shard.serves_from();
+        let seconds = clock::until(pinned.schedule.opens(first)).as_secs() + 1;
+        eprintln!(
+            "the state is new, older than its fence, or another shard's: serving from epoch {} on, for which logins open in {seconds} s",
+            first.0
+        );
+    }
     let pinned = pinned.clone();
     Ok(Engine { shard, verifier, pinned, ledger, place, clock: clock::now })
 }
