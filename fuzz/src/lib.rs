@@ -196,8 +196,8 @@ pub fn access_pass(data: &[u8]) {
     if let Ok(code) = Code::from_bytes(data) {
         assert_eq!(code.to_bytes(), data, "{spelling}");
         // A verifier names its tags before it knows whether its epoch makes sense.
-        let tags = code_tags(pinned(), &code, &Digest([0; 32]));
-        assert_eq!(tags.len(), code.onward.len() + 1);
+        let tags = pinned().as_ref().map(|pinned| code_tags(pinned, &code, &Digest([0; 32])));
+        assert_eq!(tags.map(|tags| tags.len()), Some(code.onward.len() + 1));
     }
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(stamp) = text.parse::<Stamp>()
@@ -231,10 +231,10 @@ fn decoded<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {
 }
 
 /// Any deployment that takes codes.
-fn pinned() -> &'static Pinned {
-    static PINNED: OnceLock<Pinned> = OnceLock::new();
+fn pinned() -> &'static Option<Pinned> {
+    static PINNED: OnceLock<Option<Pinned>> = OnceLock::new();
     PINNED.get_or_init(|| {
-        let key = IssuerKey::from_bytes(&Secret::from_bytes([1; 128])).expect("small scalars");
+        let key = IssuerKey::from_bytes(&Secret::from_bytes([1; 128])).ok()?;
         let schedule = Schedule {
             start: Time(0),
             epoch: 100,
@@ -250,6 +250,6 @@ fn pinned() -> &'static Pinned {
             Configuration { deployment, kind, tier, limit, incarnation, schedule, issuer };
         let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
         let signed = Signed::new(&configuration, &operator);
-        Pinned::open(&signed, &operator.verifying_key()).expect("it was signed just now")
+        Pinned::open(&signed, &operator.verifying_key()).ok()
     })
 }

@@ -73,8 +73,8 @@ impl Holder {
 /// by which whoever takes them would find the showings of those periods.
 pub fn forget_before(period: Period, records: &Records) -> Step<()> {
     let over = |key: &&Vec<u8>| {
-        let kinds = [REQUEST, CREDENTIAL, SHOWN].into_iter();
-        let rest = kinds.filter_map(|kind| key.strip_prefix(kind)).next();
+        let mut kinds = [REQUEST, CREDENTIAL, SHOWN].into_iter();
+        let rest = kinds.find_map(|kind| key.strip_prefix(kind));
         let of = rest.and_then(<[u8]>::first_chunk).map(|of| u64::from_be_bytes(*of));
         of.is_some_and(|of| of < period.0)
     };
