@@ -37,7 +37,8 @@ use x509_cert::der::Decode;
 const STALLED: Duration = Duration::from_secs(75);
 /// How long a client may take for its TLS handshake, and for a request's head.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The largest head of a request; so much of each connection is kept at most.
+/// The largest head of a request that is sure to be taken. A connection reads into as much
+/// at once, so it keeps twice as much at most.
 const HEAD: usize = 64 << 10;
 /// After an error of the listener (too many open files), it rests so long.
 const REST: Duration = Duration::from_millis(50);
