@@ -2,7 +2,7 @@
 //! lost, shards: one session, fail closed, nobody locked out for long.
 
 use crate::service::Wire;
-use crate::town::{Town, until};
+use crate::town::{Client, Town, until};
 use std::path::Path;
 use std::process::Command;
 
@@ -87,6 +87,17 @@ fn copy(from: &Path, to: &Path) {
     assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
 }
 
+/// A page's requests: all find out that the gateway has forgotten them, and all are
+/// answered.
+fn asks_all_at_once(client: &Client) {
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..10).map(|_| scope.spawn(|| client.get("/").0)).collect();
+        for asked in asked {
+            assert_eq!(asked.join().unwrap(), 200, "{}", client.process.log());
+        }
+    });
+}
+
 #[test]
 fn shards_share_the_work_and_refuse_what_is_sent_astray() {
     let town = Town::new("4", 3, &[]);
@@ -123,13 +134,7 @@ fn shards_share_the_work_and_refuse_what_is_sent_astray() {
     // The gateway dies: clients reconnect by themselves.
     gateway.kill();
     gateway = town.gateway(&town.urls(), &[]);
-    // A page's requests, all at once: all find out, and all are answered.
-    std::thread::scope(|scope| {
-        let asked: Vec<_> = (0..10).map(|_| scope.spawn(|| clients[0].get("/").0)).collect();
-        for asked in asked {
-            assert_eq!(asked.join().unwrap(), 200, "{}", clients[0].process.log());
-        }
-    });
+    asks_all_at_once(&clients[0]);
     for client in &clients {
         until("an answer", || (client.get("/").0 == 200).then_some(()));
     }
