@@ -7,10 +7,18 @@ use alpheus_access_pass::file::FileKey;
 use alpheus_access_pass::messages as pass;
 use alpheus_access_pass::request::Stamp;
 use alpheus_anonymous_credential::codes::Code;
+use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages as credential;
+use alpheus_anonymous_credential::schedule::{Schedule, Time};
+use alpheus_anonymous_credential::sessions::codes::code_tags;
 use alpheus_crypto::group::Element;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma::{Claim, Proof, Statement};
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::consumer::SealedSum;
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
@@ -25,6 +33,7 @@ use alpheus_verifiable_table::parameters::Set;
 use alpheus_verifiable_table::server::Sum;
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;
+use std::sync::OnceLock;
 
 /// An encrypted event is read, and written back to the same bytes.
 pub fn frame(data: &[u8]) {
@@ -233,6 +242,9 @@ pub fn access_pass(data: &[u8]) {
     }
     if let Ok(code) = Code::from_bytes(data) {
         assert_eq!(code.to_bytes(), data, "{spelling}");
+        // A verifier names its tags before it knows whether its epoch makes sense.
+        let tags = pinned().as_ref().map(|pinned| code_tags(pinned, &code, &Digest([0; 32])));
+        assert_eq!(tags.map(|tags| tags.len()), Some(code.onward.len() + 1));
     }
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(stamp) = text.parse::<Stamp>()
@@ -263,4 +275,28 @@ fn decoded<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {
     let Ok(message) = postcard::from_bytes::<T>(data) else { return };
     let written = postcard::to_allocvec(&message).unwrap_or_default();
     assert_eq!(postcard::from_bytes::<T>(&written).as_ref(), Ok(&message), "written back");
+}
+
+/// Any deployment that takes codes.
+fn pinned() -> &'static Option<Pinned> {
+    static PINNED: OnceLock<Option<Pinned>> = OnceLock::new();
+    PINNED.get_or_init(|| {
+        let key = IssuerKey::from_bytes(&Secret::from_bytes([1; 128])).ok()?;
+        let schedule = Schedule {
+            start: Time(0),
+            epoch: 100,
+            pre_login: 10,
+            border_pre_login: 10,
+            epochs_per_period: 100,
+            ahead: 3,
+        };
+        let (issuer, limit) = (*key.public(), Limit::ONE);
+        let deployment = [1; 32];
+        let (kind, tier, incarnation) = (1, 1, 1);
+        let configuration =
+            Configuration { deployment, kind, tier, limit, incarnation, schedule, issuer };
+        let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
+        let signed = Signed::new(&configuration, &operator);
+        Pinned::open(&signed, &operator.verifying_key()).ok()
+    })
 }

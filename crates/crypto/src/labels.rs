@@ -145,7 +145,7 @@ pub const CREDENTIAL_CONNECTION: &str = "alpheus/credential/connection/v1";
 /// A session ends, by its holder (signature).
 pub const CREDENTIAL_LOGOUT: &str = "alpheus/credential/logout/v1";
 /// For whom a code's tags are held on other shards (hash).
-pub const CREDENTIAL_CODE_HOLD: &str = "alpheus/credential/code-hold/v1";
+pub const CREDENTIAL_CODE_HOLD: &str = "alpheus/credential/code-hold/v2";
 /// A gateway's challenge, for its own eyes (HMAC).
 pub const PASS_CHALLENGE: &str = "alpheus/pass/challenge/v1";
 /// What a holder signs to speak for a session: challenge and both agreement keys (hash).

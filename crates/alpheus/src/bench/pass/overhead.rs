@@ -12,7 +12,7 @@ use crate::pass::forward::forward;
 use crate::pass::gateway::sessions::Sessions;
 use crate::pass::gateway::{Api, router};
 use crate::pass::link::{Base, Link};
-use crate::pass::verifier::shards::Shards;
+use crate::pass::verifier::shards::{FOR_CLIENTS, Shards};
 use crate::service::http::Server;
 use crate::service::shutdown::Trigger;
 use alpheus_access_pass::client::{Served, connect};
@@ -82,7 +82,8 @@ pub(super) fn figures() -> Result<Vec<Figure>, Failure> {
     });
     let plain = serve(plain)?;
     let (sessions, mut stamper, connection) = session(&town)?;
-    let shards = Shards::new(&format!("https://{}", town.verifier_at), &town.identity()?)?;
+    let shards =
+        Shards::new(&format!("https://{}", town.verifier_at), &town.identity()?, FOR_CLIENTS)?;
     let (pinned, upstream) = (town.pinned.clone(), Some(link()?));
     let api =
         Api { pinned, sessions, shards, upstream, fronted: false, outcomes: Family::default() };
