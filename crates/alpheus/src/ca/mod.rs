@@ -103,6 +103,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If a folder cannot be written, or is there already.
+#[cfg(feature = "table")]
 pub(crate) fn make(folder: &Path, identities: &[(Role, &str)]) -> Result<(), Failure> {
     init(folder)?;
     identities.iter().try_for_each(|(role, name)| {
