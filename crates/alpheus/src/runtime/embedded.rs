@@ -298,6 +298,7 @@ impl Embedded {
         let mut rows = std::mem::take(&mut round.rows);
         while !round.messages.is_empty() {
             let answers = self.host.handle(clock, round.messages)?;
+            while self.host.draw_ahead(clock) {}
             round = self.manager.service.receive(self.now(), answers)?;
             rows.append(&mut round.rows);
         }

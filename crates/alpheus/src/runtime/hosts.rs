@@ -26,6 +26,9 @@ pub struct ControllerHost {
     fence: FenceFile,
 }
 
+/// Seeds of running totals that a thread draws ahead at once: up to half a second's.
+const SLICE: u32 = 1024;
+
 /// Controllers that one thread serves.
 struct Shard {
     inbox: Inbox,
@@ -161,11 +164,10 @@ impl ControllerHost {
     }
 
     /// Has controllers draw some of the noise ahead that restarted ones lack: one slice on
-    /// each thread. Whether there is more to draw.
+    /// each thread, however many controllers there are. Whether there may be more to draw.
     pub fn draw_ahead(&mut self, now: Timestamp) -> bool {
         let each = self.shards.par_iter_mut();
-        each.map(|shard| shard.controllers.values_mut().any(|own| own.draw_ahead(now)))
-            .reduce(|| false, |one, other| one | other)
+        each.map(|shard| shard.draw_ahead(now)).reduce(|| false, |one, other| one | other)
     }
 
     /// Stops a controller, as a crash of its machine would: it answers nothing.
@@ -222,6 +224,18 @@ impl ControllerHost {
 }
 
 impl Shard {
+    /// Whether the slice was used up.
+    fn draw_ahead(&mut self, now: Timestamp) -> bool {
+        let mut left = SLICE;
+        for own in self.controllers.values_mut() {
+            left = left.saturating_sub(own.draw_ahead(now, left));
+            if left == 0 {
+                return true;
+            }
+        }
+        false
+    }
+
     /// The answers, each with its records.
     fn handle(&mut self, now: Timestamp, messages: Vec<ToController>) -> Vec<Step<FromController>> {
         let mut steps = Vec::with_capacity(messages.len());

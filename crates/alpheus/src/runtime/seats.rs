@@ -66,7 +66,7 @@ impl Embedded {
         }
         self.host.take(made)?;
         let now = if self.root_is_new { Timestamp(0) } else { self.started()? };
-        // Nobody else waits for them here.
+        // Nobody else waits here.
         while self.host.draw_ahead(now) {}
         Ok(())
     }
