@@ -33,6 +33,8 @@ const SLICE: u32 = 1024;
 struct Shard {
     inbox: Inbox,
     controllers: HashMap<ControllerId, Controller>,
+    /// Answers wait until all of their noise is drawn.
+    draws_at_once: bool,
 }
 
 /// A message to a controller, about a plan.
@@ -57,9 +59,20 @@ impl ControllerHost {
     /// A host without controllers.
     #[must_use]
     pub fn new(deployment: &Deployment, ledger: StoreLedger, fence: FenceFile) -> ControllerHost {
-        let shard = || Shard { inbox: Inbox::new(deployment.clone()), controllers: HashMap::new() };
+        let shard = || Shard {
+            inbox: Inbox::new(deployment.clone()),
+            controllers: HashMap::new(),
+            draws_at_once: false,
+        };
         let shards = (0..rayon::current_num_threads()).map(|_| shard()).collect();
         ControllerHost { shards, place: HashMap::new(), down: HashSet::new(), ledger, fence }
+    }
+
+    /// Has answers wait until all of their noise is drawn, where nobody else waits.
+    #[must_use]
+    pub fn that_draws_at_once(mut self) -> Self {
+        self.shards.iter_mut().for_each(|shard| shard.draws_at_once = true);
+        self
     }
 
     /// What the fence says of a controller.
@@ -243,7 +256,14 @@ impl Shard {
             let Some(controller) = self.controllers.get_mut(&id) else { continue };
             match self.inbox.open(&message) {
                 Ok(heard) => {
-                    steps.push(controller.handle(now, &heard).map(|answer| (id, plan, answer)));
+                    let lacked = controller.lacks_seeds();
+                    let mut step = controller.handle(now, &heard);
+                    if self.draws_at_once && !lacked && controller.lacks_seeds() {
+                        // It was declined for that, which leaves nothing behind.
+                        while controller.draw_ahead(now, SLICE) >= SLICE {}
+                        step = controller.handle(now, &heard);
+                    }
+                    steps.push(step.map(|answer| (id, plan, answer)));
                 }
                 Err(rejected) => tracing::warn!(%rejected, "a message of the service was dropped"),
             }

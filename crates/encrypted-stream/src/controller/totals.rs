@@ -258,6 +258,13 @@ impl Controller {
         drawn
     }
 
+    /// Whether an answer was declined because its seeds are not drawn yet.
+    #[must_use]
+    pub fn lacks_seeds(&self) -> bool {
+        let totals = self.plans.values().filter_map(|joined| joined.totals.as_ref());
+        totals.map(|totals| totals.wanted).any(|wanted| wanted)
+    }
+
     /// Whether seeds of one more plan stay within what a controller keeps.
     pub(super) fn check_seeds(&self, joined: &Joined) -> Result<(), PlanRefused> {
         let running = self.plans.values().map(Joined::most_seeds).fold(0, u64::saturating_add);
