@@ -124,9 +124,16 @@ impl Shard {
     /// [`code_tags`]; the login's tag lies here.
     ///
     /// # Errors
-    /// [`Refused::NoCodes`] if there are no tags.
-    pub fn give_up(&mut self, tags: &[Wanted], scan: &Digest) -> Result<Step<GivenUp>, Refused> {
+    /// [`Refused::NoCodes`] if there are no tags; [`Refused::Epoch`] and others if this
+    /// shard may have forgotten by now that the scan went through.
+    pub fn give_up(
+        &mut self,
+        now: Time,
+        tags: &[Wanted],
+        scan: &Digest,
+    ) -> Result<Step<GivenUp>, Refused> {
         let (login, onward) = tags.split_first().ok_or(Refused::NoCodes)?;
+        self.check(now, login.epoch)?;
         let known = self.tags.get(&(login.epoch, login.tag));
         if let Some(known) = known.filter(|known| **known == Spent::Admitted(*scan)) {
             let again = records::tag(login.epoch, login.tag, *known);

@@ -86,7 +86,7 @@ impl Gate {
         });
         if taken == Err(Refused::Spent) {
             let (shard, ledger) = &mut self.shards[home];
-            let given_up = shard.give_up(&tags, scan)?.commit(ledger).unwrap();
+            let given_up = shard.give_up(now, &tags, scan)?.commit(ledger).unwrap();
             let GivenUp::Void(held) = given_up else { return Ok(()) };
             for wanted in held.iter().filter(|wanted| Self::shard_of(wanted) != home) {
                 let (shard, ledger) = &mut self.shards[Self::shard_of(wanted)];

@@ -47,7 +47,7 @@ impl Request<'_> {
             Step::Take(n) => self.take(n, now, shards),
             Step::GiveUp => {
                 let (shard, ledger) = &mut shards[self.home];
-                let given_up = shard.give_up(&self.tags, &self.scan).unwrap();
+                let given_up = shard.give_up(now, &self.tags, &self.scan).unwrap();
                 match given_up.commit(ledger).unwrap() {
                     GivenUp::Admitted => Step::Done(true),
                     GivenUp::Void(tags) => Step::Release(tags),
@@ -171,4 +171,26 @@ fn scans_give_back_nothing_that_another_relies_on() {
         }
     }
     assert!(opened > 200 && refused > 20, "{opened} {refused}");
+}
+
+/// A shard that has forgotten with the epoch that a scan went through does not take it
+/// for one that did not.
+#[test]
+fn nothing_is_given_back_once_the_epoch_is_over() {
+    let (now, later) = (at(NOW), at(NOW + 20));
+    let mut gate = Gate::new(0).unwrap();
+    let (code, ..) = codes_and_login(&mut gate);
+    let proven = prove(&mut gate, now, &code);
+    let scan = Digest([1; 32]);
+    let tags = code_tags(&gate.pinned, &code, &scan);
+    let home = Gate::shard_of(&tags[0]);
+    let mut request =
+        Request { scan, tags: tags.clone(), proven: &proven, home, next: Step::Take(0) };
+    while request.opened().is_none() {
+        request.step(now, &mut gate.shards);
+    }
+    assert_eq!(request.opened(), Some(true));
+    let (shard, ledger) = &mut gate.shards[home];
+    shard.prune(later).unwrap().commit(ledger).unwrap();
+    assert_eq!(shard.give_up(later, &tags, &scan).err(), Some(Refused::Epoch));
 }

@@ -40,9 +40,8 @@ impl Retry {
     #[must_use]
     pub fn waits(&self, now: Time) -> Option<Time> {
         // What was set while the clock was ahead is not waited for.
-        let longest = self.schedule.epoch.saturating_add(self.schedule.pre_login);
         let ahead = |then: &Time| then.0.checked_sub(now.0).is_some_and(|left| left > 0);
-        self.not_before.filter(ahead).filter(|then| then.0 - now.0 <= longest)
+        self.not_before.filter(ahead).filter(|then| then.0 - now.0 <= self.longest())
     }
 
     /// It went through.
@@ -65,6 +64,8 @@ impl Retry {
                 self.schedule.starts(running.next()).0.saturating_add(self.drawn(rng))
             }
         };
+        // Where the schedule has not begun by this clock, its first epoch may be years away.
+        let then = then.min(now.0.saturating_add(self.longest()));
         // After a refusal the moment is a drawn one already.
         self.lost_in = (how != Failed::Refused).then_some(running);
         self.not_before = Some(Time(then));
@@ -81,6 +82,11 @@ impl Retry {
         self.lost_in.take_if(|lost| Some(*lost) != running)?;
         self.not_before = Some(Time(now.0.saturating_add(self.drawn(rng))));
         self.waits(now)
+    }
+
+    /// More is never waited for, and no pause is longer.
+    fn longest(&self) -> u64 {
+        self.schedule.epoch.saturating_add(self.schedule.pre_login).max(PAUSES.1)
     }
 
     /// A moment within a pre-login.
@@ -158,6 +164,22 @@ mod tests {
         };
         let times: Vec<u64> = (0..1_000).map(|_| anew()).collect();
         drawn_from(&times, at(601).0);
+    }
+
+    #[test]
+    fn a_clock_from_before_the_schedule_and_the_shortest_epochs_wait_too() {
+        let mut rng = ChaCha20Rng::from_seed([4; 32]);
+        let late = Schedule { start: at(90_000), ..SCHEDULE };
+        let short = Schedule { epoch: SECOND, pre_login: SECOND / 5, ..SCHEDULE };
+        for schedule in [late, short] {
+            for how in [Failed::Lost, Failed::Early, Failed::Refused] {
+                let mut retry = Retry::new(schedule);
+                for _ in 0..6 {
+                    retry.failed(at(1), how, &mut rng);
+                    assert!(retry.waits(at(1)).is_some(), "{how:?}");
+                }
+            }
+        }
     }
 
     #[test]

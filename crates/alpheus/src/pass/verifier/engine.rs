@@ -27,7 +27,7 @@ const BATCH: usize = 256;
 /// since one check of all proofs and one flush of the disk then serve more.
 const LINGER: Duration = Duration::from_millis(2);
 /// As many are worth a check and a flush of their own.
-const ENOUGH: usize = 32;
+const ENOUGH: usize = 8;
 
 /// Where an answer goes. A caller that is gone misses it.
 type Reply<T> = oneshot::Sender<Result<T, Refused>>;
@@ -267,7 +267,7 @@ impl<L: Ledger> Engine<L> {
         })?;
         self.codes(sorted.codes)?;
         let given_up = sorted.given_up.into_iter().map(|(tags, scan, reply)| ((tags, scan), reply));
-        self.each(given_up.collect(), |shard, _, (tags, scan)| shard.give_up(&tags, &scan))?;
+        self.each(given_up.collect(), |shard, now, (tags, scan)| shard.give_up(now, &tags, &scan))?;
         let place = self.place;
         let admits = sorted.admits.into_iter().map(|(code, scan, reply)| ((code, scan), reply));
         self.each(admits.collect(), |shard, now, (code, scan)| {

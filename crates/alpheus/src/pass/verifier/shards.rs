@@ -122,13 +122,13 @@ impl Way {
     }
 
     /// Refuses while the shard rests. The first after that goes on, and the others wait
-    /// for what comes of it.
+    /// for what comes of it, but not for long: it may be gone.
     fn wakes(&self, patience: Duration) -> Result<(), LinkError> {
         let (now, mut rests) = (Instant::now(), self.rests());
         if rests.is_some_and(|until| now < until) {
             return Err(self.silent("it did not answer just now"));
         }
-        *rests = rests.map(|_| now + patience);
+        *rests = rests.map(|_| now + patience.min(AMONG_VERIFIERS));
         Ok(())
     }
 

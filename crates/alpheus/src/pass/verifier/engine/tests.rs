@@ -205,9 +205,9 @@ fn a_re_up_that_is_repeated_does_not_take_a_later_one_back() {
 fn whoever_comes_alone_after_a_rest_does_not_wait() {
     let rested = |microseconds| Some(Duration::from_micros(microseconds));
     assert!(!lingers(1, None), "the very first");
-    assert!(!lingers(1, rested(2_000)) && !lingers(31, rested(50_000)));
-    assert!(lingers(1, rested(1_999)) && lingers(31, rested(0)));
-    assert!(!lingers(32, rested(0)), "these are worth a turn of their own");
+    assert!(!lingers(1, rested(2_000)) && !lingers(ENOUGH - 1, rested(50_000)));
+    assert!(lingers(1, rested(1_999)) && lingers(ENOUGH - 1, rested(0)));
+    assert!(!lingers(ENOUGH, rested(0)), "these are worth a turn of their own");
 }
 
 /// The thread's own loop, with those who come while it waits for more.
