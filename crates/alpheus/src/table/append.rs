@@ -7,7 +7,6 @@ use super::state::TableState;
 use crate::commands::Globals;
 use crate::failure::{Blame, Category, Failure};
 use crate::replay::inputs::unpacked;
-use crate::service::Settings;
 use crate::service::progress::Progress;
 use alpheus_verifiable_table::layout::Row;
 use alpheus_verifiable_table::owner::Owner;
@@ -57,9 +56,7 @@ struct Already;
 /// # Errors
 /// If the file is wrong, the server does not answer, or the disk fails.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = args.reach.settings(globals)?;
-    let mut state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
-    let remote = Remote::new(&settings, state.owner.manifest().data_set)?;
+    let (mut state, remote) = args.reach.open(globals)?;
     let appended = append(&mut state, &remote, &args.file, args.repeats)?;
     eprintln!("{appended}");
     Ok(())

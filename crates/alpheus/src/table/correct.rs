@@ -9,7 +9,6 @@ use super::state::TableState;
 use crate::commands::Globals;
 use crate::failure::{Blame, Category, Failure};
 use crate::replay::inputs::unpacked;
-use crate::service::Settings;
 use alpheus_verifiable_table::owner::OpenBlock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -52,9 +51,7 @@ struct NotOne {
 /// # Errors
 /// If the file is wrong, the server does not answer, or its answer is rejected.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = args.reach.settings(globals)?;
-    let mut state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
-    let mut remote = Remote::new(&settings, state.owner.manifest().data_set)?;
+    let (mut state, mut remote) = args.reach.open(globals)?;
     send_waiting(&mut state, &remote, &mut Appended::default())?;
     let mut readings = Vec::new();
     let input = unpacked(&args.file, File::open(&args.file).blame_io(&args.file)?);

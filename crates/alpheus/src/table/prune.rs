@@ -2,11 +2,9 @@
 //! copies of the owner's folder are good.
 
 use super::append::{Appended, send_waiting};
-use super::remote::{Reach, Remote};
-use super::state::TableState;
+use super::remote::Reach;
 use crate::commands::Globals;
 use crate::failure::Failure;
-use crate::service::Settings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,9 +26,7 @@ pub struct Args {
 /// # Errors
 /// If the server does not answer, or the disk fails.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = args.reach.settings(globals)?;
-    let mut state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
-    let remote = Remote::new(&settings, state.owner.manifest().data_set)?;
+    let (mut state, remote) = args.reach.open(globals)?;
     // What replaces a block must be there before the block goes.
     send_waiting(&mut state, &remote, &mut Appended::default())?;
     let old = state.replaced();

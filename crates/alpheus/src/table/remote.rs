@@ -1,6 +1,8 @@
 //! An owner's way to the server.
 
+use super::state::TableState;
 use super::wire::{Ask, BLOCKS, DROP, FETCH, Named, NewBlock, NewTable, SUM, Summed, TABLES};
+use crate::commands::Globals;
 use crate::failure::Failure;
 use crate::network::client::{Client, RequestError};
 use crate::network::identity::IdentityFolder;
@@ -37,12 +39,23 @@ impl Reach {
     ///
     /// # Errors
     /// A setting is wrong.
-    pub fn settings(&self, globals: &crate::commands::Globals) -> Result<Settings, Failure> {
+    pub fn settings(&self, globals: &Globals) -> Result<Settings, Failure> {
         globals.settings(vec![
             ("identity", crate::service::path_flag(self.identity.as_ref())),
             ("state", crate::service::path_flag(self.state.as_ref())),
             ("server", self.server.clone()),
         ])
+    }
+
+    /// The table as its owner has it, and the way to its server.
+    ///
+    /// # Errors
+    /// A setting is missing or wrong, or the folder cannot be opened.
+    pub fn open(&self, globals: &Globals) -> Result<(TableState, Remote), Failure> {
+        let settings = self.settings(globals)?;
+        let state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
+        let remote = Remote::new(&settings, state.owner.manifest().data_set)?;
+        Ok((state, remote))
     }
 }
 

@@ -3,11 +3,9 @@
 
 use super::append::{Appended, send_waiting};
 use super::ask::rejected;
-use super::remote::{Reach, Remote};
-use super::state::TableState;
+use super::remote::Reach;
 use crate::commands::Globals;
 use crate::failure::Failure;
-use crate::service::Settings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,9 +26,7 @@ pub struct Args {
 /// # Errors
 /// If the server does not answer, or its answer is rejected.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = args.reach.settings(globals)?;
-    let mut state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
-    let mut remote = Remote::new(&settings, state.owner.manifest().data_set)?;
+    let (mut state, mut remote) = args.reach.open(globals)?;
     send_waiting(&mut state, &remote, &mut Appended::default())?;
     let audits = state.owner.audit(&mut state.rng);
     for audit in &audits {

@@ -261,8 +261,8 @@ impl Controller {
     /// Whether an answer was declined because its seeds are not drawn yet.
     #[must_use]
     pub fn lacks_seeds(&self) -> bool {
-        let totals = self.plans.values().filter_map(|joined| joined.totals.as_ref());
-        totals.map(|totals| totals.wanted).any(|wanted| wanted)
+        let mut totals = self.plans.values().filter_map(|joined| joined.totals.as_ref());
+        totals.any(|totals| totals.wanted)
     }
 
     /// Whether seeds of one more plan stay within what a controller keeps.
