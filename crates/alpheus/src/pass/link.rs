@@ -7,7 +7,7 @@ use crate::network::client::Problem;
 use crate::network::identity::{AUTHORITY, CERTIFICATE, IdentityFolder, KEY};
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -226,7 +226,11 @@ impl Link {
         let answer = self.send(request).await?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), LARGEST).collect().await;
-        let body = body.map_err(|_| LinkError::Malformed(self.base.origin()))?;
+        let body = body.map_err(|error| match error.downcast::<LengthLimitError>() {
+            Ok(_) => LinkError::Malformed(self.base.origin()),
+            // The connection broke on the way.
+            Err(error) => LinkError::Unreachable(self.base.origin(), chain(&*error)),
+        })?;
         Ok((status, body.to_bytes().to_vec()))
     }
 

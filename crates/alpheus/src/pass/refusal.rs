@@ -33,6 +33,26 @@ pub const fn rule(refused: Refused) -> &'static str {
     }
 }
 
+/// Whether what was refused by this rule is refused for as long as its epoch runs, so that
+/// there is no use in sending it again.
+#[must_use]
+pub fn lasts(word: &str) -> bool {
+    const RULES: [Refused; 11] = [
+        Refused::MayHaveForgotten,
+        Refused::Proof,
+        Refused::Spent,
+        Refused::NoSession,
+        Refused::Ended,
+        Refused::NotCurrent,
+        Refused::NeedsLogin,
+        Refused::LimitForbids,
+        Refused::Signature,
+        Refused::NoCodes,
+        Refused::Used,
+    ];
+    word == Denied::Malformed.rule() || RULES.iter().any(|refused| rule(*refused) == word)
+}
+
 const fn status(refused: Refused) -> StatusCode {
     match refused {
         Refused::Malformed(_) => StatusCode::BAD_REQUEST,

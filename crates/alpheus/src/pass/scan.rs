@@ -8,7 +8,6 @@ use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
 use crate::pass::client::code::parse_nonce;
 use crate::pass::ledger::FencedLedger;
-use crate::pass::link::LinkError;
 use crate::pass::serve::block_on;
 use crate::pass::verifier::api::Scan;
 use crate::pass::verifier::shards::{FOR_CLIENTS, Shards};
@@ -26,6 +25,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use data_encoding::BASE32_NOPAD;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,6 +68,11 @@ pub struct Args {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     gates: Option<u32>,
 }
+
+/// A scan is asked about again for as long as a code is fresh.
+const FRESH: Duration = Duration::from_secs(20);
+/// Between two times; a verifier that hangs is left alone for a second.
+const PAUSE: Duration = Duration::from_millis(1_100);
 
 /// The gate stays shut.
 #[derive(Debug, thiserror::Error)]
@@ -121,12 +126,15 @@ fn online(args: &Args, globals: &Globals, shown: Vec<u8>) -> Result<(), Failure>
     let scan = Scan { scan, nonce: args.nonce, shown };
     block_on(async {
         let shards = Shards::new(&verifiers, &identity, FOR_CLIENTS)?;
-        let mut tries = 3;
+        let given_up = Instant::now() + FRESH;
         loop {
-            tries -= 1;
             match shards.tell("code", tag, &scan).await {
-                // The same scan again gets the same answer.
-                Err(LinkError::Unreachable(..)) if tries > 0 => {}
+                // The same scan again gets the same answer; another scan of this code would
+                // be kept out by what this one holds.
+                Err(error) if error.may_pass() && Instant::now() < given_up => {
+                    eprintln!("{error}; asking again");
+                    tokio::time::sleep(PAUSE).await;
+                }
                 told => return Ok(told?),
             }
         }

@@ -10,6 +10,7 @@ use crate::pass::client::passfile::PassFile;
 use crate::pass::clock;
 use alpheus_access_pass::code::{Binding, GateNonce, present};
 use alpheus_anonymous_credential::error::HolderRefused;
+use alpheus_anonymous_credential::schedule::Period;
 use data_encoding::{BASE32_NOPAD, HEXLOWER_PERMISSIVE};
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
@@ -58,6 +59,8 @@ pub(super) fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let period = pinned.schedule.period_of(epoch.blame(Category::Refused)?);
     let holder = file.holder(&pinned, period)?;
     let mut holder = holder.ok_or(NoPass).blame(Category::Refused)?;
+    // As a client that runs does; one that only shows codes never would.
+    file.forget_before(Period(period.0.saturating_sub(1))).blame(Category::Io)?;
     let compared = pinned.compare(&pinned.fingerprint()).blame(Category::Io)?;
     let made = holder.code(now, &compared, &mut entropy::rng()?).blame(Category::Refused)?;
     let code = made.commit(&mut file).blame(Category::Io)?;

@@ -65,6 +65,9 @@ pub enum SessionError {
     /// The way to the gateway.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// The gateway does not let the session in that it or another has acknowledged.
+    #[error("the session is there, but not connected: {0}")]
+    NotConnected(LinkError),
     /// The holder's rules.
     #[error(transparent)]
     Holder(#[from] HolderRefused),
@@ -98,13 +101,18 @@ impl SessionError {
         }
     }
 
-    /// How a step failed; one for the next epoch may have come too early.
-    fn how(&self, ahead: bool) -> Failed {
+    /// How a step failed. Only what a verifier refuses by a rule of its own is refused;
+    /// other bad answers may be those of a server that has just been started, or of
+    /// somebody between.
+    fn how(&self) -> Failed {
         match self {
-            Self::Link(error) if error.may_pass() => Failed::Lost,
-            Self::Link(error) if ahead && error.rule() == Some(refusal::rule(Refused::Epoch)) => {
-                Failed::Early
-            }
+            Self::NoPass(_) => Failed::Early,
+            Self::NotConnected(_) => Failed::Lost,
+            Self::Link(error) => match error.rule() {
+                Some(rule) if rule == refusal::rule(Refused::Epoch) => Failed::Early,
+                Some(rule) if refusal::lasts(rule) => Failed::Refused,
+                _ => Failed::Lost,
+            },
             _ => Failed::Refused,
         }
     }
@@ -239,8 +247,7 @@ impl Driver {
             Err(error) if self.is_over(&error) => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, "not done; trying again");
-                let how = error.how(next != Next::LogIn);
-                self.retry.failed(clock::now(), how, &mut self.rng);
+                self.retry.failed(clock::now(), error.how(), &mut self.rng);
             }
         }
         Ok(())
@@ -289,9 +296,9 @@ impl Driver {
             Err(error) if self.is_over(&error) => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, "not connected again");
-                let lost = error.how(false) == Failed::Lost;
+                let refused = matches!(&error, SessionError::NotConnected(e) if !e.may_pass());
                 // What is refused is tried again when a request asks for it.
-                self.lost = self.lost.take().filter(|_| lost);
+                self.lost = self.lost.take().filter(|_| !refused);
                 if let Some(retry) = &mut self.lost {
                     retry.failed(clock::now(), Failed::Lost, &mut self.rng);
                 }
@@ -392,7 +399,8 @@ impl Driver {
         self.pinned.compare(&hello.fingerprint)?;
         let holder = self.passes.of(served.epoch())?;
         let (message, connecting) = connect(holder, served, &hello, &mut self.rng)?;
-        let answer = link.post(&format!("{PATH}/connect"), message.to_bytes()).await?;
+        let answer = link.post(&format!("{PATH}/connect"), message.to_bytes()).await;
+        let answer = answer.map_err(SessionError::NotConnected)?;
         let stamper = connecting.finish(&Connected::from_bytes(&answer)?)?;
         tracing::info!("connected");
         let jar = HEXLOWER.encode(&served.session().0.0.as_bytes()[..8]);

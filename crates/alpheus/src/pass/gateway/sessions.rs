@@ -33,7 +33,6 @@ struct Inner {
 
 /// The end of a session, for all of its requests: with a timer for each, a request
 /// would wake whoever waits for the next of all timers.
-#[derive(Clone)]
 struct Ending {
     /// Woken when the session ends before its time.
     early: Arc<Notify>,

@@ -43,8 +43,9 @@ Examples:
   alpheus pass issuer --identity pki/issuer --deployment deployment --accounts-command 'exec check-account' --state run/issuer --api 127.0.0.1:7501
 
 The command gets the account's name and secret as two lines on its standard input, and ends
-with 0 if they belong together. --first belongs to the first start alone: an issuer that has
-forgotten whom it gave a pass would give a second one.";
+with 0 if they belong together. --first belongs to the first start alone, and in no unit file: an
+issuer that has forgotten whom it gave a pass would give a second one. A copy of the state from
+before the first pass looks like a first start, too: start it with --doubtful.";
 
 /// Arguments of `alpheus pass issuer`.
 #[derive(Debug, clap::Args)]

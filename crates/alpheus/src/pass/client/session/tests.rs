@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::network::answer::ApiError;
+use crate::network::client::Problem;
 use crate::pass::card::Card;
 use crate::service::http::Peer;
 use alpheus_access_pass::gateway::{Gateway, Limits, session_of};
@@ -54,6 +55,8 @@ struct Manner {
     refuses: bool,
     /// Its verifier is not there.
     down: bool,
+    /// Does not know its own challenge so many times, as one that was just started.
+    forgets: usize,
     /// Works by another configuration after so many hellos.
     changes_after: Option<usize>,
 }
@@ -125,6 +128,10 @@ async fn connect_to(
     let mut asked = fake.asked();
     if asked.manner.down {
         return Err(down());
+    }
+    if let Some(left) = asked.manner.forgets.checked_sub(1) {
+        asked.manner.forgets = left;
+        return Err(Denied::Challenge.into());
     }
     asked.connects.push(connect.session);
     asked.peers.push((connect.session, peer.address));
@@ -271,6 +278,41 @@ async fn what_is_refused_waits_for_the_next_epoch() {
     let ended = drive(file, 1 << 30, LONGEST_WAIT + Duration::from_secs(2)).await;
     assert!(ended.is_none(), "{ended:?}");
     assert_eq!(fake.asked().logins.len(), 1);
+}
+
+/// The login went through: only the connection is missing.
+#[tokio::test]
+async fn a_gateway_that_is_started_between_login_and_connection_costs_no_epoch() {
+    let folder = tempfile::tempdir().unwrap();
+    let (fake, file) = world(&folder, 60, Manner { forgets: 2, ..Manner::default() }).await;
+    let habits = Habits { gateway: None, rotation: 1 << 30, fetches: false };
+    let (driver, mut seen) = Driver::new(file, &habits, crate::entropy::rng().unwrap()).unwrap();
+    let (_orders, ordered) = mpsc::channel(1);
+    let driven = tokio::spawn(driver.run(ordered));
+    let connected = tokio::time::timeout(Duration::from_secs(10), seen.wait_for(Option::is_some));
+    assert!(connected.await.is_ok_and(|live| live.is_ok()));
+    let asked = fake.asked();
+    assert!(asked.logins.windows(2).all(|pair| pair[0] == pair[1]), "one session");
+    driven.abort();
+}
+
+/// Only a verifier's own rules end the tries of an epoch.
+#[test]
+fn what_may_pass_is_told_from_what_is_refused() {
+    let how = |rule: &str, status| {
+        let (rule, detail) = (rule.to_owned(), String::new());
+        SessionError::Link(LinkError::Refused(Problem { rule, detail, help: None, status })).how()
+    };
+    for refused in ["spent", "ended", "no-session", "proof", "malformed", "may-have-forgotten"] {
+        assert_eq!(how(refused, 409), Failed::Refused, "{refused}");
+    }
+    assert_eq!(how("epoch", 403), Failed::Early);
+    // A late body, a crowd, a proxy whose upstream is being changed, another shard.
+    for (rule, status) in [("slow", 408), ("too-many", 429), ("http", 404), ("shard", 421)] {
+        assert_eq!(how(rule, status), Failed::Lost, "{rule}");
+    }
+    assert_eq!(SessionError::Link(LinkError::Malformed(String::new())).how(), Failed::Lost);
+    assert_eq!(SessionError::NoPass(NoPass).how(), Failed::Early);
 }
 
 /// Gateway and verifier start again, the gateway first; open pages ask for a connection
