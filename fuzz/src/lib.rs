@@ -13,6 +13,7 @@ use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages as credential;
 use alpheus_anonymous_credential::schedule::{Schedule, Time};
 use alpheus_anonymous_credential::sessions::codes::code_tags;
+use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
@@ -20,10 +21,13 @@ use alpheus_crypto::sigma::{Claim, Proof, Statement};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
-use alpheus_encrypted_stream::consumer::SealedSum;
+use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
+use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets, SealedSum};
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
+use alpheus_encrypted_stream::grant::{Grant, HandedDay, RawReader};
 use alpheus_encrypted_stream::messages;
 use alpheus_policy::document::Node;
+use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
@@ -154,6 +158,44 @@ pub fn sealed_sum(data: &[u8]) {
         Ok(sum) => assert_eq!(sum.to_bytes(), data, "a sealed sum has one spelling"),
         Err(error) => assert!(!error.to_string().is_empty(), "a refusal says something"),
     }
+}
+
+/// An owner's grant and the keys under it are read, and are the same when they are written
+/// and read again. A reader without a day's key reads no event, whatever its length.
+pub fn raw_access(data: &[u8]) {
+    decoded::<Grant>(data);
+    decoded::<HandedDay>(data);
+    let Some((reader, what)) = reader() else { return };
+    if let Ok(handed) = postcard::from_bytes::<HandedDay>(data) {
+        assert!(RawReader::new(reader, *what, &[handed]).is_err(), "nobody sealed this");
+    }
+    let keys = RawReader::new(reader, *what, &[]);
+    if let (Ok(keys), Ok(frame)) = (keys, FrameView::parse(data)) {
+        assert!(!matches!(keys.read(&frame), Ok(Some(_))), "read without a key");
+    }
+}
+
+/// A reader, and the stream that it asks for.
+fn reader() -> Option<&'static (Consumer, (StreamId, SchemaId, u16))> {
+    static READER: OnceLock<Option<(Consumer, (StreamId, SchemaId, u16))>> = OnceLock::new();
+    let made = || {
+        let key = |seed: u8| SigningKey::from_seed(&Secret::from_bytes([seed; 32]));
+        let service = Certificate {
+            role: Role::Service,
+            name: "service".into(),
+            verifying: key(2).verifying_key(),
+            agreement: AgreementPublic([9; 32]),
+            sealing: None,
+        };
+        let authority = key(1);
+        let service = service.issue(&authority);
+        let deployment = Deployment::new(authority.verifying_key(), &service).ok()?;
+        let secrets = ConsumerSecrets::from_seed(&Secret::from_bytes([3; 32]));
+        let certificate = secrets.request("reader").issue(&authority);
+        let consumer = secrets.certified(&certificate, &deployment).ok()?;
+        Some((consumer, (StreamId([1; 16]), SchemaId([2; 32]), 3)))
+    };
+    READER.get_or_init(made).as_ref()
 }
 
 /// What crosses between holder, issuer, verifier and store is read and written

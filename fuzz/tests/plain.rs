@@ -61,6 +61,7 @@ plain!(schema_avsc, avsc(&files("examples", "schema.yaml")));
 plain!(policies, files("examples/fitness", "policies.yaml"));
 plain!(annotation, mutate::annotations());
 plain!(messages, messages::one_of_each());
+plain!(raw_access, mutate::frames(), mutate::raw_access());
 plain!(sealed_sum, vectors("consumer", "encoded"));
 plain!(credential, vectors("anonymous-credential", "request login response re_up"));
 plain!(access_pass, pass_messages());

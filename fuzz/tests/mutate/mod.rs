@@ -3,7 +3,8 @@
 use alpheus_crypto::mac::Tag;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::frame::{Frame, Link};
-use alpheus_policy::ids::{OwnerId, StreamId};
+use alpheus_encrypted_stream::grant::{Days, Grant};
+use alpheus_policy::ids::{ConsumerId, OwnerId, StreamId};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::schema::Schema;
 use alpheus_policy::time::Timestamp;
@@ -101,4 +102,12 @@ pub(crate) fn annotations() -> Vec<Vec<u8>> {
         policy: ResolvedPolicy::first_offered(&schema),
     });
     annotation.iter().filter_map(|annotation| postcard::to_allocvec(annotation).ok()).collect()
+}
+
+/// A grant, and a day's key that a controller hands out.
+pub(crate) fn raw_access() -> Vec<Vec<u8>> {
+    let (stream, reader) = (StreamId([1; 16]), ConsumerId([2; 32]));
+    let grant = Grant { stream, reader, at: Timestamp(7), days: Days::new(1, 9).ok() };
+    let day = [&[3][..], &[5; 32], &[32], &[6; 32]].concat();
+    postcard::to_allocvec(&grant).into_iter().chain([day]).collect()
 }

@@ -305,6 +305,15 @@ fn that_there_be_no_more_is_taken_whenever_it_was_signed() {
     assert_eq!(refused, Err(GrantRefused::Ahead { given, now }));
     say(&mut evil, day(4), (&doctor, &certificate), 1, days(0, 0)).unwrap();
     assert_eq!(fetch(&mut evil, day(4), &doctor).unwrap().len(), 1);
+    // *No more* from a clock that is years ahead stands for minutes, not for years.
+    let years = signed(&doctor, day(4_000), None);
+    hand_in(&mut evil, day(4), &years, &certificate).unwrap();
+    let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
+    evil.restore(0, &store, day(4), Some(fence));
+    assert_eq!(fetch(&mut evil, day(4), &doctor), Err(GrantRefused::NotGranted));
+    let later = day(4).plus(minutes(11));
+    hand_in(&mut evil, later, &signed(&doctor, later, days(0, 0)), &certificate).unwrap();
+    assert_eq!(fetch(&mut evil, later, &doctor).unwrap().len(), 1);
 }
 
 /// The same word again is no other: it does not count anew, and fills no log.
