@@ -189,6 +189,23 @@ mod tests {
         assert!(matches!(slots.read(drawn[0].0), Err(SlotError::Lost { .. })));
     }
 
+    /// Whoever asks for an erasure does not hear that it is done.
+    #[test]
+    fn a_disk_that_fails_destroys_nothing_and_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, mut rng) = (folder.path().join("slots"), ChaCha20Rng::seed_from_u64(1));
+        let slots = SlotFile::open(&path).unwrap();
+        let (slot, secret) = slots.draw(&mut rng).unwrap();
+        let broken = SlotFile { path: path.clone(), file: File::open(&path).unwrap() };
+        for _ in 0..2 {
+            assert!(matches!(broken.destroy([slot]), Err(SlotError::Io { .. })));
+            assert!(matches!(broken.draw(&mut rng), Err(SlotError::Io { .. })));
+            assert!(slots.read(slot).unwrap().is_some_and(|read| read == secret));
+        }
+        slots.destroy([slot]).unwrap();
+        assert!(broken.read(slot).unwrap().is_none());
+    }
+
     #[test]
     fn a_torn_slot_is_not_used() {
         let folder = tempfile::tempdir().unwrap();

@@ -259,6 +259,9 @@ fn removal(key: Bytes) -> Op {
     Op { table: Table::Log, key, value: None }
 }
 
+#[cfg(test)]
+mod tests;
+
 /// If the thread that writes dies, nobody knows what is on disk: the store
 /// fails, rather than leave the others waiting for ever.
 struct Lead<'a, T: Tables> {
