@@ -27,7 +27,7 @@ const BATCH: usize = 256;
 /// since one check of all proofs and one flush of the disk then serve more.
 const LINGER: Duration = Duration::from_millis(2);
 /// As many are worth a check and a flush of their own.
-const ENOUGH: usize = 8;
+const ENOUGH: usize = 32;
 
 /// Where an answer goes. A caller that is gone misses it.
 type Reply<T> = oneshot::Sender<Result<T, Refused>>;
