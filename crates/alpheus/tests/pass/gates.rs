@@ -61,7 +61,7 @@ fn a_shard_that_hangs_for_a_moment_costs_no_code() {
     let town = Town::new("8", 2, &["--ahead", "1"]);
     std::fs::write(town.path("accounts"), "").unwrap();
     let _issuer = town.issuer(&["--first"]);
-    let (_home, mut other) = (town.verifier(0), town.verifier(1));
+    let (_home, other) = (town.verifier(0), town.verifier(1));
     let names = ["ada", "bob", "cy", "dee", "eve", "fay", "gus"];
     names.iter().for_each(|name| town.subscriber(name));
     let urls = town.urls();
