@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// a quarter of an hour and 3 GB of memory
     #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = clap::value_parser!(u32).range(20..=10_000))]
     controllers: u32,
-    /// Windows that count, after two that do not
+    /// Windows that count, after two whole ones that do not
     #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=1000))]
     windows: u32,
     /// Length of a window in seconds, which controllers must be able to keep up with
@@ -56,9 +56,7 @@ pub(super) fn measure(args: &Args) -> Result<Report, Failure> {
         Ok(())
     })?;
     let mut windows = Windows::begin(&deployment, args.window)?;
-    for _ in 0..WARM_UP {
-        windows.one()?;
-    }
+    windows.warm_up(WARM_UP)?;
     let mut delays = Vec::new();
     let used = deployment.used_over(|| {
         for number in 1..=args.windows {

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// How long a row may take after its window.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// As many windows may be tried before the first that counts.
+const PATIENT: u32 = 12;
 /// Events of a device in a window.
 const EVENTS: u64 = 2;
 
@@ -35,6 +37,24 @@ impl<'a> Windows<'a> {
         let start = Timestamp((wall_clock().0 / length.0 + 1) * length.0);
         let devices = Devices::open(program, &deployment.url, deployment.owners(), start)?;
         Ok(Windows { deployment, devices, rows, start, length })
+    }
+
+    /// Windows that do not count, until so many in a row were whole: at the first all
+    /// controllers are still checking the plan and setting up its masks.
+    pub(super) fn warm_up(&mut self, whole: u32) -> Result<(), Failure> {
+        let (mut in_a_row, mut left) = (0, PATIENT);
+        while in_a_row < whole {
+            match self.one() {
+                Ok(_) => in_a_row += 1,
+                Err(error) if left == 0 => return Err(error),
+                Err(error) => {
+                    eprintln!("warming up: {error}");
+                    in_a_row = 0;
+                }
+            }
+            left = left.saturating_sub(1);
+        }
+        Ok(())
     }
 
     /// How long it takes from the last border, durable at the service, to the row.
