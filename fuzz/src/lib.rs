@@ -175,9 +175,11 @@ pub fn raw_access(data: &[u8]) {
     }
 }
 
-/// A reader, and the stream that it asks for.
-fn reader() -> Option<&'static (Consumer, (StreamId, SchemaId, u16))> {
-    static READER: OnceLock<Option<(Consumer, (StreamId, SchemaId, u16))>> = OnceLock::new();
+/// A consumer, and which stream, schema and words it reads.
+type Reader = (Consumer, (StreamId, SchemaId, u16));
+
+fn reader() -> Option<&'static Reader> {
+    static READER: OnceLock<Option<Reader>> = OnceLock::new();
     let made = || {
         let key = |seed: u8| SigningKey::from_seed(&Secret::from_bytes([seed; 32]));
         let service = Certificate {

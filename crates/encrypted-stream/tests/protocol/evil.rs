@@ -61,6 +61,12 @@ impl Evil {
         }
     }
 
+    /// The first controller, from all that it has committed.
+    pub fn start_again(&mut self, now: Timestamp) {
+        let (store, fence) = (self.store.clone(), self.controllers[0].fence());
+        self.restore(0, &store, now, Some(fence));
+    }
+
     /// A controller comes back from a store, which is everybody's from then on.
     pub fn restore(&mut self, p: u32, store: &Memory, now: Timestamp, fence: Option<Fence>) {
         let world = &self.world;

@@ -271,8 +271,7 @@ fn keys_come_day_by_day_until_the_owner_says_no_more() {
     let at = |later| day(4).plus(Span(later));
     assert_eq!(older, Err(GrantRefused::NotLater { given: at(5), known: at(6) }));
     // Also after a restart.
-    let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
-    evil.restore(0, &store, day(9), Some(fence));
+    evil.start_again(day(9));
     assert_eq!(last(&mut evil, day(9)), Err(GrantRefused::NotGranted));
     let older = say(&mut evil, day(4), said, 5, days(0, 9));
     assert_eq!(older, Err(GrantRefused::NotLater { given: at(5), known: at(6) }));
@@ -296,8 +295,7 @@ fn that_there_be_no_more_is_taken_whenever_it_was_signed() {
         let between = signed(&doctor, day(3).plus(minutes(5)), days(0, 9));
         let refused = hand_in(&mut evil, day(4), &between, &certificate);
         assert!(matches!(refused, Err(GrantRefused::NotLater { .. })), "{refused:?}");
-        let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
-        evil.restore(0, &store, day(4), Some(fence));
+        evil.start_again(day(4));
     }
     let far = signed(&doctor, day(4).plus(minutes(11)), days(0, 0));
     let (given, now) = (day(4).plus(minutes(11)), day(4));
@@ -306,14 +304,11 @@ fn that_there_be_no_more_is_taken_whenever_it_was_signed() {
     say(&mut evil, day(4), (&doctor, &certificate), 1, days(0, 0)).unwrap();
     assert_eq!(fetch(&mut evil, day(4), &doctor).unwrap().len(), 1);
     // *No more* from a clock that is years ahead stands for minutes, not for years.
-    let years = signed(&doctor, day(4_000), None);
-    hand_in(&mut evil, day(4), &years, &certificate).unwrap();
-    let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
-    evil.restore(0, &store, day(4), Some(fence));
+    hand_in(&mut evil, day(4), &signed(&doctor, day(4_000), None), &certificate).unwrap();
+    evil.start_again(day(4));
     assert_eq!(fetch(&mut evil, day(4), &doctor), Err(GrantRefused::NotGranted));
-    let later = day(4).plus(minutes(11));
-    hand_in(&mut evil, later, &signed(&doctor, later, days(0, 0)), &certificate).unwrap();
-    assert_eq!(fetch(&mut evil, later, &doctor).unwrap().len(), 1);
+    hand_in(&mut evil, given, &far, &certificate).unwrap();
+    assert_eq!(fetch(&mut evil, given, &doctor).unwrap().len(), 1);
 }
 
 /// The same word again is no other: it does not count anew, and fills no log.
@@ -353,8 +348,7 @@ fn an_owner_reads_in_the_log_what_was_handed_out() {
     let name = || "doctor".to_owned();
     let lines = [(name(), days(0, 0).unwrap()), (name(), days(0, 2).unwrap())];
     assert_eq!(handed_lines(&evil), lines);
-    let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
-    evil.restore(0, &store, day(3), Some(fence));
+    evil.start_again(day(3));
     fetch(&mut evil, day(3), &doctor).unwrap();
     assert_eq!(handed_lines(&evil), lines, "nor after a restart");
     // Nothing comes out of a step that is not committed.
@@ -437,8 +431,7 @@ fn consent_that_is_withdrawn_and_keys_that_are_destroyed_end_it() {
             let again = say(&mut evil, day(4), said, 2, days(0, 9));
             assert_eq!(again, Err(GrantRefused::Withdrawn));
             evil.world.erased = if erase { vec![stream_id(0)] } else { vec![] };
-            let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
-            evil.restore(0, &store, day(4), Some(fence));
+            evil.start_again(day(4));
         }
     }
 }
