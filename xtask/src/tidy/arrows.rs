@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-encrypted-stream", &["alpheus-crypto", "alpheus-policy"]),
     ("alpheus-anonymous-credential", &["alpheus-crypto"]),
     ("alpheus-access-pass", &["alpheus-crypto", "alpheus-anonymous-credential"]),
+    ("alpheus-anonymous-board", &["alpheus-crypto"]),
     (
         "alpheus",
         &[
@@ -21,6 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-encrypted-stream",
             "alpheus-anonymous-credential",
             "alpheus-access-pass",
+            "alpheus-anonymous-board",
         ],
     ),
     (
@@ -32,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-encrypted-stream",
             "alpheus-anonymous-credential",
             "alpheus-access-pass",
+            "alpheus-anonymous-board",
             "alpheus",
         ],
     ),
