@@ -23,6 +23,7 @@
 //! - [`service`]: health, metrics, logs, TLS and an orderly stop, for all of them.
 
 pub mod bench;
+pub mod board;
 pub mod ca;
 pub mod commands;
 pub mod console;

@@ -101,6 +101,12 @@ impl View {
         Ok(Self { board: board.clone(), epoch, prgs, sealing: [first, second] })
     }
 
+    /// The epoch.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     /// Makes a write into a row that is drawn here. `ticket` makes the ticket for the
     /// write's name, under the quota that `tag` names.
     ///

@@ -200,3 +200,5 @@ pub const BOARD_ROW: &str = "alpheus/board/row/v1";
 pub const BOARD_MEMBERS: &str = "alpheus/board/members/v1";
 /// A root that was opened, to know it again (hash).
 pub const BOARD_ROOT: &str = "alpheus/board/root/v1";
+/// A board's public card (signature).
+pub const BOARD_CARD: &str = "alpheus/board/card/v1";

@@ -85,6 +85,13 @@ impl<T> Step<T> {
         Self { changes, released }
     }
 
+    /// The changes alone, for a step that goes further in one commit: what this one
+    /// entitles to is dropped.
+    #[must_use]
+    pub fn dangerous_changes(self) -> Vec<Change> {
+        self.changes
+    }
+
     /// Makes the changes durable, then hands out what they entitle to.
     ///
     /// # Errors

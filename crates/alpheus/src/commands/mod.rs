@@ -147,6 +147,8 @@ pub enum Command {
     Console(crate::console::Args),
     /// Protect a service with passes that nobody can link
     Pass(crate::pass::Args),
+    /// Write to a public board without anybody knowing who wrote what
+    Board(crate::board::Args),
     /// Make a PKI to try things with
     Ca(crate::ca::Args),
     /// Print a completion script for a shell
@@ -191,6 +193,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Produce(args) => crate::produce::run(&args, &globals),
         Command::Console(args) => crate::console::run(&args, &globals),
         Command::Pass(args) => crate::pass::run(&args, &globals),
+        Command::Board(args) => crate::board::run(&args, &globals),
         Command::Ca(args) => crate::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),
     }

@@ -58,12 +58,30 @@ impl FencedLedger {
         fence: &Path,
         shard: Option<Place>,
     ) -> Result<Found, Failure> {
-        let fence = FenceFile::load(fence).blame(Category::Input)?;
-        Self::read(store, fence, shard).blame(Category::Io)
+        Self::open_spaces(store, fence, shard, ["pass", "pass-fence"])
     }
 
-    fn read(store: Arc<dyn Store>, fence: FenceFile, shard: Option<Place>) -> Result<Found, Error> {
-        let (records, fenced) = (Space::new("pass")?, Space::new("pass-fence")?);
+    /// The same in other spaces of the store: for records, and for how far they go.
+    ///
+    /// # Errors
+    /// As [`FencedLedger::open`].
+    pub fn open_spaces(
+        store: Arc<dyn Store>,
+        fence: &Path,
+        shard: Option<Place>,
+        spaces: [&str; 2],
+    ) -> Result<Found, Failure> {
+        let fence = FenceFile::load(fence).blame(Category::Input)?;
+        Self::read(store, fence, shard, spaces).blame(Category::Io)
+    }
+
+    fn read(
+        store: Arc<dyn Store>,
+        fence: FenceFile,
+        shard: Option<Place>,
+        spaces: [&str; 2],
+    ) -> Result<Found, Error> {
+        let (records, fenced) = (Space::new(spaces[0])?, Space::new(spaces[1])?);
         store.ensure_space(&records)?;
         store.ensure_space(&fenced)?;
         let held = store.get(&fenced, SEQUENCE)?;
