@@ -60,6 +60,7 @@ plain!(policies, files("examples/fitness", "policies.yaml"));
 plain!(annotation, mutate::annotations());
 plain!(messages, messages::one_of_each());
 plain!(sealed_sum, vectors("consumer", "encoded"));
+plain!(board, vectors("anonymous-board", "row two three payload"));
 plain!(credential, vectors("anonymous-credential", "request login response re_up"));
 plain!(access_pass, pass_messages());
 plain!(proof, vec![Element::base().as_bytes().repeat(2), vec![2; 64]]);

@@ -5,6 +5,7 @@
 //! unavoidable work. Processor time, medians over samples of ours and the floor
 //! in turns; the log in wall-clock time.
 
+mod board;
 mod encrypt;
 mod end_to_end;
 mod floors;
@@ -32,7 +33,8 @@ Examples:
   alpheus bench streams --format json > bench/results/streams.json
   alpheus bench streams --only masks --only transformer
   alpheus bench streams --quick --strict
-  alpheus bench pass --clients 12000 --epochs 40";
+  alpheus bench pass --clients 12000 --epochs 40
+  alpheus bench board --writes 500";
 
 /// Arguments of `alpheus bench`.
 #[derive(Debug, clap::Args)]
@@ -47,6 +49,8 @@ enum What {
     /// Encrypted streams: events, masks, sums, the log
     #[command(after_help = EXAMPLES)]
     Streams(Streams),
+    /// The anonymous board: a write at a database, its writer, the rate of delivery
+    Board(board::Args),
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
     Pass(pass::Args),
 }
@@ -143,6 +147,7 @@ struct NotMet(usize);
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (report, strict) = match &args.what {
         What::Streams(streams) => (measure(streams).blame(Category::Io)?, streams.strict),
+        What::Board(board) => (board::measure(board)?, board.strict),
         What::Pass(pass) => (pass::measure(pass)?, pass.strict),
     };
     print(&report, globals.format.unwrap_or_default())?;

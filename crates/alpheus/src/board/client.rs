@@ -186,7 +186,11 @@ impl Client {
         Ok(Posted { written, submission, received })
     }
 
-    async fn submit(
+    /// Gives a write that was made before to both databases.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    pub async fn submit(
         &self,
         written: &Written,
         submission: &Submission,

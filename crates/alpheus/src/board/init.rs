@@ -90,10 +90,10 @@ impl Size {
     /// If the operating system has no randomness.
     pub fn configuration(
         &self,
+        format: Format,
         servers: [VerifyingKey; 3],
         members: &impl Admission,
     ) -> Result<Configuration, Failure> {
-        let format = Format::RECOVERED;
         Ok(Configuration {
             board: *Secret::<32>::random(&mut entropy::rng()?).expose(),
             format,
@@ -119,7 +119,7 @@ impl Size {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let members = keys::members(&args.members)?;
     let servers = [args.first_key, args.second_key, args.auditor_key];
-    let configuration = args.size.configuration(servers, &members)?;
+    let configuration = args.size.configuration(Format::RECOVERED, servers, &members)?;
     let authority = args.authority.as_ref();
     let authority =
         authority.map(|path| std::fs::read_to_string(path).blame_io(path)).transpose()?;

@@ -5,7 +5,7 @@
 //! - [`serve`]: a database or the auditor as a process,
 //! - [`client`]: the ways to the three servers, for writers, readers and other parts,
 //! - [`post`], [`read`]: the writer and the reader,
-//! - [`replay`]: a whole board for one epoch of a file's lines,
+//! - [`replay`], [`stage`]: a whole board for one epoch of a file's lines,
 //! - [`settings`]: what the processes can be told.
 
 pub mod card;
@@ -17,6 +17,7 @@ pub mod read;
 pub mod replay;
 pub mod serve;
 pub mod settings;
+pub mod stage;
 
 use crate::commands::Globals;
 use crate::failure::Failure;

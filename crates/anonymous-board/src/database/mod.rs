@@ -301,11 +301,10 @@ impl Database {
             }
             Heard::New => {
                 let mut changes = vec![records::statement(epoch, by, place, signed)];
-                // The other database has the table: it asks for our share no more.
-                if running.transcript.published(self.side.other()).is_some()
-                    && running.masked.take().is_some()
-                    && running.ended(self.side)
-                {
+                // Both have the table: nobody asks for our share any more.
+                let over = running.ended(self.side)
+                    && running.transcript.published(self.side.other()).is_some();
+                if over && running.masked.take().is_some() {
                     changes.push(records::masked(epoch, None));
                 }
                 let outputs = share(running, self.side).into_iter().collect();

@@ -10,6 +10,7 @@ use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::error::Refused;
 use alpheus_anonymous_board::messages::{Submission, Tag, Why, WriteName};
 use alpheus_anonymous_board::reader::{NotRead, read};
+use alpheus_anonymous_board::row::Format;
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::{Content, Fate, Standing, View};
 use alpheus_crypto::hash::Digest;
@@ -290,4 +291,30 @@ fn an_old_copy_reveals_nothing() {
     let before = town.said[0].len();
     town.restart(Side::First, Log::Whole);
     assert_eq!(town.said[0].len(), before, "what is burnt stays burnt");
+}
+
+/// 65,536 rows of 160 bytes in all: what is sent to each server stays below 1.5 KB.
+#[test]
+fn an_upload_is_short() {
+    let format = Format { message: 144, recovery: false };
+    let mut town = Town::of(&Configuration { format, ..configuration(9, 65_536) }, 13);
+    assert_eq!(town.board.shape().width(), 160);
+    let (_, submission) = town.write(0, Content::Message(b"short"));
+    let bytes = postcard::to_allocvec(&submission).unwrap().len();
+    assert!((1_000..1_500).contains(&bytes), "{bytes} bytes");
+}
+
+/// One database hears that the other has published before it has its share.
+#[test]
+fn a_share_that_comes_late_is_still_enough() {
+    let mut town = Town::new(9, 40, 14);
+    (0..4).for_each(|member| drop(town.post(member, Content::Message(b"hello"))));
+    town.withheld = Some(Side::Second);
+    assert_eq!(town.finish(), Err(NotRead::NotPublished));
+    assert!(town.transcript().published(Side::First).is_some());
+    town.restart(Side::Second, Log::Whole);
+    town.withheld = None;
+    town.turn();
+    assert_eq!(town.read().unwrap().size, 4);
+    assert!(town.tables[0].is_some() && town.tables[0] == town.tables[1]);
 }

@@ -38,6 +38,8 @@ pub(crate) struct Town {
     /// Commits until the next restart of a database; none for no restarts.
     pub(crate) restarts: Option<usize>,
     pub(crate) commits: usize,
+    /// This database gets no share yet.
+    pub(crate) withheld: Option<Side>,
     /// A liar believes what it says and goes on from there.
     pub(crate) convinced: bool,
 }
@@ -103,6 +105,7 @@ impl Town {
             members: members(100),
             restarts: None,
             commits: 0,
+            withheld: None,
             convinced: false,
         };
         town.turn();
@@ -273,7 +276,8 @@ impl Town {
                 self.commit(side, step);
             }
         }
-        if self.databases[i].wants_share(Epoch(0))
+        if self.withheld != Some(side)
+            && self.databases[i].wants_share(Epoch(0))
             && let Some(share) = &self.shares[1 - i]
         {
             let _ = self.databases[i].hear_share(Epoch(0), share.to_vec());

@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use load::Crowd;
 use std::time::Duration;
 use town::Town;
+pub(super) use town::processor_seconds;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -131,16 +131,7 @@ impl Server {
 
     /// Processor time so far, in seconds, of all its threads.
     pub(super) fn cpu(&self) -> Result<f64, Failure> {
-        let stat = self.file("stat")?;
-        // The name in parentheses may hold anything; after it come the numbers.
-        let numbers = stat.rsplit(')').next().unwrap_or_default();
-        let number = |at: usize| {
-            numbers.split_whitespace().nth(at).and_then(|text| text.parse::<f64>().ok())
-        };
-        let ticks = number(11).zip(number(12)).map(|(user, system)| user + system);
-        let ticks = ticks.ok_or("the kernel does not say").blame(Category::Io)?;
-        // Linux counts in hundredths of a second for whoever asks this way.
-        Ok(ticks / 100.0)
+        processor_seconds(&self.file("stat")?)
     }
 
     /// Memory in use, in KB.
@@ -158,4 +149,19 @@ impl Drop for Server {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Processor time of all threads of a process, from its `/proc/…/stat`.
+///
+/// # Errors
+/// If it is none.
+pub(crate) fn processor_seconds(stat: &str) -> Result<f64, Failure> {
+    // The name in parentheses may hold anything; after it come the numbers.
+    let numbers = stat.rsplit(')').next().unwrap_or_default();
+    let number =
+        |at: usize| numbers.split_whitespace().nth(at).and_then(|text| text.parse::<f64>().ok());
+    let ticks = number(11).zip(number(12)).map(|(user, system)| user + system);
+    let ticks = ticks.ok_or("the kernel does not say").blame(Category::Io)?;
+    // Linux counts in hundredths of a second for whoever asks this way.
+    Ok(ticks / 100.0)
 }
