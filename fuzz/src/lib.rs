@@ -190,9 +190,9 @@ pub fn board(data: &[u8]) {
 /// A message that is read is written, and read again as the same.
 fn same_again<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {
     let Ok(message) = postcard::from_bytes::<T>(data) else { return };
-    let written = postcard::to_allocvec(&message).expect("what was read can be written");
-    let again: T = postcard::from_bytes(&written).expect("what was written can be read");
-    assert_eq!(again, message);
+    let written = postcard::to_allocvec(&message).unwrap_or_default();
+    let again: Option<T> = postcard::from_bytes(&written).ok();
+    assert_eq!(again, Some(message));
 }
 
 /// What clients and gates send is read and written back to the same bytes.

@@ -1,5 +1,7 @@
 //! A database's work for one write, beside the AES that cannot be avoided.
 
+#![expect(clippy::expect_used, reason = "a bench's way to fail")]
+
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use alpheus_anonymous_board::dpf::digest::Kappa;
 use alpheus_anonymous_board::dpf::generate::generate;

@@ -150,7 +150,7 @@ impl Servers {
     }
 }
 
-fn main() -> Result<(), Failed> {
+pub(crate) fn main() -> Result<(), Failed> {
     let mut servers = Servers::start()?;
     Side::BOTH.into_iter().try_for_each(|side| servers.turn(side))?;
 

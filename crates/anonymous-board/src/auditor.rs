@@ -85,7 +85,7 @@ impl Auditor {
                 outputs.push(said);
             }
         }
-        if (log == Log::New) != auditor.epochs.is_empty() && log == Log::New {
+        if log == Log::New && !auditor.epochs.is_empty() {
             return Err(DamagedLog.into());
         }
         if log == Log::Doubtful {
@@ -318,7 +318,7 @@ fn wrong_digest(
 
 fn key(epoch: Epoch, by: Party, place: usize) -> Vec<u8> {
     let place = u8::try_from(place).unwrap_or(u8::MAX);
-    [epoch.0.to_be_bytes().as_slice(), &[by.index() as u8, place]].concat()
+    [epoch.0.to_be_bytes().as_slice(), &[by.number(), place]].concat()
 }
 
 fn read_key(key: &[u8]) -> Result<(Epoch, Party), DamagedLog> {

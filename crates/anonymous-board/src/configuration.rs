@@ -32,6 +32,15 @@ impl Party {
     pub const ALL: [Self; 3] =
         [Self::Database(Side::First), Self::Database(Side::Second), Self::Auditor];
 
+    /// Its place among the three, as ledgers have it.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::Database(Side::First) => 0,
+            Self::Database(Side::Second) => 1,
+            Self::Auditor => 2,
+        }
+    }
+
     /// Its place among the three.
     #[must_use]
     pub const fn index(self) -> usize {

@@ -22,7 +22,7 @@ fn killed_servers_go_on_where_they_were() {
     let mut messages = loop {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         std::thread::sleep(Duration::from_millis(seed >> 40 & 0x1ff));
-        town.restart((seed >> 33) as usize % 3);
+        town.restart(usize::try_from(seed >> 33).unwrap() % 3);
         match town.messages() {
             Ok(messages) => break messages,
             Err(said) => assert!(!said.contains("burnt"), "{said}"),

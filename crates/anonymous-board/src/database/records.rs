@@ -61,7 +61,7 @@ pub(super) fn no_statement(epoch: Epoch, by: Party, place: usize) -> Change {
 
 fn statement_key(epoch: Epoch, by: Party, place: usize) -> Vec<u8> {
     let place = u8::try_from(place).unwrap_or(u8::MAX);
-    key(epoch, STATEMENT, &[by.index() as u8, place])
+    key(epoch, STATEMENT, &[by.number(), place])
 }
 
 pub(super) fn masked(epoch: Epoch, share: Option<&[u8]>) -> Change {

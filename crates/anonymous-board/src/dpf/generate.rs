@@ -73,7 +73,7 @@ pub fn from_roots(
     nodes[Side::Second.index()][0] |= 1;
     let depth = shape.depth();
     let levels = (0..depth).map(|level| {
-        let goes_right = Choice::from((row >> (depth - 1 - level) & 1) as u8);
+        let goes_right = Choice::from(u8::from(row >> (depth - 1 - level) & 1 == 1));
         descend(prgs, &mut nodes, goes_right)
     });
     let levels = levels.collect();

@@ -208,7 +208,8 @@ impl Scratch {
     ) {
         let (check, _) = check.as_chunks::<BLOCK>();
         for (number, leaves) in self.nodes[..rows].chunks(STAGE).enumerate() {
-            let first = (first + number * STAGE) as u32;
+            // A table has at most 2^31 rows.
+            let first = u32::try_from(first + number * STAGE).unwrap_or(u32::MAX);
             let many = leaves.len();
             for (place, (lane, check)) in self.lanes.iter_mut().zip(check).enumerate() {
                 let inputs = &mut self.inputs[..many];

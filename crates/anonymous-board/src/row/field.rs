@@ -163,14 +163,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn element(seed: &[u8]) -> Element {
-        let bytes: Vec<u8> = seed
-            .iter()
-            .copied()
-            .cycle()
-            .take(176)
-            .enumerate()
-            .map(|(i, b)| b.wrapping_mul(i as u8 | 1).rotate_left(i as u32 % 7))
-            .collect();
+        let bytes: Vec<u8> = seed.iter().copied().cycle().take(176).collect();
         Element::from_bytes(&bytes).unwrap()
     }
 

@@ -204,7 +204,7 @@ fn told<T: Ord + Clone>(seen: &BTreeMap<u32, BTreeSet<T>>) -> bool {
 fn what_a_lying_server_sees_does_not_depend_on_the_row() {
     for (name, lie) in LIES {
         let mut seen: BTreeMap<u32, BTreeSet<Seen>> = BTreeMap::new();
-        for row in [0, 3, 4, 7] {
+        for row in [0, 3, 7] {
             for seed in 40..41 {
                 seen.entry(row).or_default().insert(run(*lie, row, seed));
             }
