@@ -77,6 +77,7 @@ vectors: tools .venv/ready ## make the test vectors anew with independent Python
 bench: compiler ## the figures, with their floors, as JSON
 	$(CARGO) run --quiet --release --package alpheus -- bench streams --format json
 	$(CARGO) run --quiet --release --package alpheus -- bench pass --format json
+	$(CARGO) run --quiet --release --package alpheus -- bench board --format json
 
 .PHONY: kills
 kills: compiler ## replays killed at random points: `make test` tries twenty seeds, this two hundred

@@ -33,6 +33,12 @@ struct Case {
     fault: Option<(Party, Fault)>,
 }
 
+/// An auditor, and what it had said, to be said again.
+pub type Restored = (Auditor, Step<Vec<Signed<Statement>>>);
+
+/// A verdict, and the statement that burns the epoch if it is upheld.
+pub type Judged = (Verdict, Option<Signed<Statement>>);
+
 /// What becomes of a complaint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -68,7 +74,7 @@ impl Auditor {
         key: SigningKey,
         log: Log,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
-    ) -> Result<(Self, Step<Vec<Signed<Statement>>>), NotRestored> {
+    ) -> Result<Restored, NotRestored> {
         if key.verifying_key() != *board.key(Party::Auditor) {
             return Err(NotRestored::OtherKey);
         }
@@ -163,10 +169,7 @@ impl Auditor {
     ///
     /// # Privacy
     /// The auditor sees one key of the write at most: neither row nor message.
-    pub fn judge(
-        &mut self,
-        complaint: &Complaint,
-    ) -> Result<Step<(Verdict, Option<Signed<Statement>>)>, NotJudged> {
+    pub fn judge(&mut self, complaint: &Complaint) -> Result<Step<Judged>, NotJudged> {
         let epoch = complaint.submission.epoch;
         let case = self.epochs.get(&epoch).ok_or(NotJudged::Epoch)?;
         if ended(&case.transcript) {

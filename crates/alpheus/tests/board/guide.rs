@@ -28,11 +28,9 @@ fn script() -> String {
 fn the_guide_works_as_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let ports = [7601, 7602, 7603].map(|port: u16| (port, free_address()));
-    // Shorter epochs, so that the test need not wait.
     let script = ports.iter().fold(script(), |script, (port, at)| {
         script.replace(&format!(":{port}"), &format!(":{}", at.port()))
     });
-    let script = script.replace("--epoch 20", "--epoch 8");
     let script =
         format!("set -eu\ntrap 'kill $(jobs -p) 2> /dev/null' EXIT\n{script}\ncat board.txt");
     let binary = alpheus([]).get_program().to_owned();

@@ -69,7 +69,7 @@ fn delivered(format: Format, writers: u32, rows: u32, seed: u8) -> f64 {
     let mut table = vec![0; width * rows as usize];
     for writer in 0..writers {
         let row = format.encode(&writer.to_be_bytes(), rng).unwrap();
-        let at = (u64::from(rng.next_u32()) * u64::from(rows) >> 32) as usize * width;
+        let at = ((u64::from(rng.next_u32()) * u64::from(rows)) >> 32) as usize * width;
         table[at..at + width].iter_mut().zip(row.iter()).for_each(|(a, b)| *a ^= b);
     }
     let back = table.chunks(width).map(|row| match format.decode(row) {
