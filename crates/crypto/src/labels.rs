@@ -199,6 +199,6 @@ pub const BOARD_ROW: &str = "alpheus/board/row/v1";
 /// Who may write to a board (hash).
 pub const BOARD_MEMBERS: &str = "alpheus/board/members/v1";
 /// A root that was opened, to know it again (hash).
-pub const BOARD_ROOT: &str = "alpheus/board/root/v1";
+pub const BOARD_ROOT: &str = "alpheus/board/seen-root/v1";
 /// A board's public card (signature).
 pub const BOARD_CARD: &str = "alpheus/board/card/v1";
