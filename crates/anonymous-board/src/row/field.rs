@@ -1,4 +1,4 @@
-//! GF(2^1409) = GF(2)[X] / (X^1409 + X^194 + 1): a row's content is one element,
+//! GF(2^1409), polynomials over GF(2) modulo X^1409 + X^194 + 1: a row's content is one element,
 //! and m³ beside it recovers two that met in one row.
 //!
 //! The degree is odd, so that the half-trace solves quadratic equations.
