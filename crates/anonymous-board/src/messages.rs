@@ -209,6 +209,10 @@ pub enum Why {
     /// Fewer writes than the board reveals.
     #[error("fewer writes than this board reveals")]
     TooFew,
+    /// A database left out more than half of the writes that this server closed with:
+    /// the crowd would be of its choice. No proof: it may say that they were not valid.
+    #[error("the {0} left out more than half of the writes that had come in")]
+    Thinned(Party),
     /// It was not published in time.
     #[error("not published in time")]
     Late,

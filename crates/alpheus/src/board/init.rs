@@ -20,6 +20,8 @@ Examples:
 
 Three operators: a board whose servers are one person's hides nothing from that person.";
 
+/// Writes below which nothing is revealed, if nobody says otherwise.
+const FEWEST: u32 = 16;
 const SECOND: u64 = 1_000_000;
 
 /// Arguments of `alpheus board init`.
@@ -65,14 +67,14 @@ pub struct Size {
     /// Rows of the table; by default what delivers 95 % of so many writes
     #[arg(long, value_name = "NUMBER")]
     pub rows: Option<u32>,
-    /// Writes below which nothing is revealed
-    #[arg(long, value_name = "NUMBER", default_value = "2", value_parser = clap::value_parser!(u32).range(2..))]
-    pub fewest: u32,
+    /// Writes below which nothing is revealed; by default 16, or as many as there may be
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..))]
+    pub fewest: Option<u32>,
     /// How long an epoch takes writes
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub epoch: u64,
     /// How long writers may complain that they are not in the set
-    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub complaints: u64,
     /// How long the rest may take before an epoch is burnt
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
@@ -99,7 +101,7 @@ impl Size {
             format,
             rows: self.rows.unwrap_or_else(|| format.rows_for(self.writers)),
             writers: self.writers,
-            fewest: self.fewest,
+            fewest: self.fewest.unwrap_or_else(|| self.writers.min(FEWEST)),
             schedule: Schedule {
                 start: Time(clock::now().0),
                 length: self.epoch * SECOND,

@@ -109,7 +109,7 @@ fn start(
     let size = Size {
         writers: u32::try_from(writers.len()).blame(Category::Input)?,
         rows,
-        fewest: 2,
+        fewest: Some(2),
         epoch: 3600,
         complaints: 1,
         patience: 3600,

@@ -64,6 +64,8 @@ pub(super) struct Running {
     pub(super) theirs: Option<Vec<u8>>,
     pub(super) table: Option<Arc<Vec<u8>>>,
     pub(super) fault: Option<(Party, Fault)>,
+    /// When this database first knew that both have closed.
+    both_closed: Option<Time>,
     /// Work is out.
     busy: bool,
 }
@@ -83,6 +85,7 @@ impl Running {
             theirs: None,
             table: None,
             fault: None,
+            both_closed: None,
             busy: false,
         }
     }
@@ -113,10 +116,10 @@ impl Running {
         Ok(())
     }
 
-    /// Writes that the other database has, and this one lacks.
+    /// Writes that the other database has closed with, and this one lacks: fetched before
+    /// this one closes too, since the other may have closed because it is full.
     pub(super) fn missing(&self, side: Side) -> Vec<WriteName> {
-        if self.transcript.own_candidates(side).is_some() || self.transcript.closed(side).is_none()
-        {
+        if self.ended(side) || self.transcript.own_candidates(side).is_some() {
             return Vec::new();
         }
         let theirs = self.transcript.closed(side.other()).unwrap_or_default();
@@ -143,7 +146,7 @@ impl Running {
             return abort(Why::Blamed(by, fault));
         }
         match self.transcript.heard_of(Party::Database(side)) {
-            1 => self.close(board, side, now),
+            1 => self.close(board, now),
             2 => self.candidates(board, side, now),
             3 => self.commit(board, side),
             4 => self.open(side),
@@ -154,20 +157,23 @@ impl Running {
         }
     }
 
-    fn close(&self, board: &Pinned, side: Side, now: Time) -> Option<What> {
+    /// By its own count or clock, whatever the other database says: one that could close
+    /// for both would choose the crowd.
+    fn close(&self, board: &Pinned, now: Time) -> Option<What> {
         let full = self.writes.len() >= board.writers as usize;
         let over = now >= board.schedule.end(self.transcript.epoch());
-        let told = self.transcript.closed(side.other()).is_some();
         let writes = || sorted(self.writes.keys().copied());
-        (full || over || told).then(|| What::Close { writes: writes() })
+        (full || over).then(|| What::Close { writes: writes() })
     }
 
     /// After the other database has closed and handed over what was missing, or half
-    /// of the patience is over: a server that holds writes back cannot burn the epoch.
-    fn candidates(&self, board: &Pinned, side: Side, now: Time) -> Option<What> {
+    /// of the patience is over since both have closed: a server that holds writes back
+    /// cannot burn the epoch.
+    fn candidates(&mut self, board: &Pinned, side: Side, now: Time) -> Option<What> {
         self.transcript.closed(side.other())?;
         let end = board.schedule.end(self.transcript.epoch());
-        let waited = now.0 >= end.0.saturating_add(board.schedule.patience / 2);
+        let since = (*self.both_closed.get_or_insert(now)).min(end);
+        let waited = now.0 >= since.0.saturating_add(board.schedule.patience / 2);
         if !self.missing(side).is_empty() && !waited {
             return None;
         }
@@ -180,10 +186,20 @@ impl Running {
         if candidates.writes.len() < board.fewest as usize {
             return Some(What::Abort { why: Why::TooFew });
         }
+        if self.thinned(side, candidates.writes.len()) {
+            let by = Party::Database(side.other());
+            return Some(What::Abort { why: Why::Thinned(by) });
+        }
         let (audited, _) = self.audited.as_ref()?;
         let nonce = self.secrets.as_ref()?.nonce.expose();
         let digests = self.transcript.binding(side, &candidates.digest, audited, nonce);
         Some(What::Commit { candidates: candidates.digest, digests })
+    }
+
+    /// Whether the other database has left out more than half of what this one closed
+    /// with: so few would be a crowd of its choice.
+    fn thinned(&self, side: Side, common: usize) -> bool {
+        self.transcript.closed(side).is_some_and(|own| common.saturating_mul(2) < own.len())
     }
 
     fn open(&self, side: Side) -> Option<What> {
@@ -252,7 +268,8 @@ impl Running {
             return None;
         }
         let candidates = self.transcript.candidates()?;
-        if candidates.writes.len() < board.fewest as usize {
+        let common = candidates.writes.len();
+        if common < board.fewest as usize || self.thinned(side, common) {
             return None;
         }
         let prgs = self.transcript.permutations()?;

@@ -4,7 +4,7 @@ use crate::town::{SECOND, Town, configuration, key, pinned};
 use alpheus_anonymous_board::BadEnvelope;
 use alpheus_anonymous_board::admission::{Admission, Members, NotAdmitted};
 use alpheus_anonymous_board::configuration::{
-    BadConfiguration, Configuration, Epoch, Party, Pinned,
+    BadConfiguration, Configuration, Epoch, Party, Pinned, Time,
 };
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::error::Refused;
@@ -317,4 +317,49 @@ fn a_share_that_comes_late_is_still_enough() {
     town.turn();
     assert_eq!(town.read().unwrap().size, 4);
     assert!(town.tables[0].is_some() && town.tables[0] == town.tables[1]);
+}
+
+/// One database says that it has closed, in the epoch's first second: the other one
+/// goes on, and what comes later is in the set.
+#[test]
+fn an_early_close_does_not_shorten_the_epoch() {
+    let mut town = Town::new(9, 60, 15);
+    town.post(0, Content::Message(b"the victim's"));
+    town.post(1, Content::Cover);
+    // The second database's clock is an hour ahead.
+    let step = town.databases[1].advance(Time(town.now.0 + 60 * SECOND), &mut town.rng).unwrap();
+    town.accept(Side::Second, step);
+    town.turn();
+    assert!(town.databases[0].open_epoch(town.now).is_some(), "the first one still takes writes");
+    for member in 2..6 {
+        let (_, submission) = town.write(member, Content::Cover);
+        town.submit(Side::First, &submission).unwrap();
+    }
+    assert_eq!(town.finish().unwrap().size, 6);
+}
+
+/// A database that closes early and takes nothing afterwards, so that the set would
+/// be the victim and its own: the other one reveals nothing.
+#[test]
+fn a_crowd_that_one_database_chose_is_not_revealed() {
+    let mut town = Town::new(9, 60, 16);
+    town.post(0, Content::Message(b"the victim's"));
+    town.post(1, Content::Cover);
+    for member in 2..6 {
+        let (_, submission) = town.write(member, Content::Cover);
+        town.submit(Side::First, &submission).unwrap();
+    }
+    town.deaf = Some(Side::Second);
+    town.later(31);
+    town.later(30);
+    town.turn();
+    town.later(16);
+    town.turn();
+    town.later(11);
+    town.turn();
+    let second = Party::Database(Side::Second);
+    let why = town.transcript().aborted(Party::Database(Side::First));
+    assert_eq!(why, Some(Why::Thinned(second)));
+    assert!(town.shares == [None, None]);
+    assert!(town.databases[0].work().is_none(), "no key was expanded");
 }

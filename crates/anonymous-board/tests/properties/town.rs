@@ -40,6 +40,8 @@ pub(crate) struct Town {
     pub(crate) commits: usize,
     /// This database gets no share yet.
     pub(crate) withheld: Option<Side>,
+    /// This database takes no write that the other one has handed on.
+    pub(crate) deaf: Option<Side>,
     /// A liar believes what it says and goes on from there.
     pub(crate) convinced: bool,
 }
@@ -106,6 +108,7 @@ impl Town {
             restarts: None,
             commits: 0,
             withheld: None,
+            deaf: None,
             convinced: false,
         };
         town.turn();
@@ -172,6 +175,12 @@ impl Town {
         // What it says again is what it had said, and perhaps more.
         self.said[i].clear();
         let outputs = step.commit(&mut self.ledgers[i]).unwrap();
+        outputs.into_iter().for_each(|output| self.put_out(side, output));
+    }
+
+    /// Commits a step and publishes what comes out.
+    pub(crate) fn accept(&mut self, side: Side, step: Step<Vec<Output>>) {
+        let outputs = self.commit(side, step);
         outputs.into_iter().for_each(|output| self.put_out(side, output));
     }
 
@@ -269,7 +278,9 @@ impl Town {
                 }
             }
         }
-        for name in self.databases[i].missing(Epoch(0)) {
+        let deaf = self.deaf == Some(side);
+        let missing = if deaf { Vec::new() } else { self.databases[i].missing(Epoch(0)) };
+        for name in missing {
             let other = &self.databases[side.other().index()];
             let Some(submission) = other.submission(Epoch(0), &name).cloned() else { continue };
             if let Ok(step) = self.databases[i].forwarded(submission, &self.members) {
