@@ -79,7 +79,9 @@ impl Servers {
     fn publish(&mut self, side: Side, outputs: Vec<Output>) {
         for output in outputs {
             match output {
-                Output::Said(said) => self.said[side.index()].push(said),
+                // What it hands on of the others is heard from them here.
+                Output::Said(said) if said.by != Party::Database(side) => {}
+                Output::Said(said) => self.said[side.index()].push(said.signed),
                 Output::Share(_, share) => self.shares[side.index()] = Some(share),
                 Output::Table(_, table) => self.table = Some(table),
             }
@@ -144,7 +146,7 @@ impl Servers {
             }
         }
         while let Some(step) = self.auditor.advance(self.now) {
-            self.said[2].push(step.commit(&mut self.ledgers[2])?);
+            self.said[2].push(step.commit(&mut self.ledgers[2])?.signed);
         }
         Ok(())
     }

@@ -7,9 +7,10 @@ use crate::dpf::{Key, Side};
 use crate::envelope;
 use crate::error::NotRestored;
 use crate::messages::{
-    Audited, Complaint, Fault, Grounds, Opening, Receipt, Statement, Submission, What, Why,
+    Audited, Complaint, Fault, Grounds, Opening, Receipt, Spoken, Statement, Submission, What,
+    Why,
 };
-use crate::transcript::{Heard, NotHeard, Transcript};
+use crate::transcript::{Dispute, Heard, NotHeard, Transcript};
 use alpheus_crypto::ledger::{Change, DamagedLog, Log, Step, put};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
@@ -18,6 +19,9 @@ use std::collections::BTreeMap;
 
 /// Epochs whose transcripts are kept.
 const KEPT: u64 = 64;
+
+/// Where, among a server's statements, the ledger has the one that conflicts with them.
+const CONFLICT: usize = 255;
 
 /// The auditor.
 pub struct Auditor {
@@ -33,11 +37,11 @@ struct Case {
     fault: Option<(Party, Fault)>,
 }
 
-/// An auditor, and what it had said, to be said again.
-pub type Restored = (Auditor, Step<Vec<Signed<Statement>>>);
+/// An auditor, and what it had said and heard, to be published again.
+pub type Restored = (Auditor, Step<Vec<Spoken>>);
 
-/// A verdict, and the statement that burns the epoch if it is upheld.
-pub type Judged = (Verdict, Option<Signed<Statement>>);
+/// A verdict, and the statement that burns the epoch if it is upheld and is not burnt yet.
+pub type Judged = (Verdict, Option<Spoken>);
 
 /// What becomes of a complaint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,15 +85,15 @@ impl Auditor {
         let mut auditor = Self { board: board.clone(), key, epochs: BTreeMap::new() };
         let (mut outputs, mut changes) = (Vec::new(), Vec::new());
         for (key, value) in records {
-            let (epoch, by) = read_key(&key)?;
-            let said = postcard::from_bytes(&value).map_err(|_| DamagedLog)?;
+            let (epoch, by, conflicts) = read_key(&key)?;
+            let signed = postcard::from_bytes(&value).map_err(|_| DamagedLog)?;
             let case = auditor.case(epoch);
-            if case.transcript.hear(by, &said).map_err(|_| DamagedLog)? != Heard::New {
-                return Err(DamagedLog.into());
+            match case.transcript.hear(by, &signed).map_err(|_| DamagedLog)? {
+                Heard::New if !conflicts => {}
+                Heard::Fault(fault) if conflicts => case.fault = Some((by, fault)),
+                _ => return Err(DamagedLog.into()),
             }
-            if by == Party::Auditor {
-                outputs.push(said);
-            }
+            outputs.push(Spoken { epoch, by, conflicts, signed });
         }
         if log == Log::New && !auditor.epochs.is_empty() {
             return Err(DamagedLog.into());
@@ -132,25 +136,35 @@ impl Auditor {
         side: Side,
         epoch: Epoch,
         signed: &Signed<Statement>,
-    ) -> Result<Step<()>, NotHeard> {
+    ) -> Result<Step<Vec<Spoken>>, NotHeard> {
         let current = self.board.schedule.at(now).ok_or(NotHeard::Elsewhere)?;
         if epoch.0 > current.0.saturating_add(1) || epoch.0 + KEPT < current.0 {
             return Err(NotHeard::Elsewhere);
         }
         let by = Party::Database(side);
-        let mut changes = self.forget(current);
         let case = self.case(epoch);
         let place = case.transcript.heard_of(by);
-        match case.transcript.hear(by, signed)? {
-            Heard::Known => {}
-            Heard::Fault(fault) => case.fault = Some((by, fault)),
-            Heard::New => changes.push(record(epoch, by, place, signed)),
-        }
-        Ok(Step::new(changes, ()))
+        let known = case.transcript.conflict(by).is_some();
+        let mut said = Vec::new();
+        let mut spoken = |conflicts| {
+            said.push(Spoken { epoch, by, conflicts, signed: signed.clone() });
+            record(epoch, by, if conflicts { CONFLICT } else { place }, signed)
+        };
+        let mut changes = match case.transcript.hear(by, signed)? {
+            Heard::Known => Vec::new(),
+            Heard::New => vec![spoken(false)],
+            Heard::Fault(fault) => {
+                case.fault = Some((by, fault));
+                if known { Vec::new() } else { vec![spoken(true)] }
+            }
+        };
+        // Last: what is forgotten must reach the ledger.
+        changes.extend(self.forget(current));
+        Ok(Step::new(changes, said))
     }
 
     /// One step further in some epoch, if it is time; to be called until nothing comes.
-    pub fn advance(&mut self, now: Time) -> Option<Step<Signed<Statement>>> {
+    pub fn advance(&mut self, now: Time) -> Option<Step<Spoken>> {
         let board = &self.board;
         let next = self
             .epochs
@@ -172,26 +186,34 @@ impl Auditor {
     pub fn judge(&mut self, complaint: &Complaint) -> Result<Step<Judged>, NotJudged> {
         let epoch = complaint.submission.epoch;
         let case = self.epochs.get(&epoch).ok_or(NotJudged::Epoch)?;
-        if ended(&case.transcript) {
+        let over = ended(&case.transcript);
+        // A burnt epoch of which nobody is blamed yet: who left writes out burnt it so.
+        let unblamed = match case.transcript.aborted(Party::Auditor) {
+            Some(why) => !matches!(why, Why::Blamed(..)),
+            None => false,
+        };
+        if over && !(unblamed && matches!(complaint.grounds, Grounds::LeftOut(_))) {
             return Err(NotJudged::TooLate);
         }
         let verdict = judged(&self.board, &case.transcript, complaint)?;
         let Verdict::Upheld(by, fault) = verdict else {
             return Ok(Step::new(Vec::new(), (verdict, None)));
         };
+        if over {
+            return Ok(Step::new(Vec::new(), (verdict, None)));
+        }
         let (said, change) = self.say(epoch, What::Abort { why: Why::Blamed(by, fault) });
         Ok(Step::new(vec![change], (verdict, Some(said))))
     }
 
-    fn say(&mut self, epoch: Epoch, what: What) -> (Signed<Statement>, Change) {
+    fn say(&mut self, epoch: Epoch, what: What) -> (Spoken, Change) {
         let (board, by) = (self.board.fingerprint(), Party::Auditor);
-        let signed = Signed::new(&Statement { board, epoch, by, what }, &self.key);
-        let case = self.case(epoch);
-        let place = case.transcript.heard_of(by);
+        let place = self.case(epoch).transcript.next_place(by);
+        let signed = Signed::new(&Statement { board, epoch, by, place, what }, &self.key);
         // One's own statement is in turn and one's own.
-        let _ = case.transcript.hear(by, &signed);
-        let change = record(epoch, by, place, &signed);
-        (signed, change)
+        let _ = self.case(epoch).transcript.hear(by, &signed);
+        let change = record(epoch, by, usize::from(place), &signed);
+        (Spoken { epoch, by, conflicts: false, signed }, change)
     }
 
     fn forget(&mut self, now: Epoch) -> Vec<Change> {
@@ -201,7 +223,7 @@ impl Auditor {
         for epoch in old {
             let Some(case) = self.epochs.remove(&epoch) else { continue };
             for by in Party::ALL {
-                let places = 0..case.transcript.heard_of(by);
+                let places = (0..case.transcript.heard_of(by)).chain([CONFLICT]);
                 changes
                     .extend(places.map(|place| Change { key: key(epoch, by, place), value: None }));
             }
@@ -216,23 +238,23 @@ impl Case {
             return None;
         }
         let abort = |why| Some(What::Abort { why });
+        if let Some((by, fault)) = self.fault {
+            return abort(Why::Blamed(by, fault));
+        }
         let databases = Side::BOTH.map(Party::Database);
         if let Some(by) = databases.into_iter().find(|by| self.transcript.aborted(*by).is_some()) {
             return abort(Why::Told(by));
-        }
-        if let Some((by, fault)) = self.fault {
-            return abort(Why::Blamed(by, fault));
         }
         if now >= board.schedule.burns(self.transcript.epoch()) {
             return abort(Why::Late);
         }
         let set = match self.transcript.set()? {
             Ok(set) => set,
-            Err((by, fault)) => return abort(Why::Blamed(by, fault)),
+            Err(dispute) => return abort(dispute.into()),
         };
         for side in Side::BOTH {
-            if self.transcript.agreed(side)?.0 != set.digest {
-                return abort(Why::Blamed(Party::Database(side), Fault::Set));
+            if let Err(dispute) = self.transcript.agrees(side, set)? {
+                return abort(dispute.into());
             }
         }
         let since = *self.agreed.get_or_insert(now);
@@ -291,7 +313,8 @@ fn wrong_digest(
 ) -> Result<Verdict, NotJudged> {
     let audited = match transcript.audited(side).ok_or(NotJudged::TooEarly)? {
         Ok(audited) => audited,
-        Err(fault) => return Ok(Verdict::Upheld(Party::Database(side), fault)),
+        Err(Dispute::Blamed(by, fault)) => return Ok(Verdict::Upheld(by, fault)),
+        Err(Dispute::Contradiction) => return Ok(Verdict::Void),
     };
     let candidates = transcript.candidates().ok_or(NotJudged::TooEarly)?;
     let (keys, prgs) = (transcript.keys(side), transcript.permutations());
@@ -324,10 +347,11 @@ fn key(epoch: Epoch, by: Party, place: usize) -> Vec<u8> {
     [epoch.0.to_be_bytes().as_slice(), &[by.number(), place]].concat()
 }
 
-fn read_key(key: &[u8]) -> Result<(Epoch, Party), DamagedLog> {
+fn read_key(key: &[u8]) -> Result<(Epoch, Party, bool), DamagedLog> {
     let (epoch, rest) = key.split_first_chunk::<8>().ok_or(DamagedLog)?;
     let by = rest.first().and_then(|by| Party::ALL.get(usize::from(*by))).ok_or(DamagedLog)?;
-    Ok((Epoch(u64::from_be_bytes(*epoch)), *by))
+    let conflicts = rest.get(1).is_some_and(|place| usize::from(*place) == CONFLICT);
+    Ok((Epoch(u64::from_be_bytes(*epoch)), *by, conflicts))
 }
 
 fn record(epoch: Epoch, by: Party, place: usize, said: &Signed<Statement>) -> Change {

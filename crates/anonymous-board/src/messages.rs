@@ -98,8 +98,24 @@ pub struct Statement {
     pub epoch: Epoch,
     /// Who says it.
     pub by: Party,
+    /// How much of the epoch it has said before: two statements with one number are proof
+    /// against it, whoever hands them on and in whatever order.
+    pub place: u8,
     /// What.
     pub what: What,
+}
+
+/// A statement as a server publishes it: its own, or another's as it was heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spoken {
+    /// The epoch.
+    pub epoch: Epoch,
+    /// Whose it is.
+    pub by: Party,
+    /// Whether it cannot stand beside what that server has said before.
+    pub conflicts: bool,
+    /// As it was signed.
+    pub signed: Signed<Statement>,
 }
 
 impl Message for Statement {
@@ -132,7 +148,7 @@ pub enum What {
     },
     /// Binds to the digests of all common candidates.
     Commit {
-        /// The common candidates.
+        /// The common candidates, and both databases' statements that they follow from.
         candidates: Digest,
         /// Of party, candidates, digests and nonce.
         digests: Digest,
@@ -146,6 +162,8 @@ pub enum What {
     },
     /// The agreed set, as this database computes it.
     Agree {
+        /// Both databases' digests, as this one has heard them.
+        opens: Digest,
         /// The set.
         set: Digest,
         /// How many are in it.
@@ -206,6 +224,10 @@ pub enum Why {
     /// A server has evidently not kept to the protocol.
     #[error("the {0} has not kept to the protocol: {1}")]
     Blamed(Party, Fault),
+    /// Servers build on different versions of a statement. Who made them shows from
+    /// the versions, not from this.
+    #[error("the servers have heard different things; who said them shows when they compare")]
+    Contradiction,
     /// Fewer writes than the board reveals.
     #[error("fewer writes than this board reveals")]
     TooFew,
@@ -216,6 +238,12 @@ pub enum Why {
     /// It was not published in time.
     #[error("not published in time")]
     Late,
+    /// Both databases were bound to their shares, and that one's did not come, though it
+    /// may have had this one's. No proof: it may say that it was not asked.
+    #[error(
+        "the {0} did not give its share in time and may have read the table alone; do not write the same again"
+    )]
+    Withheld(Party),
     /// This server came back from a ledger that may lack what it has said.
     #[error("a server came back from a ledger that may be an old copy")]
     Restored,
@@ -224,8 +252,9 @@ pub enum Why {
     Told(Party),
 }
 
-/// What a server is blamed for. Each can be checked by everybody from signed
-/// statements, receipts and a complaint.
+/// What a server is blamed for. The first three everybody can check from signed
+/// statements, which every server hands on; the fourth from a receipt and a statement,
+/// which the writer has; the last only the auditor, to whom the writer opens a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Fault {
     /// It said two different things in one place, or something out of its turn.
@@ -237,12 +266,6 @@ pub enum Fault {
     /// It computes another set from the same statements.
     #[error("it computed another set")]
     Set,
-    /// Its share is not the one that it latched.
-    #[error("its share is not the one that it committed to")]
-    Share,
-    /// The shares do not add up to the table it publishes.
-    #[error("it published another table")]
-    Table,
     /// It gave a receipt for a write and left it out of the candidates.
     #[error("it left out a write that it gave a receipt for")]
     LeftOut,

@@ -12,6 +12,7 @@ use alpheus_crypto::labels;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::signed::{Rejected, Signed, Verified};
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 /// Why a statement is not heard. What its signer is to blame for is a
 /// [`Fault`] instead.
@@ -44,7 +45,43 @@ pub enum Heard {
 pub struct Transcript {
     board: Pinned,
     epoch: Epoch,
-    said: [Vec<Verified<Statement>>; 3],
+    said: [Vec<Said>; 3],
+    /// The first statement of each server that cannot stand beside what it had said.
+    conflicts: [Option<Signed<Statement>>; 3],
+    known: Known,
+}
+
+#[derive(Clone)]
+struct Said {
+    statement: Verified<Statement>,
+    signed: Signed<Statement>,
+}
+
+/// What follows from statements, computed once: they never change.
+#[derive(Clone, Default)]
+struct Known {
+    candidates: OnceLock<Candidates>,
+    bound: [OnceLock<Result<(), Dispute>>; 2],
+    set: OnceLock<Result<Set, Dispute>>,
+}
+
+/// Why there is no agreed set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispute {
+    /// A server's own statements show that it has not kept to the protocol.
+    Blamed(Party, Fault),
+    /// A server builds on statements other than those heard here: whoever made two
+    /// versions of them is to blame, which shows once both are at hand.
+    Contradiction,
+}
+
+impl From<Dispute> for Why {
+    fn from(dispute: Dispute) -> Self {
+        match dispute {
+            Dispute::Blamed(by, fault) => Self::Blamed(by, fault),
+            Dispute::Contradiction => Self::Contradiction,
+        }
+    }
 }
 
 /// The writes that both databases can audit.
@@ -52,7 +89,8 @@ pub struct Transcript {
 pub struct Candidates {
     /// Sorted.
     pub writes: Vec<WriteName>,
-    /// Of board, epoch and writes.
+    /// Of board, epoch, both databases' Begin and Candidates, and the writes: who signs
+    /// it is bound to permutations and κ too.
     pub digest: Digest,
     /// Where digests are evaluated.
     pub kappa: Kappa,
@@ -65,7 +103,9 @@ pub struct Set {
     pub accepted: Vec<WriteName>,
     /// Sorted.
     pub rejected: Vec<WriteName>,
-    /// Of candidates and accepted writes.
+    /// Of both databases' Commit and Open.
+    pub opens: Digest,
+    /// Of candidates, opens and accepted writes.
     pub digest: Digest,
 }
 
@@ -73,7 +113,9 @@ impl Transcript {
     /// Of an epoch of which nothing was said.
     #[must_use]
     pub fn new(board: &Pinned, epoch: Epoch) -> Self {
-        Self { board: board.clone(), epoch, said: [Vec::new(), Vec::new(), Vec::new()] }
+        let said = [Vec::new(), Vec::new(), Vec::new()];
+        let conflicts = [None, None, None];
+        Self { board: board.clone(), epoch, said, conflicts, known: Known::default() }
     }
 
     /// The epoch.
@@ -95,22 +137,41 @@ impl Transcript {
             return Err(NotHeard::Elsewhere);
         }
         let said = &mut self.said[by.index()];
-        if said.iter().any(|known| known.digest() == statement.digest()) {
+        let at = usize::from(statement.place);
+        if said.get(at).is_some_and(|known| known.statement.digest() == statement.digest()) {
             return Ok(Heard::Known);
         }
-        let Some(place) = place(by, &statement.what) else {
-            return Ok(Heard::Fault(Fault::Equivocation));
-        };
-        let over = matches!(said.last().map(|last| &last.what), Some(What::Abort { .. }));
+        let over = matches!(said.last().map(|last| last.what()), Some(What::Abort { .. }));
         let abort = matches!(statement.what, What::Abort { .. });
-        if over || (!abort && place < said.len()) {
+        let in_turn = abort || place(by, &statement.what) == Some(at);
+        if over || at < said.len() || !in_turn {
+            // One is proof enough.
+            self.conflicts[by.index()].get_or_insert_with(|| signed.clone());
             return Ok(Heard::Fault(Fault::Equivocation));
         }
-        if !abort && place > said.len() {
+        if at > said.len() {
             return Err(NotHeard::TooEarly);
         }
-        said.push(statement);
+        said.push(Said { statement, signed: signed.clone() });
         Ok(Heard::New)
+    }
+
+    /// What was heard of a server, in its order, as it was signed: to be handed on.
+    pub fn statements(&self, by: Party) -> impl Iterator<Item = &Signed<Statement>> {
+        self.said[by.index()].iter().map(|said| &said.signed)
+    }
+
+    /// What names those: servers compare them to find who says different things to
+    /// different hearers.
+    pub fn digests(&self, by: Party) -> impl Iterator<Item = Digest> {
+        self.said[by.index()].iter().map(|said| said.statement.digest())
+    }
+
+    /// A statement that cannot stand beside those: with them it proves that its signer
+    /// has not kept to the protocol.
+    #[must_use]
+    pub fn conflict(&self, by: Party) -> Option<&Signed<Statement>> {
+        self.conflicts[by.index()].as_ref()
     }
 
     /// How many statements of a server were heard.
@@ -119,8 +180,14 @@ impl Transcript {
         self.said[by.index()].len()
     }
 
+    /// The number of a server's next statement.
+    #[must_use]
+    pub fn next_place(&self, by: Party) -> u8 {
+        u8::try_from(self.heard_of(by)).unwrap_or(u8::MAX)
+    }
+
     fn what(&self, by: Party, place: usize) -> Option<&What> {
-        self.said[by.index()].get(place).map(|statement| &statement.what)
+        self.said[by.index()].get(place).map(Said::what)
     }
 
     fn by(&self, side: Side, place: usize) -> Option<&What> {
@@ -130,7 +197,7 @@ impl Transcript {
     /// Why a server burnt the epoch, if it did.
     #[must_use]
     pub fn aborted(&self, by: Party) -> Option<Why> {
-        match self.said[by.index()].last().map(|last| &last.what) {
+        match self.said[by.index()].last().map(Said::what) {
             Some(What::Abort { why }) => Some(*why),
             _ => None,
         }
@@ -151,7 +218,7 @@ impl Transcript {
     pub fn permutations(&self) -> Option<Prgs> {
         let begun = |side: Side| {
             self.keys(side)?;
-            self.said[side.index()].first().map(Verified::digest)
+            self.digest_of(side, 0)
         };
         let (first, second) = (begun(Side::First)?, begun(Side::Second)?);
         let [tree, payload, hash] = [b"tree".as_slice(), b"payload", b"hash"].map(|what| {
@@ -180,15 +247,32 @@ impl Transcript {
         }
     }
 
+    fn digest_of(&self, side: Side, place: usize) -> Option<Digest> {
+        self.said[side.index()].get(place).map(|said| said.statement.digest())
+    }
+
     /// The candidates, once both databases have said theirs.
     #[must_use]
-    pub fn candidates(&self) -> Option<Candidates> {
+    pub fn candidates(&self) -> Option<&Candidates> {
+        if self.known.candidates.get().is_none() {
+            let candidates = self.compute_candidates()?;
+            return Some(self.known.candidates.get_or_init(|| candidates));
+        }
+        self.known.candidates.get()
+    }
+
+    fn compute_candidates(&self) -> Option<Candidates> {
         let (ours, one) = self.own_candidates(Side::First)?;
         let (theirs, other) = self.own_candidates(Side::Second)?;
         let theirs: HashSet<&WriteName> = theirs.iter().collect();
         let common = ours.iter().filter(|name| theirs.contains(name)).copied();
         let writes: Vec<WriteName> = sorted(common);
-        let digest = self.names(labels::BOARD_CANDIDATES, &[], &writes);
+        let mut bases = Vec::new();
+        for (side, place) in [(0, 0), (1, 0), (0, 2), (1, 2)] {
+            bases.push(self.digest_of(Side::BOTH[side], place)?);
+        }
+        let bases: Vec<&[u8]> = bases.iter().map(AsRef::as_ref).collect();
+        let digest = self.names(labels::BOARD_CANDIDATES, &bases, &writes);
         let kappa = labelled(labels::BOARD_KAPPA, &[one, other, digest.as_ref()]);
         let kappa = Kappa(std::array::from_fn(|i| kappa.0[i]));
         Some(Candidates { writes, digest, kappa })
@@ -230,49 +314,75 @@ impl Transcript {
 
     /// A database's digests, if they are those that it committed to.
     #[must_use]
-    pub fn audited(&self, side: Side) -> Option<Result<&[Audited], Fault>> {
+    pub fn audited(&self, side: Side) -> Option<Result<&[Audited], Dispute>> {
         let (What::Commit { candidates, digests }, What::Open { digests: opened, nonce }) =
             (self.by(side, 3)?, self.by(side, 4)?)
         else {
             return None;
         };
         let known = self.candidates()?;
-        let bound = self.binding(side, &known.digest, opened, nonce);
-        let good =
-            *candidates == known.digest && bound == *digests && opened.len() == known.writes.len();
-        Some(if good { Ok(opened) } else { Err(Fault::Digests) })
+        let bound = self.known.bound[side.index()].get_or_init(|| {
+            if *candidates != known.digest {
+                return Err(Dispute::Contradiction);
+            }
+            let bound = self.binding(side, &known.digest, opened, nonce);
+            let good = bound == *digests && opened.len() == known.writes.len();
+            let blamed = Dispute::Blamed(Party::Database(side), Fault::Digests);
+            if good { Ok(()) } else { Err(blamed) }
+        });
+        Some(bound.map(|()| opened.as_slice()))
     }
 
-    /// The agreed set, or who is to blame that there is none; none before both
-    /// databases have opened their digests.
+    /// The agreed set, or why there is none; nothing before both databases have opened
+    /// their digests.
     #[must_use]
-    pub fn set(&self) -> Option<Result<Set, (Party, Fault)>> {
+    pub fn set(&self) -> Option<Result<&Set, Dispute>> {
         let [first, second] = [self.audited(Side::First)?, self.audited(Side::Second)?];
-        let blamed = |side, fault| (Party::Database(side), fault);
-        let first = match first {
-            Ok(first) => first,
-            Err(fault) => return Some(Err(blamed(Side::First, fault))),
+        let set = match self.known.set.get() {
+            Some(set) => set,
+            None => {
+                let set = match (first, second) {
+                    (Ok(first), Ok(second)) => Ok(self.compute_set(first, second)?),
+                    // Whoever is to blame is named before what may be another's doing.
+                    (Err(dispute @ Dispute::Blamed(..)), _) | (_, Err(dispute)) => Err(dispute),
+                    (Err(dispute), Ok(_)) => Err(dispute),
+                };
+                self.known.set.get_or_init(|| set)
+            }
         };
-        let second = match second {
-            Ok(second) => second,
-            Err(fault) => return Some(Err(blamed(Side::Second, fault))),
-        };
+        Some(set.as_ref().map_err(|dispute| *dispute))
+    }
+
+    fn compute_set(&self, first: &[Audited], second: &[Audited]) -> Option<Set> {
         let candidates = self.candidates()?;
         let equal: Vec<bool> = first.iter().zip(second).map(|(a, b)| a == b).collect();
         let names = candidates.writes.iter().zip(&equal);
         let accepted: Vec<_> = names.clone().filter(|(_, e)| **e).map(|(n, _)| *n).collect();
         let rejected = names.filter(|(_, e)| !**e).map(|(n, _)| *n).collect();
-        let digest = self.names(labels::BOARD_SET, &[candidates.digest.as_ref()], &accepted);
-        Some(Ok(Set { accepted, rejected, digest }))
+        let mut bases = Vec::new();
+        for side in Side::BOTH {
+            bases.extend([self.digest_of(side, 3)?, self.digest_of(side, 4)?]);
+        }
+        let bases: Vec<&[u8]> = bases.iter().map(AsRef::as_ref).collect();
+        let opens = labelled(labels::BOARD_OPENS, &bases);
+        let more = [candidates.digest.as_ref(), opens.as_ref()];
+        let digest = self.names(labels::BOARD_SET, &more, &accepted);
+        Some(Set { accepted, rejected, opens, digest })
     }
 
-    /// The set that a database computed.
+    /// Whether a database computes the set as it is computed here, from the same statements.
+    ///
+    /// # Errors
+    /// Inside: [`Dispute`].
     #[must_use]
-    pub fn agreed(&self, side: Side) -> Option<(Digest, u32)> {
-        match self.by(side, 5)? {
-            What::Agree { set, size } => Some((*set, *size)),
-            _ => None,
+    pub fn agrees(&self, side: Side, set: &Set) -> Option<Result<(), Dispute>> {
+        let What::Agree { opens, set: theirs, size } = self.by(side, 5)? else { return None };
+        if *opens != set.opens {
+            return Some(Err(Dispute::Contradiction));
         }
+        let same = *theirs == set.digest && usize::try_from(*size) == Ok(set.accepted.len());
+        let blamed = Dispute::Blamed(Party::Database(side), Fault::Set);
+        Some(if same { Ok(()) } else { Err(blamed) })
     }
 
     /// The set that the auditor settled.
@@ -313,6 +423,12 @@ impl Transcript {
     #[must_use]
     pub fn table_digest(set: &Digest, table: &[u8]) -> Digest {
         labelled(labels::BOARD_TABLE, &[set.as_ref(), table])
+    }
+}
+
+impl Said {
+    fn what(&self) -> &What {
+        &self.statement.what
     }
 }
 

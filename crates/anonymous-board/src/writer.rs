@@ -19,6 +19,7 @@ use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use rand_core::CryptoRng;
+use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
 /// An epoch that both databases have begun, as a writer sees it.
@@ -49,6 +50,9 @@ pub struct Written {
     message: Option<Zeroizing<Vec<u8>>>,
     encoded: Zeroizing<Vec<u8>>,
     seed: Secret<32>,
+    /// The one side whose key may be shown: once chosen, the other's never is, whatever is
+    /// heard later.
+    shown: OnceLock<Side>,
 }
 
 /// How a write stands.
@@ -142,7 +146,7 @@ impl View {
         let envelopes = made.envelopes(&self.sealing)?;
         let name = write_name(&board.fingerprint(), epoch, &envelopes);
         let submission = Submission { epoch, envelopes, ticket: ticket(&name) };
-        let written = Written { board, epoch, name, tag, row, message, encoded, seed };
+        let written = Written { board, epoch, name, tag, row, message, encoded, seed, shown: OnceLock::new() };
         Ok((written, submission))
     }
 }
@@ -245,8 +249,10 @@ impl Written {
         }
         match transcript.set() {
             None => Standing::Open,
-            Some(Ok(set)) if set.accepted.contains(&self.name) => Standing::In,
-            Some(_) => self.wrong_digest(transcript).unwrap_or(Standing::Out),
+            Some(Ok(set)) if set.accepted.binary_search(&self.name).is_ok() => Standing::In,
+            // Only here is a key what decides: of all else the statements are proof.
+            Some(Ok(_)) => self.wrong_digest(transcript).unwrap_or(Standing::Out),
+            Some(Err(_)) => Standing::Out,
         }
     }
 
@@ -256,7 +262,9 @@ impl Written {
         Complaint { submission: submission.clone(), grounds }
     }
 
-    /// Finds the side whose digest is not that of its key.
+    /// Finds the side whose digest is not that of its key. An honest database signs with
+    /// its digests what they follow from, so none is found wrong in a view that was made
+    /// up for this writer.
     fn wrong_digest(&self, transcript: &Transcript) -> Option<Standing> {
         let view = View::open(&self.board, transcript).ok()?;
         let made = Made::new(&view, self.tag, self.row, &self.encoded, &self.seed).ok()?;
@@ -269,10 +277,12 @@ impl Written {
             let digest = pass.digests(&[share], &candidates.kappa).ok();
             let expected =
                 digest.and_then(|d| Some(Audited::new(&d.first()?.0, made.shared.digest())));
-            let said =
-                transcript.audited(*side).and_then(Result::ok).and_then(|a| a.get(at).copied());
-            said != expected
+            let said = transcript.audited(*side).and_then(Result::ok);
+            matches!((said.and_then(|a| a.get(at).copied()), expected), (Some(a), Some(b)) if a != b)
         })?;
+        if *self.shown.get_or_init(|| side) != side {
+            return None;
+        }
         let i = side.index();
         let opening = Opening {
             shared: made.shared.clone(),

@@ -186,6 +186,8 @@ pub const BOARD_CANDIDATES: &str = "alpheus/board/candidates/v1";
 pub const BOARD_KAPPA: &str = "alpheus/board/kappa/v1";
 /// A server is bound to its digests (hash).
 pub const BOARD_DIGESTS: &str = "alpheus/board/digests/v1";
+/// What both databases have committed to and opened (hash).
+pub const BOARD_OPENS: &str = "alpheus/board/opens/v1";
 /// The agreed set (hash).
 pub const BOARD_SET: &str = "alpheus/board/set/v1";
 /// The masks of both shares of a table, from what the databases agreed on (HKDF).

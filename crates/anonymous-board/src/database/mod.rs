@@ -13,7 +13,7 @@ use crate::admission::Admission;
 use crate::configuration::{Epoch, Party, Pinned, Time};
 use crate::dpf::Side;
 use crate::error::{NotRestored, Refused};
-use crate::messages::{Receipt, Statement, Submission, What, Why, WriteName};
+use crate::messages::{Receipt, Spoken, Statement, Submission, What, Why, WriteName};
 use crate::transcript::{Heard, NotHeard, Transcript};
 use alpheus_crypto::ledger::{Change, DamagedLog, Log, Step};
 use alpheus_crypto::secret::Secret;
@@ -31,8 +31,8 @@ const KEPT: u64 = 64;
 /// What a database gives to everybody who asks.
 #[derive(Clone, Debug)]
 pub enum Output {
-    /// A statement.
-    Said(Signed<Statement>),
+    /// A statement: its own, or another server's that it hands on.
+    Said(Spoken),
     /// The masked share of an epoch's table.
     Share(Epoch, Arc<Vec<u8>>),
     /// An epoch's table.
@@ -75,17 +75,24 @@ impl Database {
         }
         let mut database =
             Self { board: board.clone(), side, key, epochs: BTreeMap::new(), last: None };
-        let (mut outputs, mut writes) = (Vec::new(), Vec::new());
+        let (mut outputs, mut later) = (Vec::new(), Later::default());
         for (key, value) in records {
             let (epoch, record) = records::read(&key, &value)?;
-            database.put_back(epoch, record, &mut writes, &mut outputs)?;
+            database.put_back(epoch, record, &mut later, &mut outputs)?;
         }
         if (log == Log::New) != database.epochs.is_empty() && log != Log::Doubtful {
             return Err(DamagedLog.into());
         }
-        for (name, (tag, submission)) in writes {
+        for (name, (tag, submission)) in later.writes {
             let running = database.epochs.get_mut(&submission.epoch).ok_or(DamagedLog)?;
             running.take(board, side, name, tag, submission).map_err(|_| DamagedLog)?;
+        }
+        for (epoch, by, signed) in later.conflicts {
+            let running = database.epochs.get_mut(&epoch).ok_or(DamagedLog)?;
+            let heard = running.transcript.hear(by, &signed).map_err(|_| DamagedLog)?;
+            let Heard::Fault(fault) = heard else { return Err(DamagedLog.into()) };
+            running.fault = Some((by, fault));
+            outputs.push(Output::Said(Spoken { epoch, by, conflicts: true, signed }));
         }
         outputs.extend(database.epochs.values().filter_map(|running| share(running, side)));
         let changes =
@@ -97,7 +104,7 @@ impl Database {
         &mut self,
         epoch: Epoch,
         record: Record,
-        writes: &mut Vec<(WriteName, (crate::messages::Tag, Submission))>,
+        later: &mut Later,
         outputs: &mut Vec<Output>,
     ) -> Result<(), DamagedLog> {
         self.last = self.last.max(Some(epoch));
@@ -106,15 +113,14 @@ impl Database {
         match record {
             Record::Seed(seed) => running.secrets = Some(Secrets::new(&seed)),
             // The keys of writes come after that of the seed, but a store may say otherwise.
-            Record::Write(name, held) => writes.push((name, *held)),
+            Record::Write(name, held) => later.writes.push((name, *held)),
+            Record::Conflict(by, said) => later.conflicts.push((epoch, by, said)),
             Record::Statement(by, said) => {
                 let heard = running.transcript.hear(by, &said).map_err(|_| DamagedLog)?;
                 if heard != Heard::New {
                     return Err(DamagedLog);
                 }
-                if by == Party::Database(self.side) {
-                    outputs.push(Output::Said(said));
-                }
+                outputs.push(Output::Said(Spoken { epoch, by, conflicts: false, signed: said }));
             }
             Record::Masked(share) => running.masked = Some(Arc::new(share)),
             Record::Table(table) => {
@@ -291,23 +297,25 @@ impl Database {
         let none = || Step::new(Vec::new(), Vec::new());
         let Some(running) = self.epochs.get_mut(&epoch) else { return Err(NotHeard::Elsewhere) };
         let place = running.transcript.heard_of(by);
+        let known = running.transcript.conflict(by).is_some();
+        let spoken =
+            |conflicts| Output::Said(Spoken { epoch, by, conflicts, signed: signed.clone() });
         match running.transcript.hear(by, signed)? {
             Heard::Known => Ok(none()),
             Heard::Fault(fault) => {
-                if !running.ended(self.side) {
-                    running.fault = Some((by, fault));
+                running.fault = Some((by, fault));
+                if known {
+                    return Ok(none());
                 }
-                Ok(none())
+                // Kept, ended or not: it is the proof.
+                let change = records::conflict(epoch, by, Some(signed));
+                Ok(Step::new(vec![change], vec![spoken(true)]))
             }
             Heard::New => {
                 let mut changes = vec![records::statement(epoch, by, place, signed)];
-                // Both have the table: nobody asks for our share any more.
-                let over = running.ended(self.side)
-                    && running.transcript.published(self.side.other()).is_some();
-                if over && running.masked.take().is_some() {
-                    changes.push(records::masked(epoch, None));
-                }
-                let outputs = share(running, self.side).into_iter().collect();
+                changes.extend(unneeded(running, self.side));
+                let mut outputs = vec![spoken(false)];
+                outputs.extend(share(running, self.side));
                 Ok(Step::new(changes, outputs))
             }
         }
@@ -388,11 +396,12 @@ impl Database {
         let (board, by) = (self.board.fingerprint(), Party::Database(self.side));
         let place = running.transcript.heard_of(by);
         let ends = matches!(what, What::Abort { .. } | What::Publish { .. });
-        let signed = Signed::new(&Statement { board, epoch, by, what }, &self.key);
+        let said = Statement { board, epoch, by, place: running.transcript.next_place(by), what };
+        let signed = Signed::new(&said, &self.key);
         // One's own statement is in turn and one's own.
         let _ = running.transcript.hear(by, &signed);
         let mut changes = vec![records::statement(epoch, by, place, &signed)];
-        outputs.push(Output::Said(signed));
+        outputs.push(Output::Said(Spoken { epoch, by, conflicts: false, signed }));
         if running.transcript.aborted(by).is_some() && running.masked.take().is_some() {
             changes.push(records::masked(epoch, None));
         }
@@ -405,6 +414,7 @@ impl Database {
             outputs.push(Output::Table(epoch, Arc::clone(table)));
         }
         if ends {
+            changes.extend(unneeded(running, self.side));
             changes.extend(running.erase());
         }
         changes
@@ -418,14 +428,32 @@ impl Database {
         for epoch in old {
             let Some(mut running) = self.epochs.remove(&epoch) else { continue };
             changes.extend(running.erase());
-            changes.extend([records::masked(epoch, None), records::table(epoch, None)]);
+            let rest = [records::masked(epoch, None), records::table(epoch, None)];
+            changes.extend(rest.into_iter().chain([records::no_skip(epoch)]));
             for by in Party::ALL {
                 let places = 0..running.transcript.heard_of(by);
                 changes.extend(places.map(|place| records::no_statement(epoch, by, place)));
+                changes.push(records::conflict(epoch, by, None));
             }
         }
         changes
     }
+}
+
+/// What a ledger has that is put back after all else.
+#[derive(Default)]
+struct Later {
+    writes: Vec<(WriteName, (crate::messages::Tag, Submission))>,
+    conflicts: Vec<(Epoch, Party, Signed<Statement>)>,
+}
+
+/// Removes the masked share when both have the same table: nobody asks for it any more.
+/// If they differ it stays: with the other one's it shows who published what is not the sum.
+fn unneeded(running: &mut Running, side: Side) -> Option<Change> {
+    let ours = running.transcript.published(side)?;
+    let theirs = running.transcript.published(side.other())?;
+    let over = ours == theirs && running.masked.take().is_some();
+    over.then(|| records::masked(running.transcript.epoch(), None))
 }
 
 /// The masked share, once both databases are bound to theirs for one set.

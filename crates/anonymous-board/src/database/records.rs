@@ -15,6 +15,7 @@ const STATEMENT: u8 = b's';
 const MASKED: u8 = b'm';
 const TABLE: u8 = b't';
 const SKIP: u8 = b'x';
+const CONFLICT: u8 = b'c';
 
 /// One record, read.
 pub(super) enum Record {
@@ -24,6 +25,7 @@ pub(super) enum Record {
     Masked(Vec<u8>),
     Table(Vec<u8>),
     Skip,
+    Conflict(Party, Signed<Statement>),
 }
 
 fn key(epoch: Epoch, kind: u8, rest: &[u8]) -> Vec<u8> {
@@ -78,6 +80,15 @@ pub(super) fn skip(epoch: Epoch) -> Change {
     put(key(epoch, SKIP, &[]), Vec::new())
 }
 
+pub(super) fn no_skip(epoch: Epoch) -> Change {
+    Change { key: key(epoch, SKIP, &[]), value: None }
+}
+
+pub(super) fn conflict(epoch: Epoch, by: Party, said: Option<&Signed<Statement>>) -> Change {
+    let key = key(epoch, CONFLICT, &[by.number()]);
+    Change { key, value: said.map(|said| encoded(said).into()) }
+}
+
 /// Reads a record.
 pub(super) fn read(key: &[u8], value: &[u8]) -> Result<(Epoch, Record), DamagedLog> {
     let (epoch, rest) = key.split_first_chunk::<8>().ok_or(DamagedLog)?;
@@ -96,6 +107,11 @@ pub(super) fn read(key: &[u8], value: &[u8]) -> Result<(Epoch, Record), DamagedL
         MASKED => Record::Masked(value.to_vec()),
         TABLE => Record::Table(value.to_vec()),
         SKIP => Record::Skip,
+        CONFLICT => {
+            let by = rest.first().and_then(|by| Party::ALL.get(usize::from(*by)));
+            let said = postcard::from_bytes(value).map_err(|_| DamagedLog)?;
+            Record::Conflict(*by.ok_or(DamagedLog)?, said)
+        }
         _ => return Err(DamagedLog),
     };
     Ok((Epoch(u64::from_be_bytes(*epoch)), record))

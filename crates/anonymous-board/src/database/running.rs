@@ -6,7 +6,7 @@ use crate::configuration::{Epoch, Party, Pinned, Time};
 use crate::dpf::Side;
 use crate::envelope::{self, BadEnvelope, Opened};
 use crate::messages::{Audited, Fault, Submission, Tag, What, Why, WriteName};
-use crate::transcript::{Set, Transcript, sorted};
+use crate::transcript::{Dispute, Set, Transcript, sorted};
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::kdf::derive;
@@ -136,14 +136,16 @@ impl Running {
         }
         let abort = |why| Some(What::Abort { why });
         let others = [Party::Database(side.other()), Party::Auditor];
+        if let Some((by, fault)) = self.fault {
+            return abort(Why::Blamed(by, fault));
+        }
         if let Some(by) = others.into_iter().find(|by| self.transcript.aborted(*by).is_some()) {
             return abort(Why::Told(by));
         }
         if now >= board.schedule.burns(epoch) {
-            return abort(Why::Late);
-        }
-        if let Some((by, fault)) = self.fault {
-            return abort(Why::Blamed(by, fault));
+            let both = Side::BOTH.iter().all(|side| self.transcript.latched(*side).is_some());
+            let by = Party::Database(side.other());
+            return abort(if both { Why::Withheld(by) } else { Why::Late });
         }
         match self.transcript.heard_of(Party::Database(side)) {
             1 => self.close(board, now),
@@ -213,33 +215,32 @@ impl Running {
 
     fn agree(&self, board: &Pinned) -> Option<What> {
         match self.transcript.set()? {
-            Err((by, fault)) => Some(What::Abort { why: Why::Blamed(by, fault) }),
+            Err(dispute) => Some(What::Abort { why: dispute.into() }),
             Ok(set) if set.accepted.len() < board.fewest as usize => {
                 Some(What::Abort { why: Why::TooFew })
             }
             Ok(set) => {
                 let size = u32::try_from(set.accepted.len()).ok()?;
-                Some(What::Agree { set: set.digest, size })
+                Some(What::Agree { opens: set.opens, set: set.digest, size })
             }
         }
     }
 
-    /// The set, if the other database and the auditor say the same.
-    fn settled(&self, side: Side) -> Option<Result<Set, Party>> {
+    /// The set, if the other database and the auditor say the same. An honest auditor
+    /// settles only what both databases have agreed on toward it, so this one too.
+    fn settled(&self, side: Side) -> Option<Result<&Set, Dispute>> {
         let set = self.transcript.set()?.ok()?;
-        if self.transcript.agreed(side.other())?.0 != set.digest {
-            return Some(Err(Party::Database(side.other())));
+        if let Err(dispute) = self.transcript.agrees(side.other(), set)? {
+            return Some(Err(dispute));
         }
-        if self.transcript.settled()? != set.digest {
-            return Some(Err(Party::Auditor));
-        }
-        Some(Ok(set))
+        let same = self.transcript.settled()? == set.digest;
+        Some(if same { Ok(set) } else { Err(Dispute::Blamed(Party::Auditor, Fault::Set)) })
     }
 
     fn latch(&mut self, side: Side) -> Option<What> {
         let set = match self.settled(side)? {
-            Ok(set) => set,
-            Err(by) => return Some(What::Abort { why: Why::Blamed(by, Fault::Set) }),
+            Ok(set) => set.digest,
+            Err(dispute) => return Some(What::Abort { why: dispute.into() }),
         };
         let share = self.share.as_ref()?;
         let (_, theirs) = self.transcript.keys(side.other())?;
@@ -247,10 +248,10 @@ impl Running {
             let by = Party::Database(side.other());
             return Some(What::Abort { why: Why::Blamed(by, Fault::Set) });
         };
-        let masked = mask(&agreed, &set.digest, share);
-        let digest = Transcript::share_digest(side, &set.digest, &masked);
+        let masked = mask(&agreed, &set, share);
+        let digest = Transcript::share_digest(side, &set, &masked);
         self.masked = Some(Arc::new(masked));
-        Some(What::Latch { set: set.digest, share: digest })
+        Some(What::Latch { set, share: digest })
     }
 
     fn publish(&mut self, side: Side) -> Option<What> {

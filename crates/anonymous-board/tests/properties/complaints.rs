@@ -30,7 +30,8 @@ fn one_write_rejected_by_a_lie_is_upheld() {
             recommit(&mut shadow, transcript, what, |audited| audited.low[3] ^= 1);
         }
     });
-    let set = town.transcript().set().unwrap().unwrap();
+    let transcript = town.transcript();
+    let set = transcript.set().unwrap().unwrap();
     assert_eq!((set.accepted.len(), set.rejected.as_slice()), (4, [name].as_slice()));
     let Standing::Complain(grounds) = written.standing(&town.transcript(), &received) else {
         panic!("the writer sees who is to blame");
@@ -113,7 +114,8 @@ fn a_bad_key_of_ones_own_is_nobodys_fault() {
     }
     town.later(61);
     town.turn();
-    let set = town.transcript().set().unwrap().unwrap();
+    let transcript = town.transcript();
+    let set = transcript.set().unwrap().unwrap();
     assert_eq!((set.accepted.len(), set.rejected.len()), (4, 1));
     let receipts = Side::BOTH.map(|side| town.receipt(side, &first));
     assert!(receipts.iter().all(Result::is_err), "the write it has receipts for is another");

@@ -9,6 +9,7 @@
 mod complaints;
 mod crashes;
 mod epochs;
+mod hearers;
 mod keys;
 mod malice;
 mod rows;

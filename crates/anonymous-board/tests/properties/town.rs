@@ -7,7 +7,7 @@ use alpheus_anonymous_board::configuration::{Configuration, Epoch, Party, Pinned
 use alpheus_anonymous_board::database::{Database, Output};
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::error::Refused;
-use alpheus_anonymous_board::messages::{Complaint, Statement, Submission, What};
+use alpheus_anonymous_board::messages::{Complaint, Spoken, Statement, Submission, What};
 use alpheus_anonymous_board::reader::{NotRead, Reading, read};
 use alpheus_anonymous_board::row::Format;
 use alpheus_anonymous_board::transcript::Transcript;
@@ -22,6 +22,9 @@ use std::sync::Arc;
 
 pub(crate) const SECOND: u64 = 1_000_000;
 pub(crate) type Ledger = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What one server says to one hearer instead of what it says to the others.
+pub(crate) type Version = Box<dyn FnMut(&Transcript, &mut What)>;
 
 pub(crate) struct Town {
     pub(crate) board: Pinned,
@@ -42,6 +45,10 @@ pub(crate) struct Town {
     pub(crate) withheld: Option<Side>,
     /// This database takes no write that the other one has handed on.
     pub(crate) deaf: Option<Side>,
+    /// Who says to whom something else.
+    pub(crate) versions: Vec<(Party, Party, Version)>,
+    /// Whether servers hand on what they have heard of others.
+    pub(crate) relaying: bool,
     /// A liar believes what it says and goes on from there.
     pub(crate) convinced: bool,
 }
@@ -50,7 +57,7 @@ pub(crate) fn key(number: u8) -> SigningKey {
     SigningKey::from_seed(&Secret::from_bytes([number; 32]))
 }
 
-fn server(party: Party) -> SigningKey {
+pub(crate) fn server(party: Party) -> SigningKey {
     key(200 + party.index() as u8)
 }
 
@@ -109,6 +116,8 @@ impl Town {
             commits: 0,
             withheld: None,
             deaf: None,
+            versions: Vec::new(),
+            relaying: false,
             convinced: false,
         };
         town.turn();
@@ -187,7 +196,11 @@ impl Town {
     fn put_out(&mut self, side: Side, output: Output) {
         let i = side.index();
         match output {
-            Output::Said(said) => self.said[i].push(said),
+            // What it hands on of the others stands in its transcript.
+            Output::Said(said) if said.by == Party::Database(side) => {
+                self.said[i].push(said.signed);
+            }
+            Output::Said(_) => {}
             Output::Share(_, share) => {
                 if let Some(before) = &self.shares[i] {
                     assert!(*before == share, "another share left");
@@ -233,15 +246,16 @@ impl Town {
             let (now, rng) = (self.now, &mut self.rng);
             let Some(step) = self.databases[i].advance(now, rng) else { return };
             for output in self.commit(side, step) {
-                let Output::Said(honest) = output else {
+                let Output::Said(spoken) = output else {
                     self.put_out(side, output);
                     continue;
                 };
+                let honest = spoken.signed.clone();
                 let said = self.lied(Party::Database(side), honest.clone(), lie);
                 if said != honest && self.convinced {
                     self.convince(side, &honest, &said);
                 } else if !self.said[i].contains(&said) {
-                    self.put_out(side, Output::Said(said));
+                    self.put_out(side, Output::Said(Spoken { signed: said, ..spoken }));
                 }
             }
         }
@@ -268,10 +282,42 @@ impl Town {
         if statement.what == honest { said } else { Signed::new(&statement, &server(by)) }
     }
 
+    /// What `to` hears of `by`, and with relays what the third one has heard of it.
+    fn told(&mut self, by: Party, to: Party) -> Vec<Signed<Statement>> {
+        let said = self.said[by.index()].clone();
+        if self.versions.is_empty() && !self.relaying {
+            return said;
+        }
+        let transcript = self.transcript();
+        let mut versions = std::mem::take(&mut self.versions);
+        let mut told: Vec<_> = said
+            .into_iter()
+            .map(|said| {
+                let mut statement = said.open(self.board.key(by)).unwrap().into_inner();
+                let honest = statement.what.clone();
+                for (_, _, version) in versions.iter_mut().filter(|v| (v.0, v.1) == (by, to)) {
+                    version(&transcript, &mut statement.what);
+                }
+                let same = statement.what == honest;
+                if same { said } else { Signed::new(&statement, &server(by)) }
+            })
+            .collect();
+        self.versions = versions;
+        let third = Party::ALL.into_iter().find(|party| *party != by && *party != to);
+        if let (true, Some(third)) = (self.relaying, third) {
+            let heard = match third {
+                Party::Auditor => self.auditor.transcript(Epoch(0)),
+                Party::Database(side) => self.databases[side.index()].transcript(Epoch(0)),
+            };
+            told.extend(heard.into_iter().flat_map(|heard| heard.statements(by)).cloned());
+        }
+        told
+    }
+
     fn let_hear(&mut self, side: Side) {
         let i = side.index();
         for party in [Party::Database(side.other()), Party::Auditor] {
-            for said in self.said[party.index()].clone() {
+            for said in self.told(party, Party::Database(side)) {
                 if let Ok(step) = self.databases[i].hear(party, Epoch(0), &said) {
                     let outputs = self.commit(side, step);
                     outputs.into_iter().for_each(|output| self.put_out(side, output));
@@ -297,7 +343,7 @@ impl Town {
 
     fn let_audit(&mut self, lie: &mut dyn FnMut(Party, &Transcript, &mut What)) {
         for side in Side::BOTH {
-            for said in self.said[side.index()].clone() {
+            for said in self.told(Party::Database(side), Party::Auditor) {
                 if let Ok(step) = self.auditor.hear(self.now, side, Epoch(0), &said) {
                     step.commit(&mut self.ledgers[2]).unwrap();
                 }
@@ -305,7 +351,7 @@ impl Town {
         }
         while let Some(step) = self.auditor.advance(self.now) {
             let said = step.commit(&mut self.ledgers[2]).unwrap();
-            let said = self.lied(Party::Auditor, said, lie);
+            let said = self.lied(Party::Auditor, said.signed, lie);
             self.said[2].push(said);
         }
     }
@@ -313,7 +359,7 @@ impl Town {
     pub(crate) fn complain(&mut self, complaint: &Complaint) -> Verdict {
         let step = self.auditor.judge(complaint).unwrap();
         let (verdict, said) = step.commit(&mut self.ledgers[2]).unwrap();
-        self.said[2].extend(said);
+        self.said[2].extend(said.map(|said| said.signed));
         verdict
     }
 
