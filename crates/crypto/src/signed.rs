@@ -114,13 +114,6 @@ impl<T: Message> Signed<T> {
         Ok(Verified { message, digest, signer: *key })
     }
 
-    /// The message without a look at the signature: for one's own, to see what it
-    /// is about.
-    #[must_use]
-    pub fn dangerous_unchecked(&self) -> Option<T> {
-        self.decode()
-    }
-
     /// What [`Verified::digest`] is once it has been opened: for the signer, who
     /// need not check its own signature.
     #[must_use]

@@ -12,10 +12,11 @@ use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::error::NotWritten;
 use alpheus_anonymous_board::messages::{Complaint, Receipt, Statement, Submission, WriteName};
 use alpheus_anonymous_board::reader::{NotRead, Reading, read};
-use alpheus_anonymous_board::transcript::Transcript;
+use alpheus_anonymous_board::transcript::{Heard, Transcript};
 use alpheus_anonymous_board::writer::{
     Content, Fate, NoReceipt, Received, Standing, View, Written,
 };
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use axum::body::Body;
@@ -29,6 +30,11 @@ use std::time::Duration;
 
 /// How often whoever waits asks again.
 const AGAIN: Duration = Duration::from_millis(250);
+/// How long after an epoch that is not published should be burnt it is still asked for,
+/// in microseconds: clocks differ.
+const LONGER: u64 = 10_000_000;
+/// The auditor's refusals of a complaint that may be heard later.
+const EARLY: [&str; 2] = ["epoch", "early"];
 /// How long a large answer may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -114,32 +120,60 @@ impl Client {
         self.board.schedule.at(Time(clock::now().0)).ok_or(BoardError::NoEpoch)
     }
 
-    /// Statements of one server, from one on.
+    /// Statements of one server, from one on, as `via` has heard them.
     ///
     /// # Errors
     /// [`BoardError`].
     pub async fn statements(
         &self,
+        via: Party,
         of: Party,
         epoch: Epoch,
         from: usize,
     ) -> Result<Vec<Signed<Statement>>, BoardError> {
         let most = 64 * 1024 + 1024 * self.board.writers as usize;
-        self.get(of, &format!("/v1/statements/{}/{from}", epoch.0), most).await
+        self.get(via, &format!("/v1/statements/{}/{}/{from}", epoch.0, of.index()), most).await
     }
 
-    /// What all three servers have said of an epoch.
+    /// The digests of all statements that `via` has heard of an epoch.
     ///
     /// # Errors
     /// [`BoardError`].
+    pub async fn heard(&self, via: Party, epoch: Epoch) -> Result<[Vec<Digest>; 3], BoardError> {
+        self.get(via, &format!("/v1/heard/{}", epoch.0), 64 * 1024).await
+    }
+
+    /// What all three servers have said of an epoch, by each itself or by who has heard it.
+    ///
+    /// # Errors
+    /// [`BoardError`]: of some server nothing could be had of anybody.
     pub async fn transcript(&self, epoch: Epoch) -> Result<Transcript, BoardError> {
         let mut transcript = Transcript::new(&self.board, epoch);
-        for of in Party::ALL {
-            for said in self.statements(of, epoch, 0).await? {
-                transcript.hear(of, &said).map_err(|_| BoardError::Malformed(of))?;
-            }
-        }
+        self.fill(&mut transcript).await?;
         Ok(transcript)
+    }
+
+    /// Adds what was said since: of each server its own answer, and if that has nothing
+    /// new what the others have heard, so that none can be silent toward some.
+    async fn fill(&self, transcript: &mut Transcript) -> Result<(), BoardError> {
+        let mut failed = None;
+        for of in Party::ALL {
+            let (from, mut answered, mut error) = (transcript.heard_of(of), false, None);
+            let others = Party::ALL.into_iter().filter(|via| *via != of);
+            for via in std::iter::once(of).chain(others) {
+                match self.statements(via, of, transcript.epoch(), from).await {
+                    Ok(said) if said.is_empty() => answered = true,
+                    Ok(said) if said.iter().all(|s| hear(transcript, of, s)) => {
+                        answered = true;
+                        break;
+                    }
+                    Ok(_) => error = Some(BoardError::Malformed(via)),
+                    Err(problem) => error = Some(problem),
+                }
+            }
+            failed = failed.or(error.filter(|_| !answered));
+        }
+        failed.map_or(Ok(()), Err)
     }
 
     /// Waits until both databases have begun the epoch that is open.
@@ -153,7 +187,7 @@ impl Client {
             let mut transcript = Transcript::new(&self.board, epoch);
             for side in Side::BOTH {
                 let of = Party::Database(side);
-                for said in self.statements(of, epoch, 0).await? {
+                for said in self.statements(of, of, epoch, 0).await? {
                     transcript.hear(of, &said).map_err(|_| BoardError::Malformed(of))?;
                 }
             }
@@ -237,7 +271,9 @@ impl Client {
     }
 
     /// Waits for the end of an epoch; complains for those of these writes that are left
-    /// out by a server's fault. The table, and what became of each write.
+    /// out by a server's fault, until the auditor has judged. The table, and what became
+    /// of each write. A server that does not answer is asked again, as long as the epoch
+    /// may still be published.
     ///
     /// # Errors
     /// [`BoardError`]; of an epoch that is burnt, why.
@@ -246,35 +282,42 @@ impl Client {
         epoch: Epoch,
         posted: &[Posted],
     ) -> Result<(Reading, Vec<Fate>), BoardError> {
-        let mut complained = false;
+        let mut transcript = Transcript::new(&self.board, epoch);
+        let mut complaints = Complaints::default();
         loop {
-            let transcript = self.transcript(epoch).await?;
-            if !complained && transcript.set().is_some() {
-                complained = true;
-                self.complain(&transcript, posted).await;
-            }
+            let filled = self.fill(&mut transcript).await;
+            complaints.look(&transcript, posted);
+            complaints.send(self).await;
             let published = Side::BOTH.iter().all(|side| transcript.published(*side).is_some());
             let burnt = Party::ALL.iter().find_map(|by| transcript.aborted(*by));
+            if published && let Some((reading, table)) = self.either_table(&transcript).await? {
+                return Ok((reading, posted.iter().map(|p| p.written.fate(&table)).collect()));
+            }
             if let (Some(why), false) = (burnt, published) {
                 return Err(NotRead::Burnt(why).into());
             }
-            if published {
-                let (reading, table) =
-                    self.table(Party::Database(Side::First), &transcript).await?;
-                return Ok((reading, posted.iter().map(|p| p.written.fate(&table)).collect()));
+            let last = self.board.schedule.burns(epoch).0.saturating_add(LONGER);
+            if clock::now().0 > last {
+                return Err(filled.err().unwrap_or(NotRead::NotPublished.into()));
             }
             tokio::time::sleep(AGAIN).await;
         }
     }
 
-    async fn complain(&self, transcript: &Transcript, posted: &[Posted]) {
-        for Posted { written, submission, received } in posted {
-            if let Standing::Complain(grounds) = written.standing(transcript, received) {
-                let complaint: Complaint = written.complaint(submission, *grounds);
-                let verdict = self.send::<bool>(Party::Auditor, "/v1/complaints", &complaint).await;
-                tracing::warn!(?verdict, "a write was left out; complained to the auditor");
+    /// The table of whichever database gives it; none if neither answers now.
+    async fn either_table(
+        &self,
+        transcript: &Transcript,
+    ) -> Result<Option<(Reading, Vec<u8>)>, BoardError> {
+        for side in Side::BOTH {
+            match self.table(Party::Database(side), transcript).await {
+                Ok(read) => return Ok(Some(read)),
+                Err(BoardError::Server(..) | BoardError::Malformed(_)) => {}
+                Err(BoardError::NotRead(NotRead::OtherTable)) => {}
+                Err(error) => return Err(error),
             }
         }
+        Ok(None)
     }
 
     async fn get<T: DeserializeOwned>(
@@ -317,6 +360,64 @@ impl Client {
         let answer = self.links[to.index()].post(path, body).await;
         let answer = answer.map_err(|error| BoardError::Server(to, error))?;
         postcard::from_bytes(&answer).map_err(|_| BoardError::Malformed(to))
+    }
+}
+
+/// Takes a statement; false for one that is nobody's or out of turn.
+fn hear(transcript: &mut Transcript, of: Party, said: &Signed<Statement>) -> bool {
+    let heard = transcript.hear(of, said);
+    if let Ok(Heard::Fault(fault)) = heard {
+        tracing::warn!(%of, %fault, "both statements are signed: show them to the operators");
+    }
+    heard.is_ok()
+}
+
+/// Complaints that the auditor has not judged yet.
+#[derive(Default)]
+struct Complaints {
+    /// Whether writes were looked for among candidates, and in the set.
+    looked: [bool; 2],
+    open: Vec<Complaint>,
+}
+
+impl Complaints {
+    /// Finds what there is to complain of, once for each thing that may be wrong.
+    fn look(&mut self, transcript: &Transcript, posted: &[Posted]) {
+        let listed = Side::BOTH.iter().all(|side| transcript.own_candidates(*side).is_some());
+        let now = [listed, transcript.set().is_some()];
+        if now == self.looked {
+            return;
+        }
+        self.looked = now;
+        for Posted { written, submission, received } in posted {
+            if let Standing::Complain(grounds) = written.standing(transcript, received) {
+                let complaint = written.complaint(submission, *grounds);
+                if !self.open.contains(&complaint) {
+                    tracing::warn!("a write was left out; complaining to the auditor");
+                    self.open.push(complaint);
+                }
+            }
+        }
+    }
+
+    /// Sends them; what the auditor has no time or no statements for yet is sent again.
+    async fn send(&mut self, client: &Client) {
+        while let Some(complaint) = self.open.last() {
+            let sent = client.send::<bool>(Party::Auditor, "/v1/complaints", complaint).await;
+            match sent {
+                Ok(upheld) => tracing::warn!(upheld, "the auditor has judged"),
+                Err(BoardError::Server(_, LinkError::Refused(problem)))
+                    if problem.status < 500 && !EARLY.contains(&problem.rule.as_str()) =>
+                {
+                    tracing::warn!(%problem, "the auditor does not hear the complaint");
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the complaint is sent again");
+                    return;
+                }
+            }
+            self.open.pop();
+        }
     }
 }
 

@@ -17,7 +17,7 @@ Examples:
   alpheus board post 'Hello' --card board.json --key ada.key --wait
 
 With --wait it stays until the epoch's end, complains if a server left the write out, and says
-what became of it. A cover looks the same to everybody and adds nothing: it makes the crowd larger.";
+what became of it; without, nothing is kept, and nobody complains. A cover looks the same to everybody and adds nothing: it makes the crowd larger.";
 
 /// Arguments of `alpheus board post`.
 #[derive(Debug, clap::Args)]

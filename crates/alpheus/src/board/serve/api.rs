@@ -6,7 +6,9 @@
 //! | `GET /` | the page for readers |
 //! | `GET /v1/board/{epoch}` | an epoch's messages as JSON, as this server reads them |
 //! | `GET /v1/board` | the board, and the last epoch that has a table |
-//! | `GET /v1/statements/{epoch}/{from}` | this server's statements of an epoch |
+//! | `GET /v1/statements/{epoch}/{of}/{from}` | statements of server 0, 1 or 2 of an epoch, as this one has heard them |
+//! | `GET /v1/heard/{epoch}` | the digests of all of them, for comparing |
+//! | `GET /v1/conflicts/{epoch}` | statements that cannot stand beside those: proof against who signed them |
 //! | `POST /v1/submissions` | takes a write, gives a receipt (databases) |
 //! | `GET /v1/submissions/{epoch}/{name}` | a write, for the other database |
 //! | `GET /v1/shares/{epoch}`, `/v1/tables/{epoch}` | masked share, table |
@@ -20,9 +22,10 @@ use crate::network::door::in_time;
 use alpheus_anonymous_board::auditor::NotJudged;
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::error::Refused;
-use alpheus_anonymous_board::messages::{Complaint, Submission, WriteName};
+use alpheus_anonymous_board::messages::{Complaint, Statement, Submission, WriteName};
 use alpheus_anonymous_board::reader::read;
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::signed::Signed;
 use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
@@ -94,7 +97,9 @@ pub fn router(api: Api) -> Router {
         .route("/page.css", get(style))
         .route("/v1/board", get(summary))
         .route("/v1/board/{epoch}", get(shown))
-        .route("/v1/statements/{epoch}/{from}", get(statements))
+        .route("/v1/statements/{epoch}/{of}/{from}", get(statements))
+        .route("/v1/heard/{epoch}", get(heard))
+        .route("/v1/conflicts/{epoch}", get(conflicts))
         .route("/v1/submissions", post(submit))
         .route("/v1/submissions/{epoch}/{name}", get(held))
         .route("/v1/shares/{epoch}", get(share))
@@ -190,10 +195,28 @@ async fn shown(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Json<Sh
 
 async fn statements(
     State(api): State<Api>,
-    Path((epoch, from)): Path<(u64, usize)>,
+    Path((epoch, of, from)): Path<(u64, usize, usize)>,
 ) -> Result<Vec<u8>, ApiError> {
-    let said = api.bulletin.page(Epoch(epoch)).map(|page| page.said).unwrap_or_default();
-    encode(&said.get(from..).unwrap_or_default().to_vec())
+    let page = api.bulletin.page(Epoch(epoch)).unwrap_or_default();
+    let said = page.said.get(of).ok_or_else(|| ApiError::missing("the servers are 0, 1 and 2"))?;
+    let said: Vec<&Signed<Statement>> = said.iter().skip(from).map(AsRef::as_ref).collect();
+    encode(&said)
+}
+
+async fn heard(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
+    let page = api.bulletin.page(Epoch(epoch)).unwrap_or_default();
+    let digests = page.said.map(|said| said.iter().map(|said| said.digest()).collect::<Vec<_>>());
+    encode(&digests)
+}
+
+async fn conflicts(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
+    let page = api.bulletin.page(Epoch(epoch)).unwrap_or_default();
+    let conflicts: Vec<(Party, &Signed<Statement>)> = Party::ALL
+        .into_iter()
+        .zip(&page.conflicts)
+        .filter_map(|(by, said)| Some((by, said.as_deref()?)))
+        .collect();
+    encode(&conflicts)
 }
 
 async fn submit(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {

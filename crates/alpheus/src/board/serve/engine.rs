@@ -10,8 +10,11 @@ use alpheus_anonymous_board::configuration::{Epoch, Party, Pinned, Time};
 use alpheus_anonymous_board::database::{Database, Done, Output};
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::error::Refused;
-use alpheus_anonymous_board::messages::{Complaint, Receipt, Statement, Submission, WriteName};
+use alpheus_anonymous_board::messages::{
+    Complaint, Receipt, Spoken, Statement, Submission, WriteName,
+};
 use alpheus_anonymous_board::transcript::Transcript;
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
 use alpheus_crypto::signed::Signed;
 use rand_chacha::ChaCha20Rng;
@@ -49,6 +52,8 @@ pub enum Job {
     Heard(Epoch, Reply<Option<Transcript>>),
     /// What is to be fetched.
     Wants(Reply<Wants>),
+    /// Where another server has heard something else, by the digests of what it has heard.
+    Differs(Epoch, [Vec<Digest>; 3], Reply<Vec<(Party, usize)>>),
     /// Time has passed.
     Tick,
     /// Something was computed.
@@ -66,6 +71,8 @@ pub struct Wants {
     pub writes: Vec<(Epoch, WriteName)>,
     /// Its shares.
     pub shares: Vec<Epoch>,
+    /// Epochs of which servers compare what they have heard.
+    pub compared: Vec<Epoch>,
 }
 
 /// Whom to give jobs.
@@ -116,8 +123,10 @@ pub struct Bulletin(Arc<RwLock<BTreeMap<Epoch, Page>>>);
 /// One epoch of it.
 #[derive(Clone, Default)]
 pub struct Page {
-    /// This server's statements.
-    pub said: Vec<Signed<Statement>>,
+    /// What each server has said, as this one has heard it, in the order of [`Party::ALL`].
+    pub said: [Vec<Arc<Signed<Statement>>>; 3],
+    /// Of each, the first that cannot stand beside those.
+    pub conflicts: [Option<Arc<Signed<Statement>>>; 3],
     /// Its masked share.
     pub share: Option<Arc<Vec<u8>>>,
     /// The table.
@@ -142,21 +151,25 @@ impl Bulletin {
     pub fn put_out(&self, outputs: Vec<Output>) {
         for output in outputs {
             match output {
-                Output::Said(said) => self.say(vec![said]),
+                Output::Said(said) => self.say(said),
                 Output::Share(epoch, share) => self.change(epoch, |page| page.share = Some(share)),
                 Output::Table(epoch, table) => self.change(epoch, |page| page.table = Some(table)),
             }
         }
     }
 
-    /// Publishes statements.
-    pub fn say(&self, said: Vec<Signed<Statement>>) {
-        for said in said {
-            // One's own: only which epoch it is of is needed here.
-            if let Some(epoch) = said.dangerous_unchecked().map(|statement| statement.epoch) {
-                self.change(epoch, |page| page.said.push(said));
+    /// Publishes a statement.
+    pub fn say(&self, spoken: Spoken) {
+        let Spoken { epoch, by, conflicts, signed } = spoken;
+        let signed = Arc::new(signed);
+        self.change(epoch, |page| {
+            if conflicts {
+                tracing::warn!(%by, epoch = epoch.0, "it has said two things; both are signed");
+                page.conflicts[by.index()] = Some(signed);
+            } else {
+                page.said[by.index()].push(signed);
             }
-        }
+        });
     }
 
     fn change(&self, epoch: Epoch, change: impl FnOnce(&mut Page)) {
@@ -270,6 +283,7 @@ impl Engine {
             Job::Hear(by, epoch, said) => return self.hear(by, epoch, &said),
             Job::Judge(complaint, reply) => return self.judge(&complaint, reply),
             Job::Wants(reply) => drop(reply.send(self.wants())),
+            Job::Differs(epoch, theirs, reply) => drop(reply.send(self.differs(epoch, &theirs))),
             Job::Heard(epoch, reply) => drop(reply.send(self.transcript(epoch).cloned())),
             job => {
                 let Server::Database(database, members) = &mut self.server else { return Ok(()) };
@@ -313,7 +327,10 @@ impl Engine {
                     step.commit(&mut self.ledger).map(|outputs| self.bulletin.put_out(outputs))
                 }),
                 (Server::Auditor(auditor), Party::Database(side)) => {
-                    auditor.hear(now(), side, epoch, said).map(|step| step.commit(&mut self.ledger))
+                    auditor.hear(now(), side, epoch, said).map(|step| {
+                        let said = step.commit(&mut self.ledger);
+                        said.map(|said| said.into_iter().for_each(|said| self.bulletin.say(said)))
+                    })
                 }
                 (Server::Auditor(_), Party::Auditor) => return Ok(()),
             };
@@ -328,6 +345,18 @@ impl Engine {
         Ok(())
     }
 
+    /// The first place, of each server, where this one has heard something else.
+    fn differs(&self, epoch: Epoch, theirs: &[Vec<Digest>; 3]) -> Vec<(Party, usize)> {
+        let Some(transcript) = self.transcript(epoch) else { return Vec::new() };
+        let unknown = Party::ALL.into_iter().filter(|of| transcript.conflict(*of).is_none());
+        unknown
+            .filter_map(|of| {
+                let mut pairs = transcript.digests(of).zip(&theirs[of.index()]);
+                pairs.position(|(ours, theirs)| ours != *theirs).map(|place| (of, place))
+            })
+            .collect()
+    }
+
     fn judge(
         &mut self,
         complaint: &Complaint,
@@ -337,7 +366,7 @@ impl Engine {
         let judged = match auditor.judge(complaint) {
             Ok(step) => {
                 let (verdict, said) = step.commit(&mut self.ledger)?;
-                self.bulletin.say(said.into_iter().collect());
+                said.into_iter().for_each(|said| self.bulletin.say(said));
                 Ok(verdict)
             }
             Err(error) => Err(error),
@@ -355,7 +384,7 @@ impl Engine {
             }
             Server::Auditor(auditor) => {
                 while let Some(step) = auditor.advance(now()) {
-                    self.bulletin.say(vec![step.commit(&mut self.ledger)?]);
+                    self.bulletin.say(step.commit(&mut self.ledger)?);
                 }
             }
         }
@@ -394,6 +423,9 @@ impl Engine {
         };
         for number in current.0.saturating_sub(ASKED)..=own.map_or(0, |epoch| epoch.0) {
             let epoch = Epoch(number);
+            if self.transcript(epoch).is_some() {
+                wants.compared.push(epoch);
+            }
             for of in Party::ALL {
                 let heard = self.transcript(epoch).map_or(0, |t| t.heard_of(of));
                 let known =

@@ -189,7 +189,8 @@ fn restore(
         _ => {
             let restored = Auditor::restore(&board, key, log, records);
             let (auditor, step) = restored.blame(Category::Input)?;
-            bulletin.say(step.commit(&mut ledger).blame(Category::Io)?);
+            let said = step.commit(&mut ledger).blame(Category::Io)?;
+            said.into_iter().for_each(|said| bulletin.say(said));
             Server::Auditor(Box::new(auditor))
         }
     };
