@@ -46,7 +46,7 @@ impl Servers {
         let members = Members::new((1..=3).map(|number| key(number).verifying_key()));
         let (servers, operator) = ([10, 11, 12].map(key), key(20));
         let schedule =
-            Schedule { start: now, length: 60 * SECOND, complaints: 0, patience: 60 * SECOND };
+            Schedule { start: now, length: 60 * SECOND, complaints: 1, patience: 60 * SECOND };
         let configuration = Configuration {
             board: [0; 32],
             format: Format::RECOVERED,
@@ -164,6 +164,7 @@ pub(crate) fn main() -> Result<(), Failed> {
     // The epoch ends, and all three say what they have to say.
     servers.now = Time(servers.now.0 + 61 * SECOND);
     for _ in 0..8 {
+        servers.now = Time(servers.now.0 + SECOND);
         Side::BOTH.into_iter().try_for_each(|side| servers.turn(side))?;
         servers.audit()?;
     }

@@ -1,5 +1,6 @@
-//! Who may write. A database spends a quota token before it opens a write, and
-//! long before it expands a key.
+//! Who may write. A database looks whether a write's quota is unspent before it opens
+//! the write, spends it with the write that is good, and expands no key before: so a member
+//! who sends bad envelopes costs a decryption each, and never an expansion.
 
 use crate::configuration::Epoch;
 use crate::messages::{Tag, WriteName};

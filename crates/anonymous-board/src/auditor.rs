@@ -7,8 +7,7 @@ use crate::dpf::{Key, Side};
 use crate::envelope;
 use crate::error::NotRestored;
 use crate::messages::{
-    Audited, Complaint, Fault, Grounds, Opening, Receipt, Spoken, Statement, Submission, What,
-    Why,
+    Audited, Complaint, Fault, Grounds, Opening, Receipt, Spoken, Statement, Submission, What, Why,
 };
 use crate::transcript::{Dispute, Heard, NotHeard, Transcript};
 use alpheus_crypto::ledger::{Change, DamagedLog, Log, Step, put};
@@ -317,10 +316,11 @@ fn wrong_digest(
         Err(Dispute::Contradiction) => return Ok(Verdict::Void),
     };
     let candidates = transcript.candidates().ok_or(NotJudged::TooEarly)?;
-    let (keys, prgs) = (transcript.keys(side), transcript.permutations());
-    let (Some((sealing, _)), Some(prgs)) = (keys, prgs) else { return Err(NotJudged::TooEarly) };
+    // Whether there is such a write first: what follows costs a decryption and a pass.
     let name = submission.name(&board.fingerprint());
     let Ok(at) = candidates.writes.binary_search(&name) else { return Ok(Verdict::Void) };
+    let (keys, prgs) = (transcript.keys(side), transcript.permutations());
+    let (Some((sealing, _)), Some(prgs)) = (keys, prgs) else { return Err(NotJudged::TooEarly) };
     let root = Secret::from_bytes(opening.root);
     let seed = Secret::from_bytes(opening.seal);
     let sealed = envelope::seal(&sealing, side, &opening.shared, &root, &seed);

@@ -134,9 +134,9 @@ pub enum BadConfiguration {
         "the board's table has no such shape: {0}, and messages of at most 160 bytes with recovery, 4096 without"
     )]
     Shape(#[from] BadShape),
-    /// Epochs without length, or longer than a hundred years with all that follows.
+    /// Epochs or complaints without time, or longer than a hundred years with all that follows.
     #[error(
-        "the board's schedule makes no sense: an epoch has a length above zero and all lengths are below a century"
+        "the board's schedule makes no sense: epochs and the time for complaints have lengths above zero and all lengths are below a century"
     )]
     Schedule,
     /// Nobody may write, or nothing would ever be revealed.
@@ -169,7 +169,10 @@ impl Pinned {
         let opened = signed.open(key).map_err(BadConfiguration::Signature)?;
         let shape = opened.format.shape(opened.rows)?;
         let Schedule { start, length, complaints, patience } = opened.schedule;
-        if length == 0 || [start.0, length, complaints, patience].iter().any(|l| *l > CENTURY) {
+        if length == 0
+            || complaints == 0
+            || [start.0, length, complaints, patience].iter().any(|l| *l > CENTURY)
+        {
             return Err(BadConfiguration::Schedule);
         }
         if opened.fewest < 2 || opened.fewest > opened.writers || opened.writers > MOST_WRITERS {

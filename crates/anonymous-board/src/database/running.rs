@@ -332,3 +332,25 @@ fn mask(agreed: &Secret<32>, set: &Digest, share: &[u8]) -> Vec<u8> {
     let pad = pad.iter().flat_map(|word| word.to_le_bytes());
     share.iter().zip(pad).map(|(a, b)| a ^ b).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Alone a share is noise, and two that were masked for different sets stay so.
+    #[test]
+    fn masks_cancel_for_one_set_only() {
+        let keys = [1, 2].map(|n| AgreementKey::from_seed(&Secret::from_bytes([n; 32])));
+        let agreed = keys[0].agree(&keys[1].public());
+        let other = keys[1].agree(&keys[0].public());
+        let (Ok(agreed), Ok(other)) = (agreed, other) else { panic!("good keys") };
+        let (set, another) = (Digest([1; 32]), Digest([2; 32]));
+        let nothing = [0; 333];
+        let masked = mask(&agreed, &set, &nothing);
+        assert_eq!(masked, mask(&other, &set, &nothing), "both have the same");
+        let zeros = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == 0).count();
+        assert!(zeros(&masked) < 20);
+        let sum = masked.iter().zip(mask(&other, &another, &nothing)).map(|(a, b)| a ^ b);
+        assert!(zeros(&sum.collect::<Vec<u8>>()) < 20);
+    }
+}

@@ -22,12 +22,12 @@ fn one_write_rejected_by_a_lie_is_upheld() {
     };
     let (mut town, (written, submission, received)) = stage();
     let name = written.name();
-    let mut shadow = Shadow { victim: name, digests: honest_digests(stage().0), delta: 0 };
+    let shadow = Shadow { victim: name, honest: honest_digests(stage().0), row: 0 };
     town.later(61);
     town.convinced = true;
     town.turn_with(&mut |by, transcript, what| {
         if by == LIAR {
-            recommit(&mut shadow, transcript, what, |audited| audited.low[3] ^= 1);
+            recommit(&shadow, transcript, what, |audited| audited.low[3] ^= 1);
         }
     });
     let transcript = town.transcript();

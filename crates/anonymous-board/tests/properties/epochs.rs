@@ -263,6 +263,7 @@ fn configurations_that_make_no_sense_are_refused() {
     assert!(matches!(refused(|c| c.rows = 0), Some(BadConfiguration::Shape(_))));
     assert!(matches!(refused(|c| c.format.message = 161), Some(BadConfiguration::Shape(_))));
     assert_eq!(refused(|c| c.schedule.length = 0), Some(BadConfiguration::Schedule));
+    assert_eq!(refused(|c| c.schedule.complaints = 0), Some(BadConfiguration::Schedule));
     assert_eq!(refused(|c| c.schedule.patience = u64::MAX), Some(BadConfiguration::Schedule));
     assert_eq!(refused(|c| c.fewest = 1), Some(BadConfiguration::Sets));
     assert_eq!(refused(|c| c.writers = 1_000_001), Some(BadConfiguration::Sets));
@@ -307,16 +308,38 @@ fn an_upload_is_short() {
 /// One database hears that the other has published before it has its share.
 #[test]
 fn a_share_that_comes_late_is_still_enough() {
-    let mut town = Town::new(9, 40, 14);
+    for restarted in [false, true] {
+        let mut town = Town::new(9, 40, 14);
+        (0..4).for_each(|member| drop(town.post(member, Content::Message(b"hello"))));
+        town.withheld = Some(Side::Second);
+        assert_eq!(town.finish(), Err(NotRead::NotPublished));
+        assert!(town.transcript().published(Side::First).is_some());
+        if restarted {
+            town.restart(Side::Second, Log::Whole);
+        }
+        town.withheld = None;
+        town.turn();
+        assert_eq!(town.read().unwrap().size, 4);
+        assert!(town.tables[0].is_some() && town.tables[0] == town.tables[1]);
+        for ledger in &town.ledgers[..2] {
+            let shares = ledger.keys().filter(|key| key[8] == b'm').count();
+            assert_eq!(shares, 0, "whoever published second has no use for its share either");
+        }
+    }
+}
+
+/// Both are bound, one gives its share and gets none: it says whose did not come.
+#[test]
+fn who_withholds_its_share_is_named() {
+    let mut town = Town::new(9, 40, 17);
     (0..4).for_each(|member| drop(town.post(member, Content::Message(b"hello"))));
-    town.withheld = Some(Side::Second);
+    town.withheld = Some(Side::First);
     assert_eq!(town.finish(), Err(NotRead::NotPublished));
-    assert!(town.transcript().published(Side::First).is_some());
-    town.restart(Side::Second, Log::Whole);
-    town.withheld = None;
+    assert!(town.transcript().published(Side::Second).is_some(), "it has read the table");
+    town.later(60);
     town.turn();
-    assert_eq!(town.read().unwrap().size, 4);
-    assert!(town.tables[0].is_some() && town.tables[0] == town.tables[1]);
+    let why = Why::Withheld(Party::Database(Side::Second));
+    assert_eq!(town.read(), Err(NotRead::Burnt(why)));
 }
 
 /// One database says that it has closed, in the epoch's first second: the other one
