@@ -48,11 +48,12 @@ fn made_up(town: &Town, victim: WriteName, change: impl Fn(&mut What)) -> Transc
 /// says of the write is no longer right in that view, and no key is asked for.
 #[test]
 fn a_view_that_was_made_up_opens_no_honest_key() {
+    type Change = fn(&mut What);
     let (mut town, written, received) = stage();
     town.later(61);
     town.turn();
     let name = written.name();
-    let changes: [(&str, fn(&mut What), bool); 4] = [
+    let changes: [(&str, Change, bool); 4] = [
         ("nothing but the digest", |_| (), true),
         (
             "another coin",
