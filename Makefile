@@ -49,8 +49,9 @@ help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: demo
+# Without the parts that it does not show, so that the first minutes are few.
 demo: compiler ## the guided first minutes: encrypted streams become statistics that policies allow
-	$(CARGO) run --package alpheus -- demo
+	$(CARGO) run --package alpheus --no-default-features -- demo
 
 .PHONY: test
 test: tools lint unit vectors ## everything that must hold before a change lands
@@ -59,6 +60,7 @@ test: tools lint unit vectors ## everything that must hold before a change lands
 lint: tools ## formatting, compiler lints, house rules
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --package alpheus --no-default-features --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet --document-private-items
 	$(CARGO) xtask tidy
 

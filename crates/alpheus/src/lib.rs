@@ -2,7 +2,8 @@
 //! examples can run it in their own process.
 //!
 //! Here, and only here, the protocol crates meet storage, the network, clocks
-//! and randomness. A room per command or service:
+//! and randomness. A room per command or service; `bench` and `pass` are features, on by
+//! default, so that a first look need not wait for them:
 //!
 //! - [`mod@bench`]: our figures beside floors, in one run,
 //! - [`ca`]: a PKI to try things with,
@@ -22,7 +23,9 @@
 //! - [`server`]: the service,
 //! - [`service`]: health, metrics, logs, TLS and an orderly stop, for all of them.
 
+#[cfg(feature = "bench")]
 pub mod bench;
+#[cfg(feature = "board")]
 pub mod board;
 pub mod ca;
 pub mod commands;
@@ -35,6 +38,7 @@ pub mod files;
 pub mod generate;
 pub mod network;
 pub mod owner;
+#[cfg(feature = "pass")]
 pub mod pass;
 pub mod produce;
 pub mod query;

@@ -149,6 +149,8 @@ async fn consumer(browser: &Browser, running: &Running, address: &str) {
     let drawn =
         browser.finds("return document.querySelectorAll('[data-query=Readings] svg').length").await;
     assert_eq!(drawn, 2, "a chart for each output");
+    let health = browser.says("#health table", "hosts of controllers").await;
+    assert!(health.contains("behind the clock") && health.contains("3 of 3"), "{health}");
     browser.is_for_everybody().await;
     browser.picture("results.png").await;
     drop(devices);
@@ -179,7 +181,9 @@ fn nobody_without_the_key_learns_anything() {
     until("page", || {
         get(place, "/").filter(|(status, text)| *status == 200 && text.contains("<main"))
     });
-    for path in ["/api/who", "/api/statements", "/api/queries/Readings/results?after=0"] {
+    for path in
+        ["/api/who", "/api/status", "/api/statements", "/api/queries/Readings/results?after=0"]
+    {
         let (status, text) = get(place, path).unwrap();
         assert_eq!(status, 403, "{path}: {text}");
         assert!(!text.contains("analyst"), "{path}: {text}");

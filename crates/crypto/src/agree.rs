@@ -18,11 +18,50 @@ pub struct AgreementKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AgreementPublic(pub [u8; 32]);
 
+/// Every u-coordinate of small order on the curve and its twist, as it may be written in
+/// 255 bits: 0, 1, the two of order 8, −1, and p and p + 1, which are 0 and 1 again.
+const SMALL_ORDER: [[u8; 32]; 7] = [
+    ends(0x00, 0x00, 0x00),
+    ends(0x01, 0x00, 0x00),
+    [
+        0xe0, 0xeb, 0x7a, 0x7c, 0x3b, 0x41, 0xb8, 0xae, 0x16, 0x56, 0xe3, 0xfa, 0xf1, 0x9f, 0xc4,
+        0x6a, 0xda, 0x09, 0x8d, 0xeb, 0x9c, 0x32, 0xb1, 0xfd, 0x86, 0x62, 0x05, 0x16, 0x5f, 0x49,
+        0xb8, 0x00,
+    ],
+    [
+        0x5f, 0x9c, 0x95, 0xbc, 0xa3, 0x50, 0x8c, 0x24, 0xb1, 0xd0, 0xb1, 0x55, 0x9c, 0x83, 0xef,
+        0x5b, 0x04, 0x44, 0x5c, 0xc4, 0x58, 0x1c, 0x8e, 0x86, 0xd8, 0x22, 0x4e, 0xdd, 0xd0, 0x9f,
+        0x11, 0x57,
+    ],
+    ends(0xec, 0xff, 0x7f),
+    ends(0xed, 0xff, 0x7f),
+    ends(0xee, 0xff, 0x7f),
+];
+
+/// The lowest byte, thirty equal ones, the highest.
+const fn ends(low: u8, middle: u8, high: u8) -> [u8; 32] {
+    let mut bytes = [middle; 32];
+    bytes[0] = low;
+    bytes[31] = high;
+    bytes
+}
+
 /// The other's public key has small order: the "shared" secret would be known
 /// to everybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the other party's public key has small order; refuse that party")]
 pub struct LowOrder;
+
+impl AgreementPublic {
+    /// Whether whatever is agreed on with it is known to everybody. Cheaper than to agree.
+    #[must_use]
+    pub fn has_small_order(&self) -> bool {
+        let mut bytes = self.0;
+        // The curve's arithmetic does not look at the highest bit.
+        bytes[31] &= 0x7f;
+        SMALL_ORDER.contains(&bytes)
+    }
+}
 
 impl AgreementKey {
     /// The key that belongs to a seed.
@@ -79,10 +118,19 @@ mod tests {
 
     #[test]
     fn keys_of_small_order_are_refused() {
-        let mut one = [0; 32];
-        one[0] = 1;
-        for low in [[0; 32], one] {
-            assert_eq!(key(1).agree(&AgreementPublic(low)).err(), Some(LowOrder));
+        for low in SMALL_ORDER {
+            for high in [0, 0x80] {
+                let mut low = AgreementPublic(low);
+                low.0[31] |= high;
+                assert!(low.has_small_order());
+                assert_eq!(key(1).agree(&low).err(), Some(LowOrder));
+            }
+        }
+        for seed in 0..=255 {
+            assert!(!key(seed).public().has_small_order());
+            let mut near = AgreementPublic(SMALL_ORDER[usize::from(seed) % 7]);
+            near.0[usize::from(seed) % 31] ^= 2 + (seed & 0x10);
+            assert_eq!(near.has_small_order(), key(1).agree(&near).is_err());
         }
     }
 }

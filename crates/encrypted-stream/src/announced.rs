@@ -276,11 +276,13 @@ fn check_roster(
         return Err(PlanRefused::Certificate { position });
     }
     for (position, (id, signed)) in (0_u32..).zip(plan.roster.iter().zip(certificates)) {
-        let certificate = deployment
-            .controller(signed)
-            .ok()
-            .filter(|certificate| fingerprint(certificate) == *id)
-            .ok_or(PlanRefused::Certificate { position })?;
+        let certificate = deployment.controller(signed).map_err(|bad| match bad {
+            BadCertificate::SmallOrder => PlanRefused::BadKey { position },
+            _ => PlanRefused::Certificate { position },
+        })?;
+        if fingerprint(&certificate) != *id {
+            return Err(PlanRefused::Certificate { position });
+        }
         let fresh = keys.insert(certificate.verifying)
             && agreements.insert(certificate.agreement, position).is_none();
         if !fresh {
@@ -307,6 +309,7 @@ fn check_consumer(
     };
     let certificate = deployment.consumer(signed).map_err(|bad| match bad {
         BadCertificate::Role => ConsumerFault::Role,
+        BadCertificate::SmallOrder => ConsumerFault::LowOrder,
         _ => ConsumerFault::Unsigned,
     })?;
     if consumer_id(&certificate) != id {

@@ -133,5 +133,8 @@ fn opened(
     role: Role,
 ) -> Result<Verified<Certificate>, BadCertificate> {
     let opened = certificate.open(authority).map_err(|_| BadCertificate::Unsigned)?;
-    if opened.role == role { Ok(opened) } else { Err(BadCertificate::Role) }
+    if opened.role != role {
+        return Err(BadCertificate::Role);
+    }
+    if opened.agreement.has_small_order() { Err(BadCertificate::SmallOrder) } else { Ok(opened) }
 }

@@ -27,6 +27,9 @@ pub enum BadCertificate {
     /// Signed for another role.
     #[error("the certificate is for another role; use the one for this role")]
     Role,
+    /// Its key for agreements has small order: what is agreed on with it, everybody knows.
+    #[error("the certificate's agreement key has small order; its holder must make a new one")]
+    SmallOrder,
     /// For other keys than the holder's.
     #[error("the certificate is for other keys; ask for one for these")]
     OtherKeys,
@@ -188,7 +191,7 @@ pub enum PlanRefused {
     /// Under `Neighbours` each controller would pick too few, or more might be cut
     /// off than the plan says.
     #[error(
-        "the plan's m = {picks} and r = {cut_off} do not keep its δ: at least m = {least_picks} with r = {least_cut_off} is needed (0: none will do); plan it anew, or with masks = 'clique'"
+        "the plan's m = {picks} and r = {cut_off} do not keep its δ: m = {least_picks} with r = {least_cut_off} would (0: none will do); plan it anew, or with masks = 'clique'"
     )]
     TooFewPicks {
         /// m.

@@ -246,6 +246,10 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
     let min = plan.population.min;
     let (discounted, cut_off) = (narrow(plan.discounted()), plan.masks.cut_off());
     let quorum = quorum(controllers, discounted.saturating_add(cut_off), plan.dropout);
+    // Those of the usual number of owners that can be missing before the rest count too few.
+    let beyond = u64::from(owners.saturating_sub(largest).saturating_sub(min));
+    let slack = beyond * u64::from(controllers) / u64::from(owners.max(1));
+    let slack = if controllers == 1 { 0 } else { u32::try_from(slack).unwrap_or(u32::MAX) };
     GroupExplanation {
         plan: plan.id(),
         group: plan.group.clone(),
@@ -267,7 +271,7 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
         loss: Window {
             controllers,
             members: controllers,
-            spare: controllers.saturating_sub(quorum),
+            spare: controllers.saturating_sub(quorum).min(slack),
             rate: failure_rate,
         }
         .chance_of_loss(plan),

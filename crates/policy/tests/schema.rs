@@ -65,6 +65,25 @@ const AVSC_3: &str = r#"{
   }
 }"#;
 
+/// What Avro has beside names: defaults, orders, aliases, decimals.
+const AVSC_RICH: &str = r#"{
+  "type": "record", "name": "Meter", "namespace": "a.b", "aliases": ["a.Old"],
+  "fields": [
+    {"name": "level", "type": "int",
+     "default": 5,
+     "order": "ignore"},
+    {"name": "cost", "type": ["null", {"type": "bytes", "logicalType": "decimal",
+        "precision": 9,
+        "scale": 2}],
+     "default": null,
+     "alpheus": {"min": 0, "max": 100}},
+    {"name": "weight", "type": {"type": "fixed", "name": "Weight", "logicalType": "decimal",
+        "size": 8,
+        "precision": 18, "scale": 3},
+     "alpheus": {"min": 0, "max": 100}}
+  ]
+}"#;
+
 #[test]
 fn the_papers_figure_reads() {
     let schema = Schema::from_yaml(FIGURE_3).unwrap();
@@ -276,7 +295,17 @@ fn avro_mistakes_are_told_with_their_path() {
             "$.alpheus.streamPolicyOptions[0].window[0]",
             "length of time",
         ),
-        ("\"record\"", "\"rekord\"", "$", "cannot be read"),
+        ("\"record\"", "\"rekord\"", "$.type", "\"record\" must stand"),
+        ("\"health\"", "\"he-alth\"", "$.namespace", "a name of letters"),
+        ("heart_rate", "heart-rate", "$.fields[0].name", "a name of letters"),
+        ("\"hrv\"", "\"heart_rate\"", "$.fields[1].name", "a second time"),
+        (
+            "\"beats\"",
+            "\"beats\", \"default\": \"0\"",
+            "$.fields[0].default",
+            "a value of the type",
+        ),
+        ("\"beats\"", "5", "$.fields[0].doc", "a text in quotes"),
         ("\"aggregations\": [\"var\"]", "\"min\": 0.5", "$.fields[0].alpheus.min", "in quotes"),
         (
             "\"aggregations\": [\"var\"]",
@@ -289,6 +318,8 @@ fn avro_mistakes_are_told_with_their_path() {
         assert_eq!(error.at.to_string(), place, "{error}");
         assert!(error.problem.to_string().contains(words), "{error}");
     }
+    apache_avro::Schema::parse_str(AVSC_RICH).unwrap();
+    assert_eq!(Schema::from_avsc(AVSC_RICH).unwrap().attributes.len(), 3);
     let optional = AVSC_3.replacen("\"int\"", "[\"null\", \"int\"]", 1);
     assert!(Schema::from_avsc(&optional).unwrap().attributes[0].optional);
 }
@@ -378,6 +409,10 @@ proptest! {
             let avro = Schema::avsc_of_yaml(&text).unwrap();
             prop_assert_eq!(Schema::from_avsc(&avro).unwrap().id(), schema.id());
         }
-        let _ = Schema::from_avsc(&mutated(AVSC_3, at, with, kind));
+        let avro = mutated(AVSC_3, at, with, kind);
+        // Whatever we take, the Avro library takes.
+        prop_assert!(Schema::from_avsc(&avro).is_err() || apache_avro::Schema::parse_str(&avro).is_ok(), "{avro}");
+        let avro = mutated(AVSC_RICH, at, with, kind);
+        prop_assert!(Schema::from_avsc(&avro).is_err() || apache_avro::Schema::parse_str(&avro).is_ok(), "{avro}");
     }
 }

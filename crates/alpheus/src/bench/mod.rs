@@ -5,6 +5,7 @@
 //! unavoidable work. Processor time, medians over samples of ours and the floor
 //! in turns; the log in wall-clock time.
 
+#[cfg(feature = "board")]
 mod board;
 mod encrypt;
 mod end_to_end;
@@ -13,6 +14,7 @@ mod log;
 mod masks;
 mod measure;
 mod neighbours;
+#[cfg(feature = "pass")]
 mod pass;
 mod report;
 mod sums;
@@ -49,8 +51,10 @@ enum What {
     /// Encrypted streams: events, masks, sums, the log
     #[command(after_help = EXAMPLES)]
     Streams(Streams),
+    #[cfg(feature = "board")]
     /// The anonymous board: a write at a database, its writer, the rate of delivery
     Board(board::Args),
+    #[cfg(feature = "pass")]
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
     Pass(pass::Args),
 }
@@ -147,7 +151,9 @@ struct NotMet(usize);
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (report, strict) = match &args.what {
         What::Streams(streams) => (measure(streams).blame(Category::Io)?, streams.strict),
+        #[cfg(feature = "board")]
         What::Board(board) => (board::measure(board)?, board.strict),
+        #[cfg(feature = "pass")]
         What::Pass(pass) => (pass::measure(pass)?, pass.strict),
     };
     print(&report, globals.format.unwrap_or_default())?;
@@ -190,7 +196,7 @@ fn measure(args: &Streams) -> Result<Report, BenchFailed> {
         };
         figures.extend(end_to_end::figures(&directory, &extent, say)?);
     }
-    Ok(Report { environment, figures })
+    Ok(Report { environment, figures, series: Vec::new() })
 }
 
 fn print(report: &Report, format: Format) -> Result<(), Failure> {

@@ -14,6 +14,20 @@ pub(crate) struct Report {
     pub(crate) environment: Environment,
     /// The figures, in the order of measurement.
     pub(crate) figures: Vec<Figure>,
+    /// What changed while it was measured; in JSON only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) series: Vec<Series>,
+}
+
+/// Something measured over time.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Series {
+    /// What was measured.
+    pub(crate) name: String,
+    /// Unit of the values.
+    pub(crate) unit: &'static str,
+    /// Seconds since the start, and the value then.
+    pub(crate) points: Vec<[f64; 2]>,
 }
 
 /// What a figure depends on beside the code.
@@ -204,7 +218,8 @@ impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |value: f64| match value {
             value if value >= 1_000.0 => format!("{value:.0}"),
-            value => format!("{value:.1}"),
+            value if value >= 10.0 || value == 0.0 => format!("{value:.1}"),
+            value => format!("{value:.3}"),
         };
         let optional = |value: Option<f64>| value.map(number).unwrap_or_default();
         let ratio = self.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
@@ -213,7 +228,7 @@ impl fmt::Display for Figure {
         let Some(goal) = self.goal else { return Ok(()) };
         let met = if self.met == Some(true) { "met" } else { "NOT MET" };
         match goal {
-            Goal::RatioAtMost(most) => write!(f, "  ≤ {most:.1}x {met}"),
+            Goal::RatioAtMost(most) => write!(f, "  ≤ {most}x {met}"),
             Goal::AtMost(most) => write!(f, "  ≤ {} {met}", number(most)),
             Goal::AtLeast(least) => write!(f, "  ≥ {} {met}", number(least)),
         }

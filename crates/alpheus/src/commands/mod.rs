@@ -133,6 +133,7 @@ pub enum Command {
     /// Say what a query would reveal, before anything runs
     #[command(visible_alias = "explain")]
     Query(crate::query::Args),
+    #[cfg(feature = "bench")]
     /// Measure our figures beside floors, in one run
     Bench(crate::bench::Args),
     /// Run the service: log, sums, queries; no key to any data
@@ -145,8 +146,10 @@ pub enum Command {
     Produce(crate::produce::Args),
     /// See results, or who learnt what about you, in a browser
     Console(crate::console::Args),
+    #[cfg(feature = "pass")]
     /// Protect a service with passes that nobody can link
     Pass(crate::pass::Args),
+    #[cfg(feature = "board")]
     /// Write to a public board without anybody knowing who wrote what
     Board(crate::board::Args),
     /// Make a PKI to try things with
@@ -186,13 +189,16 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Replay(args) => crate::replay::run(&args, &globals),
         Command::Query(args) => crate::query::run(&args, &globals),
         Command::Generate(args) => crate::generate::run(&args, &globals),
+        #[cfg(feature = "bench")]
         Command::Bench(args) => crate::bench::run(&args, &globals),
         Command::Server(args) => crate::server::run(&args, &globals),
         Command::Controller(args) => crate::controller::run(&args, &globals),
         Command::Owner(args) => crate::owner::run(&args, &globals),
         Command::Produce(args) => crate::produce::run(&args, &globals),
         Command::Console(args) => crate::console::run(&args, &globals),
+        #[cfg(feature = "pass")]
         Command::Pass(args) => crate::pass::run(&args, &globals),
+        #[cfg(feature = "board")]
         Command::Board(args) => crate::board::run(&args, &globals),
         Command::Ca(args) => crate::ca::run(&args, &globals),
         Command::Completions(args) => completions::run(args),

@@ -5,12 +5,14 @@ use crate::network::answer::ApiError;
 use crate::network::client::Client;
 use crate::query::Answered;
 use crate::query::sealed::{self, Opener, Rows};
+use crate::server::api::status::Status;
 use alpheus_policy::show::Table;
 use axum::extract::{Path, Query, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How long the service may keep the page waiting for a row.
 const LONGEST: u64 = 20;
@@ -27,6 +29,7 @@ pub(super) fn router(client: Client, opener: Opener, name: String) -> Router {
     let opener = Arc::new(opener);
     Router::new()
         .route("/api/who", get(who))
+        .route("/api/status", get(status))
         .route("/api/statements", post(statement))
         .route("/api/queries/{name}/results", get(results))
         .with_state(Learner { client, opener, name })
@@ -40,6 +43,10 @@ struct Who {
 
 async fn who(State(learner): State<Learner>) -> Json<Who> {
     Json(Who { name: learner.name, base: learner.client.base().to_owned() })
+}
+
+async fn status(State(learner): State<Learner>) -> Result<Json<Status>, ApiError> {
+    Ok(Json(ask(&learner.client, |client| client.get("/v1/status", Duration::ZERO)).await?))
 }
 
 #[derive(Deserialize)]

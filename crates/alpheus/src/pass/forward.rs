@@ -2,7 +2,7 @@
 //! (WebSocket) included, until the session that it rests on is over.
 
 use crate::pass::link::{Link, LinkError};
-use crate::service::http::Closer;
+use crate::service::http::{Closer, Cut, Watching};
 use axum::body::{Body, Bytes};
 use axum::http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header,
@@ -10,13 +10,8 @@ use axum::http::{
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::upgrade::{OnUpgrade, on};
 use hyper_util::rt::TokioIo;
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tokio::sync::oneshot;
-
-/// Completes when a request must be cut off.
-pub type Cut = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What ends a request in the middle of its answer: the connection is closed, also
 /// if nobody reads from it, so that nobody takes what came for the whole.
@@ -135,17 +130,9 @@ pub async fn forward(
         return Ok(Response::from_parts(head, Body::empty()));
     }
     strip_hop_by_hop(response.headers_mut());
-    let (running, over) = oneshot::channel();
-    if let Some(closer) = closer.filter(|_| !response.body().is_end_stream()) {
-        // Nobody asks a body for more while the other end does not read.
-        tokio::spawn(async move {
-            tokio::select! {
-                () = cut => closer.close(),
-                _ = over => {}
-            }
-        });
-    }
-    Ok(response.map(|inner| Body::new(Watched { inner, _guard: guard, _running: running })))
+    let closer = closer.filter(|_| !response.body().is_end_stream());
+    let watching = closer.map(|closer| closer.watch(cut));
+    Ok(response.map(|inner| Body::new(Watched { inner, _guard: guard, _watching: watching })))
 }
 
 /// Leaves in a request what is for the other server: of its connection nothing but
@@ -175,7 +162,7 @@ async fn bridge(ours: OnUpgrade, theirs: OnUpgrade) {
 struct Watched<G> {
     inner: Incoming,
     _guard: G,
-    _running: oneshot::Sender<()>,
+    _watching: Option<Watching>,
 }
 
 impl<G: Unpin> HttpBody for Watched<G> {

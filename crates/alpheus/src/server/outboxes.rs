@@ -10,6 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// Messages that wait for one host; of more, the oldest are dropped.
 const MOST: usize = 1 << 16;
@@ -28,6 +29,8 @@ pub struct Outboxes {
 struct Outbox {
     waiting: Mutex<Waiting>,
     news: Notify,
+    /// When the host last came for it.
+    came: Mutex<Option<Instant>>,
 }
 
 #[derive(Default)]
@@ -66,11 +69,23 @@ impl Outboxes {
         outbox.news.notify_one();
     }
 
+    /// How many hosts there are, and how many of them came within so long.
+    #[must_use]
+    pub fn hosts(&self, within: Duration) -> (usize, usize) {
+        let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = |outbox: &&Arc<Outbox>| {
+            let came = outbox.came.lock().unwrap_or_else(PoisonError::into_inner);
+            came.is_some_and(|came| came.elapsed() <= within)
+        };
+        (hosts.len(), hosts.values().filter(there).count())
+    }
+
     /// What waits for a host that has had what it says; if nothing does, waits
     /// for something. It waits on until the host says that it has it.
     pub async fn fetch(&self, host: &str, had: Heard, wait: Duration) -> Post {
         let outbox = self.of(host);
-        let deadline = tokio::time::Instant::now() + wait;
+        *outbox.came.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        let deadline = Instant::now() + wait;
         if had.life == self.life {
             let mut waiting = outbox.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             let had = had.number.saturating_sub(waiting.first);
@@ -134,6 +149,9 @@ mod tests {
         outboxes.leave("first", vec![message(3)]);
         let again = outboxes.fetch("first", nothing, Duration::ZERO).await;
         assert_eq!(again.messages, [message(1), message(2), message(3)]);
+        assert_eq!(outboxes.hosts(Duration::from_secs(60)), (1, 1));
+        outboxes.leave("second", vec![message(1)]);
+        assert_eq!(outboxes.hosts(Duration::from_secs(60)), (2, 1), "it never came");
         let rest = outboxes.fetch("first", post.heard, Duration::ZERO).await;
         assert_eq!(rest.messages, [message(3)]);
         assert!(outboxes.fetch("first", rest.heard, Duration::ZERO).await.messages.is_empty());

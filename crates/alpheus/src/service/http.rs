@@ -5,16 +5,18 @@
 //! bytes of anything. Handshakes run beside the accept
 //! loop, so that one slow client holds up nobody.
 
+mod closer;
+
 use super::health::Health;
 use super::metrics::{CONTENT_TYPE, Metrics};
-use super::shutdown::Shutdown;
+use super::shutdown::{Shutdown, Trigger};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Extension, Router};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+pub use closer::{Closer, Cut, Watching};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::collections::HashMap;
 use std::io;
@@ -23,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
@@ -55,18 +57,6 @@ pub struct Peer {
     pub address: SocketAddr,
     /// Its certificate in DER form, verified, if the server asked for one.
     pub certificate: Option<Arc<[u8]>>,
-}
-
-/// Closes the connection that a request came on, whatever is under way on it and
-/// whether or not the other end reads; an extension of each request.
-#[derive(Clone, Default)]
-pub struct Closer(Arc<Notify>);
-
-impl Closer {
-    /// Closes it.
-    pub fn close(&self) {
-        self.0.notify_one();
-    }
 }
 
 /// How serving ended.
@@ -115,7 +105,8 @@ impl std::fmt::Debug for Connections {
 /// Connections being served.
 struct Connections {
     tasks: JoinSet<()>,
-    graceful: GracefulShutdown,
+    /// Tells all of them to end once what has begun is answered.
+    trigger: Trigger,
     slots: Arc<Semaphore>,
     guests: Guests,
     silence: Option<Duration>,
@@ -209,7 +200,7 @@ impl Server {
         let tls = self.tls.clone().map(TlsAcceptor::from);
         let mut connections = Connections {
             tasks: JoinSet::new(),
-            graceful: GracefulShutdown::new(),
+            trigger: Trigger::new(),
             slots: Arc::new(Semaphore::new(self.bounds.connections)),
             guests: Guests { most: self.bounds.of_one, counts: Arc::default() },
             silence: self.bounds.silence,
@@ -253,15 +244,19 @@ impl Connections {
         router: Router,
         slot: tokio::sync::OwnedSemaphorePermit,
     ) {
-        let (watcher, guests) = (self.graceful.watcher(), self.guests.clone());
+        let (mut ending, guests) = (self.trigger.shutdown(), self.guests.clone());
         let silence = self.silence;
         self.tasks.spawn(async move {
             let _slot = slot;
             let Some(tls) = tls else {
                 let peer = Peer { address, certificate: None };
-                return serve_one(stream, peer, router, watcher, silence).await;
+                return serve_one(stream, peer, router, ending, silence).await;
             };
-            match timeout(PATIENCE, tls.accept(stream)).await {
+            let shaken = tokio::select! {
+                shaken = timeout(PATIENCE, tls.accept(stream)) => shaken,
+                () = ending.stopping() => return,
+            };
+            match shaken {
                 Ok(Ok(stream)) => {
                     let (_, session) = stream.get_ref();
                     let first = session.peer_certificates().and_then(<[_]>::first);
@@ -272,7 +267,7 @@ impl Connections {
                     // It was checked at the handshake, and is good no longer than it says.
                     let good = certificate.as_deref().map_or(Duration::MAX, left_of);
                     let peer = Peer { address, certificate };
-                    let serving = serve_one(stream, peer, router, watcher, silence);
+                    let serving = serve_one(stream, peer, router, ending, silence);
                     if timeout(good, serving).await.is_err() {
                         tracing::debug!(%address, "the certificate has expired");
                     }
@@ -284,15 +279,15 @@ impl Connections {
     }
 
     async fn drain(mut self, patience: Duration) -> Drained {
-        let finished = timeout(patience, self.graceful.shutdown()).await;
-        while self.tasks.try_join_next().is_some() {}
-        match (finished, self.tasks.len()) {
-            (Ok(()), _) | (Err(_), 0) => Drained::All,
-            (Err(_), left) => {
-                self.tasks.shutdown().await;
-                Drained::Cut(left)
-            }
+        self.trigger.stop();
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if timeout(patience, all).await.is_ok() {
+            return Drained::All;
         }
+        while self.tasks.try_join_next().is_some() {}
+        let left = self.tasks.len();
+        self.tasks.shutdown().await;
+        if left == 0 { Drained::All } else { Drained::Cut(left) }
     }
 }
 
@@ -300,25 +295,37 @@ async fn serve_one(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: Peer,
     router: Router,
-    watcher: hyper_util::server::graceful::Watcher,
+    mut ending: Shutdown,
     silence: Option<Duration>,
 ) {
     let address = peer.address;
     let closer = Closer::default();
-    let router = router.layer(Extension(peer)).layer(Extension(closer.clone()));
+    let closing = closer.closing();
+    let router = router.layer(Extension(peer)).layer(Extension(closer));
     let service = TowerToHyperService::new(router);
     let mut patient = TimeoutStream::new(stream);
     patient.set_read_timeout(silence);
     patient.set_write_timeout(Some(STALLED));
-    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
     let stream = TokioIo::new(Box::pin(patient));
-    let connection = builder.serve_connection_with_upgrades(stream, service);
-    tokio::select! {
-        ended = watcher.watch(connection) => if let Err(error) = ended {
-            tracing::debug!(%address, %error, "connection ended early");
-        },
-        () = closer.0.notified() => tracing::debug!(%address, "connection cut off"),
+    let connection = builder.serve_connection(stream, service).with_upgrades();
+    tokio::pin!(connection, closing);
+    let mut told = false;
+    loop {
+        tokio::select! {
+            ended = &mut connection => {
+                if let Err(error) = ended {
+                    tracing::debug!(%address, %error, "connection ended early");
+                }
+                return;
+            }
+            () = &mut closing => return tracing::debug!(%address, "connection cut off"),
+            () = ending.stopping(), if !told => {
+                connection.as_mut().graceful_shutdown();
+                told = true;
+            }
+        }
     }
 }
 

@@ -49,7 +49,7 @@ impl Town {
             role: Role::Service,
             name: "health".into(),
             verifying: service.verifying_key(),
-            agreement: AgreementPublic([0; 32]),
+            agreement: AgreementPublic([9; 32]),
             sealing: None,
         };
         let deployment =
@@ -173,5 +173,5 @@ pub(crate) fn key(seed: u8) -> SigningKey {
 
 fn masks(ask: &MaskRequest<'_>) -> Option<MaskStrategy> {
     let roster = Roster::new(ask.owners, ask.alpha, ask.min_population);
-    params::choose(None, &roster, ask.delta_exponent).ok()
+    params::choose(None, &roster, ask.dropout, ask.delta_exponent).ok()
 }

@@ -27,14 +27,16 @@ impl Graph {
         Self { masks: plan.masks, picks: vec![None; plan.roster.len()] }
     }
 
-    /// Takes a controller's picks; false if they are not such as the plan asks for.
+    /// Takes a controller's picks; false if they are not such as the plan asks for. The
+    /// first stand: with others the tree of an M that is fixed would come out differently
+    /// after a restart.
     pub(super) fn take(&mut self, controller: u32, picks: Vec<u32>) -> bool {
         let MaskStrategy::Neighbours { picks: wanted, .. } = self.masks else { return false };
         if !are_picks(&picks, wanted, controller, narrow(self.picks.len())) {
             return false;
         }
         let slot = self.picks.get_mut(controller as usize);
-        slot.map(|slot| *slot = Some(picks)).is_some()
+        slot.is_some_and(|slot| *slot.get_or_insert_with(|| picks.clone()) == picks)
     }
 
     /// Whether the plan cannot go on with a controller before it has said whom it picks.
@@ -134,6 +136,9 @@ mod tests {
             assert!(!graph.take(0, bad.to_vec()), "{bad:?}");
         }
         assert!(!graph.take(3, vec![0, 1]) && !graph.lacks(0));
+        assert!(graph.take(0, vec![1, 2]), "the same again");
+        let mut larger = Graph { masks: graph.masks, picks: vec![None; 4] };
+        assert!(larger.take(0, vec![1, 2]) && !larger.take(0, vec![1, 3]), "the first stand");
         graph.masks = MaskStrategy::Clique;
         assert!(!graph.take(0, vec![1, 2]) && graph.pickers(&RosterSet::full(3)).is_none());
         assert_eq!(graph.peel(RosterSet::of(3, [1])).count(), 1);

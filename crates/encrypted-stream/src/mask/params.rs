@@ -7,8 +7,8 @@
 
 use crate::mask::cuts::{self, Cuts};
 use crate::mask::lnsum::LnSum;
-use crate::mask::quorum::Roster;
-use alpheus_policy::plan::{MaskStrategy, Plan};
+use crate::mask::quorum::{Roster, narrow};
+use alpheus_policy::plan::{Fraction, MaskStrategy, Plan};
 
 /// Greatest `b` ever used: an epoch then has 6 million rounds, which is beyond
 /// any population whose controllers can know each other.
@@ -117,7 +117,7 @@ pub enum UnsafeMasks {
         allowed: Option<u8>,
     },
     /// Each controller picks too few others, or more may be cut off than is said.
-    #[error("picks of m = {} with r = {} are too few for {controllers} controllers of which {tolerated} may collude: {}", .stated.picks, .stated.cut_off, match .least { Some(Cuts { picks, cut_off }) => format!("at least m = {picks} with r = {cut_off} is needed"), None => "use the clique".into() })]
+    #[error("picks of m = {} with r = {} are too few for {controllers} controllers of which {tolerated} may collude: {}", .stated.picks, .stated.cut_off, match .least { Some(Cuts { picks, cut_off }) => format!("m = {picks} with r = {cut_off} is enough"), None => "use the clique".into() })]
     TooFewPicks {
         /// N.
         controllers: u32,
@@ -125,7 +125,8 @@ pub enum UnsafeMasks {
         tolerated: u32,
         /// m and r of the plan.
         stated: Cuts,
-        /// The least m, and the least r for it, if any will do.
+        /// The least m, and the least r for it, if any will do. A larger m need not: of 4 or 5
+        /// picks one may be missing, of 6 two.
         least: Option<Cuts>,
     },
 }
@@ -137,16 +138,18 @@ pub const LEAST_DELTA_EXPONENT: u8 = 9;
 /// The mask strategy of a plan with this roster.
 ///
 /// Without a wish: none for one controller, `Clique` below [`SPARSE_FROM`],
-/// `Neighbours` above [`NEIGHBOURS_ABOVE`] if its owners can make up the minimum
-/// population without the members that it discounts, else `Epoch`. A wish for a
-/// sparse graph becomes `Clique` where none keeps the bound. `Dream` takes the `b` of `Epoch`, so that δ bounds the same number
-/// of rounds, ⌊128/b⌋·2^b, for both.
+/// `Neighbours` above [`NEIGHBOURS_ABOVE`] if its owners make up the minimum population
+/// without the members that it discounts and those that may drop out, else `Epoch`.
+/// Whoever wishes for `Neighbours` gets it also where nobody may be missing. A wish for
+/// a sparse graph becomes `Clique` where none keeps the bound. `Dream` takes the `b` of
+/// `Epoch`, so that δ bounds the same number of rounds, ⌊128/b⌋·2^b, for both.
 ///
 /// # Errors
 /// [`UnsafeMasks::NoHonestFloor`] if colluders alone could make up an opening.
 pub fn choose(
     wanted: Option<Wanted>,
     roster: &Roster<'_>,
+    dropout: Fraction,
     delta_exponent: u8,
 ) -> Result<MaskStrategy, UnsafeMasks> {
     if roster.controllers() == 1 {
@@ -160,8 +163,12 @@ pub fn choose(
     let exponent = delta_exponent.max(LEAST_DELTA_EXPONENT);
     let many = wanted.is_none() && roster.controllers() > NEIGHBOURS_ABOVE;
     if many || wanted == Some(Wanted::Neighbours) {
+        let dropped = dropout.min(Fraction::TENTH).floor_of(roster.controllers() as usize);
+        let missing = if many { narrow(dropped) } else { 0 };
         match cuts::least(roster.controllers(), roster.tolerated(), exponent) {
-            Some(Cuts { picks, cut_off }) if roster.suffices_without(cut_off) => {
+            Some(Cuts { picks, cut_off })
+                if roster.suffices_without(cut_off.saturating_add(missing)) =>
+            {
                 return Ok(MaskStrategy::Neighbours { picks, cut_off });
             }
             _ if wanted.is_some() => return Ok(MaskStrategy::Clique),
@@ -217,7 +224,6 @@ pub fn check(plan: &Plan) -> Result<(), UnsafeMasks> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alpheus_policy::plan::Fraction;
 
     #[test]
     fn b_is_as_the_design_computed_it() {
@@ -262,7 +268,7 @@ mod tests {
         alpha: Fraction,
     ) -> MaskStrategy {
         let owners = vec![1; controllers];
-        choose(wanted, &Roster::new(&owners, alpha, minimum), 9).unwrap()
+        choose(wanted, &Roster::new(&owners, alpha, minimum), Fraction::FIFTH, 9).unwrap()
     }
 
     #[test]
@@ -304,10 +310,12 @@ mod tests {
         let neighbours = chosen(Some(Wanted::Neighbours), 1000, 10, Fraction::THIRD);
         assert!(matches!(neighbours, MaskStrategy::Neighbours { picks: 50..80, cut_off: 5..15 }));
         assert_eq!(chosen(None, 1000, 10, Fraction::THIRD), neighbours);
-        assert_eq!(chosen(None, 1000, 650, Fraction::THIRD), neighbours);
-        // 667 less the r that are cut off is below 660: the epoch graph loses nobody.
-        let epoch = chosen(None, 1000, 660, Fraction::THIRD);
+        assert_eq!(chosen(None, 1000, 550, Fraction::THIRD), neighbours);
+        // 667 less the r that are cut off and the 100 that may drop out is below 560: the
+        // epoch graph loses nobody. Whoever asks may do without those that drop out.
+        let epoch = chosen(None, 1000, 560, Fraction::THIRD);
         assert!(matches!(epoch, MaskStrategy::Epoch { .. }), "{epoch}");
+        assert_eq!(chosen(Some(Wanted::Neighbours), 1000, 650, Fraction::THIRD), neighbours);
         let wished = chosen(Some(Wanted::Neighbours), 1000, 660, Fraction::THIRD);
         assert_eq!(wished, MaskStrategy::Clique);
         assert_eq!(chosen(Some(Wanted::Neighbours), 20, 5, Fraction::THIRD), MaskStrategy::Clique);
@@ -316,7 +324,7 @@ mod tests {
     #[test]
     fn colluders_alone_never_make_up_an_opening() {
         let all = Fraction { numerator: 1, denominator: 1 };
-        let refused = choose(None, &Roster::new(&[1, 1, 1], all, 1), 9);
+        let refused = choose(None, &Roster::new(&[1, 1, 1], all, 1), Fraction::FIFTH, 9);
         assert_eq!(refused, Err(UnsafeMasks::NoHonestFloor { controllers: 3, tolerated: 3 }));
     }
 }

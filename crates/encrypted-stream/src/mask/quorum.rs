@@ -143,7 +143,7 @@ pub fn counted_population(
 }
 
 /// Rosters have fewer than 2^32 controllers: positions in a plan are `u32`.
-fn narrow(count: usize) -> u32 {
+pub(super) fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 

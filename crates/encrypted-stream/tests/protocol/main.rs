@@ -14,6 +14,7 @@ mod attacks;
 mod bounds;
 mod budgets;
 mod coordinator;
+mod cut_off;
 mod disk;
 mod dropouts;
 mod evil;

@@ -19,8 +19,8 @@ use crate::evil::{Draft, Evil};
 use crate::net::Net;
 use crate::world::{EPOCH, Setup, after, announce, window};
 
-const ALL: u32 = 40;
-const CUTS: Cuts = Cuts { picks: 16, cut_off: 2 };
+pub const ALL: u32 = 40;
+pub const CUTS: Cuts = Cuts { picks: 16, cut_off: 2 };
 const MASKS: MaskStrategy = MaskStrategy::Neighbours { picks: CUTS.picks, cut_off: CUTS.cut_off };
 
 pub fn setup() -> Setup {
@@ -28,14 +28,18 @@ pub fn setup() -> Setup {
 }
 
 /// Controllers of a plan with `Neighbours`, at the mercy of the test.
-struct Sparse {
-    evil: Evil,
+pub struct Sparse {
+    pub evil: Evil,
     picks: Vec<Vec<u32>>,
 }
 
 impl Sparse {
-    fn new() -> Self {
-        let mut evil = Evil::unannounced(setup());
+    pub fn new() -> Self {
+        Self::of(setup())
+    }
+
+    pub fn of(setup: Setup) -> Self {
+        let mut evil = Evil::unannounced(setup);
         let announcement = evil.world.announcement();
         let heard = evil.inbox.open(&announcement).unwrap();
         let mut picks = Vec::new();
@@ -58,7 +62,7 @@ impl Sparse {
     }
 
     /// M with true lists of pickers, but for what `lie` does to them.
-    fn introduction(
+    pub fn introduction(
         &self,
         draft: &Draft,
         to: u32,
@@ -86,7 +90,7 @@ impl Sparse {
     }
 
     /// Everybody's token for the M that all are shown.
-    fn tokens(&mut self, draft: &Draft, lie: impl Fn(u32, &mut Vec<u32>)) -> Vec<Token> {
+    pub fn tokens(&mut self, draft: &Draft, lie: impl Fn(u32, &mut Vec<u32>)) -> Vec<Token> {
         let one = |to: u32| {
             let message = self.introduction(draft, to, &lie);
             self.evil.token_for(to, &message).unwrap()
@@ -95,7 +99,7 @@ impl Sparse {
     }
 
     /// S against that M.
-    fn set(
+    pub fn set(
         &self,
         draft: &Draft,
         members: &[u32],
@@ -115,19 +119,19 @@ impl Sparse {
     }
 
     /// What the ciphertexts, tokens and openings of some add up to.
-    fn sum(&self, of: &[u32], tokens: &[Token], openings: &[&Opening]) -> Vec<u64> {
+    pub fn sum(&self, of: &[u32], tokens: &[Token], openings: &[&Opening]) -> Vec<u64> {
         let tokens: Vec<&Token> = of.iter().map(|p| &tokens[*p as usize]).collect();
         self.evil.add_up(of, &tokens, openings)
     }
 
-    fn truth(&self, of: &[u32]) -> Vec<u64> {
+    pub fn truth(&self, of: &[u32]) -> Vec<u64> {
         self.evil.world.truth(of.iter().map(|p| *p as usize), 0)
     }
 }
 
-fn honest(_: u32, _: &mut Vec<u32>) {}
+pub fn honest(_: u32, _: &mut Vec<u32>) {}
 
-fn all_but(out: &[u32]) -> Vec<u32> {
+pub fn all_but(out: &[u32]) -> Vec<u32> {
     (0..ALL).filter(|p| !out.contains(p)).collect()
 }
 
@@ -463,7 +467,7 @@ fn picks_that_the_plan_does_not_ask_for_are_not_taken() {
         let signed = ControllerMessage::Picks(Signed::new(&picks, &key));
         net.coordinator.receive(Timestamp(EPOCH), 3, &signed, &net.world).map(|_| ())
     };
-    assert_eq!(tell((4..20).collect(), 3), Ok(()));
+    assert_eq!(tell((4..20).collect(), 3), Err(NotTaken::Malformed), "it has said others");
     let bad = [(3..19).collect(), (4..19).collect(), (30..46).collect(), vec![7; 16]];
     for picks in bad {
         assert_eq!(tell(picks, 3), Err(NotTaken::Malformed));

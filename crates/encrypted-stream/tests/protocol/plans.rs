@@ -81,6 +81,16 @@ fn participants_without_a_certificate_of_the_authority_are_refused() {
     assert_eq!(tampered(|a| a.certificates[1] = service), at(1));
 }
 
+/// Otherwise only those who agree with it would find out, and the others lose them.
+#[test]
+fn a_key_of_small_order_is_refused_by_all_and_named() {
+    let mut seat = IdentitySecrets::from_seed(&Secret::from_bytes([88; 32])).request("m");
+    seat.agreement = AgreementPublic([0; 32]);
+    let signed = seat.issue(&key(101));
+    let refused = Err(PlanRefused::BadKey { position: 1 });
+    assert_eq!(tampered(|a| a.certificates[1] = signed), refused);
+}
+
 #[test]
 fn a_roster_out_of_order_or_a_stream_beyond_it_is_malformed() {
     let roster = Err(PlanRefused::Malformed(PlanFault::Roster));

@@ -101,7 +101,7 @@ impl Setup {
     /// What stream `number` of a plan sends in an event of a window.
     fn value(&self, number: usize, window: u64) -> u64 {
         match (self.noise, self.width()) {
-            (Some(_), _) => 1 + number as u64,
+            (Some(_), _) => 1 + number as u64 % 10,
             (None, 1) => 1 << (number % 48),
             (None, _) => value_of(number, window),
         }

@@ -69,6 +69,8 @@ pub struct MaskRequest<'a> {
     pub alpha: Fraction,
     /// The plan's least population.
     pub min_population: u32,
+    /// Share of members that may drop out of a window.
+    pub dropout: Fraction,
     /// The graphs of an epoch fall apart with a chance below 10^-this.
     pub delta_exponent: u8,
 }

@@ -5,22 +5,21 @@
 //! where Avro readers that do not know them pass over them.
 
 use crate::document::{DocumentError, Fields, Node, Position, Problem, Value};
+use crate::schema::registry;
 
 const RECORD: &[&str] = &["type", "name", "namespace", "doc", "aliases", "fields", "alpheus"];
-const FIELD: &[&str] = &["name", "type", "doc", "default", "order", "aliases", "alpheus"];
-const TYPE: &[&str] = &["type", "logicalType", "precision", "scale", "name", "namespace", "size"];
+pub(super) const FIELD: &[&str] =
+    &["name", "type", "doc", "default", "order", "aliases", "alpheus"];
+pub(super) const TYPE: &[&str] =
+    &["type", "logicalType", "precision", "scale", "name", "namespace", "size"];
 const TYPES: &str =
     "int, long, boolean, string, a decimal of bytes or fixed, or a union of one of them with null";
 
 type Entries = Vec<(String, Node)>;
 
-/// Reads an `.avsc` and checks, by the Avro library, that it is a schema that
-/// an ordinary registry takes.
+/// Reads an `.avsc` that an ordinary registry takes.
 pub(super) fn document(text: &str) -> Result<Node, DocumentError> {
-    let root = Node::from_json(text)?;
-    apache_avro::Schema::parse_str(text)
-        .map_err(|error| root.error(Problem::Syntax(error.to_string())))?;
-    record(&root)
+    record(&Node::from_json(text)?)
 }
 
 fn record(root: &Node) -> Result<Node, DocumentError> {
@@ -28,6 +27,7 @@ fn record(root: &Node) -> Result<Node, DocumentError> {
     if fields.required("type")?.text()? != "record" {
         return Err(fields.required("type")?.expected("\"record\""));
     }
+    registry::record(&fields)?;
     let mut entries = properties(&fields)?;
     if !has_name(&entries) {
         entries.push(("name".to_owned(), simple_name(fields.required("name")?)?));
@@ -58,6 +58,7 @@ fn simple_name(node: &Node) -> Result<Node, DocumentError> {
 /// A field as the stream attribute of the YAML form.
 fn field(node: &Node) -> Result<Node, DocumentError> {
     let fields = Fields::of(node, FIELD)?;
+    registry::field(&fields)?;
     let mut entries = properties(&fields)?;
     if let Some((key, value)) =
         entries.iter().find(|(key, _)| matches!(key.as_str(), "type" | "optional"))
@@ -106,7 +107,8 @@ fn logical(node: &Node) -> Result<Entries, DocumentError> {
     let fields = Fields::of(node, TYPE)?;
     let named = fields.required("type")?;
     match (named.text()?, fields.get("logicalType")) {
-        ("bytes" | "fixed", Some(logical)) if logical.text()? == "decimal" => {
+        (name @ ("bytes" | "fixed"), Some(logical)) if logical.text()? == "decimal" => {
+            registry::decimal(&fields, name)?;
             let scale = fields.get("scale").cloned().unwrap_or_else(|| text(&node.at, "0"));
             Ok(vec![("type".to_owned(), text(&named.at, "decimal")), ("scale".to_owned(), scale)])
         }

@@ -7,14 +7,13 @@ use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
 mod attributes;
-#[cfg(feature = "avsc")]
 mod avro;
-#[cfg(feature = "avsc")]
 mod avsc;
 mod edges;
 mod option;
 mod options;
 mod read;
+mod registry;
 
 pub use crate::document::DocumentError as SchemaError;
 pub use edges::Edges;
@@ -55,7 +54,6 @@ impl Schema {
     ///
     /// # Errors
     /// With the JSON path, what is wrong, and how to mend it.
-    #[cfg(feature = "avsc")]
     pub fn from_avsc(text: &str) -> Result<Schema, SchemaError> {
         read::schema(&avro::document(text)?)
     }
@@ -65,7 +63,6 @@ impl Schema {
     ///
     /// # Errors
     /// As [`Schema::from_yaml`].
-    #[cfg(feature = "avsc")]
     pub fn avsc_of_yaml(text: &str) -> Result<String, SchemaError> {
         let root = Node::from_yaml(text)?;
         read::schema(&root)?;

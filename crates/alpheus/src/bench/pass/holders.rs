@@ -11,14 +11,39 @@ use alpheus_anonymous_credential::schedule::{Epoch, Time};
 use alpheus_crypto::hash::Digest;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-/// What one client sends: a login for an epoch, and the re-ups to those after it.
+/// What one client sends, epoch after epoch from its first on.
 pub(super) struct Tokens {
-    pub(super) login: Vec<u8>,
-    pub(super) re_ups: Vec<Vec<u8>>,
+    pub(super) first: Epoch,
+    /// `login` or `re-up`, and its bytes.
+    pub(super) each: Vec<(&'static str, Vec<u8>)>,
+}
+
+/// How clients come and stay.
+#[derive(Clone, Copy)]
+pub(super) struct Stay {
+    /// Epochs of the longest stay.
+    pub(super) epochs: u32,
+    /// New clients in each epoch; all in the first if none is said.
+    pub(super) join: Option<u32>,
+    /// Each logs in anew in each epoch, and is never carried on.
+    pub(super) login_only: bool,
 }
 
 type Forgets = BTreeMap<Vec<u8>, Vec<u8>>;
+
+impl Stay {
+    /// For so many epochs from the first on, carried on.
+    pub(super) fn from_the_first(epochs: u32) -> Self {
+        Self { epochs, join: None, login_only: false }
+    }
+
+    /// The epoch, from the first, in which a client comes.
+    fn joins(&self, number: u32) -> u32 {
+        self.join.map_or(0, |each| number / each.max(1))
+    }
+}
 
 /// Tokens of so many holders, from an epoch on.
 ///
@@ -29,10 +54,26 @@ pub(super) fn tokens(
     pinned: &Pinned,
     holders: u32,
     first: Epoch,
-    epochs: u32,
+    stay: Stay,
 ) -> Result<Vec<Tokens>, Failure> {
-    let each = |number: u32| one(key, pinned, number, first, epochs);
+    let each = |number: u32| one(key, pinned, number, first, stay);
     (0..holders).into_par_iter().map(each).collect()
+}
+
+/// How long making tokens takes, measured on a few, with a third to spare.
+///
+/// # Errors
+/// If the deployment does not work.
+pub(super) fn takes(
+    key: &IssuerKey,
+    pinned: &Pinned,
+    holders: u32,
+    stay: Stay,
+) -> Result<Duration, Failure> {
+    let (few, start) = (holders.min(32), Instant::now());
+    let alike = Stay { join: None, ..stay };
+    tokens(key, pinned, few, Epoch(100), alike)?;
+    Ok(start.elapsed().mul_f64(f64::from(holders) / f64::from(few) * 4.0 / 3.0))
 }
 
 fn one(
@@ -40,23 +81,28 @@ fn one(
     pinned: &Pinned,
     number: u32,
     first: Epoch,
-    epochs: u32,
+    stay: Stay,
 ) -> Result<Tokens, Failure> {
     let rng = &mut entropy::rng()?;
-    let start = pinned.schedule.starts(first);
-    let mut holder = holder(key, pinned, number, start)?;
+    let (joins, mut each) = (stay.joins(number), Vec::new());
+    let first = Epoch(first.0 + u64::from(joins));
+    let mut holder = holder(key, pinned, number, pinned.schedule.starts(first))?;
     let compared = pinned.compare(&pinned.fingerprint()).blame(Category::Io)?;
     let nothing = Digest([0; 32]);
-    let login = holder.log_in(start, Which::Running, &compared, &nothing, rng);
-    let login = login.blame(Category::Io)?.commit(&mut Forgets::new()).blame(Category::Io)?;
-    let mut re_ups = Vec::new();
-    for epoch in 1..u64::from(epochs) {
-        let opens = pinned.schedule.opens(Epoch(first.0 + epoch));
-        let re_up = holder.re_up(opens, rng).blame(Category::Io)?;
-        re_ups.push(re_up.commit(&mut Forgets::new()).blame(Category::Io)?.bytes);
+    for epoch in (first.0..).take(stay.epochs.saturating_sub(joins) as usize) {
+        if stay.login_only || epoch == first.0 {
+            let now = pinned.schedule.starts(Epoch(epoch));
+            let login = holder.log_in(now, Which::Running, &compared, &nothing, rng);
+            let login = login.blame(Category::Io)?.commit(&mut Forgets::new());
+            each.push(("login", login.blame(Category::Io)?.bytes));
+        } else {
+            let re_up = holder.re_up(pinned.schedule.opens(Epoch(epoch)), rng);
+            let re_up = re_up.blame(Category::Io)?.commit(&mut Forgets::new());
+            each.push(("re-up", re_up.blame(Category::Io)?.bytes));
+        }
         holder.prune().commit(&mut Forgets::new()).blame(Category::Io)?;
     }
-    Ok(Tokens { login: login.bytes, re_ups })
+    Ok(Tokens { first, each })
 }
 
 /// A holder, issued to in this process.

@@ -1,7 +1,7 @@
 //! The checks alone, in this process: decoding, look-up, proof.
 
 use crate::bench::measure::Effort;
-use crate::bench::pass::holders::tokens;
+use crate::bench::pass::holders::{Stay, Tokens, tokens};
 use crate::bench::report::{Figure, Goal};
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
@@ -28,7 +28,7 @@ const EPOCH: u64 = 15_000_000;
 /// If what is measured does not work.
 pub(super) fn figures(effort: Effort) -> Result<Vec<Figure>, Failure> {
     let (key, pinned) = deployment()?;
-    let sent = tokens(&key, &pinned, 256, Epoch(100), 2)?;
+    let sent = tokens(&key, &pinned, 256, Epoch(100), Stay::from_the_first(2))?;
     let verifier = Verifier::new(key, pinned.clone()).blame(Category::Io)?;
     let now = pinned.schedule.starts(Epoch(100));
     let restore = || Shard::restore(pinned.clone(), [], Log::New, Time(0)).blame(Category::Io);
@@ -39,7 +39,7 @@ pub(super) fn figures(effort: Effort) -> Result<Vec<Figure>, Failure> {
             let LookUp::Unspent(login) = empty.look_up(now, login).ok()? else { return None };
             Some(login)
         };
-        sent.iter().take(count).filter_map(|tokens| one(&tokens.login)).collect()
+        sent.iter().take(count).filter_map(|tokens| one(bytes(tokens, 0)?)).collect()
     };
     let mut shard = restore()?.commit(&mut BTreeMap::new()).blame(Category::Io)?;
     for proven in verifier.verify(unspent(BATCH)) {
@@ -52,7 +52,7 @@ pub(super) fn figures(effort: Effort) -> Result<Vec<Figure>, Failure> {
             Due::Due(due) => Some(due),
             Due::Moved(_) => None,
         };
-        sent.iter().take(count).filter_map(|tokens| one(tokens.re_ups.first()?)).collect()
+        sent.iter().take(count).filter_map(|tokens| one(bytes(tokens, 1)?)).collect()
     };
     let login =
         |count| effort.time(|| _ = black_box(verifier.verify(unspent(count)))) / count as f64;
@@ -65,10 +65,16 @@ pub(super) fn figures(effort: Effort) -> Result<Vec<Figure>, Failure> {
     };
     Ok(vec![
         figure("login, one", login(1), 0.3),
+        figure("login, in batches of 32", login(32), 0.3),
         figure("login, in batches of 256", login(BATCH), 0.3),
         figure("re-up, one", re_up(1), 0.1),
+        figure("re-up, in batches of 32", re_up(32), 0.1),
         figure("re-up, in batches of 256", re_up(BATCH), 0.045),
     ])
+}
+
+fn bytes(tokens: &Tokens, epoch: usize) -> Option<&Vec<u8>> {
+    tokens.each.get(epoch).map(|(_, bytes)| bytes)
 }
 
 fn deployment() -> Result<(IssuerKey, Pinned), Failure> {

@@ -5,16 +5,20 @@
 //! of their processor time; what is sent to them is made before. Clients are
 //! simulated by this process and share the machine.
 
+mod crowd;
 mod holders;
 mod kernel;
 mod load;
 mod overhead;
+mod throughput;
 mod town;
 
 use crate::bench::measure::Effort;
-use crate::bench::report::{Environment, Figure, Goal, Report};
+use crate::bench::report::{Environment, Figure, Goal, Report, Series};
 use crate::failure::Failure;
-use load::Crowd;
+use crowd::Crowd;
+use holders::Stay;
+use std::sync::Arc;
 use std::time::Duration;
 use town::Town;
 pub(super) use town::processor_seconds;
@@ -23,7 +27,9 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus bench pass
   alpheus bench pass --format json > bench/results/pass.json
-  alpheus bench pass --clients 12000 --epochs 40";
+  alpheus bench pass --clients 12000 --epochs 40
+  alpheus bench pass --clients 12000 --epochs 40 --join 1200 --login-only
+  alpheus bench pass --processors 1,2,4 --requests 8000";
 
 /// Arguments of `alpheus bench pass`.
 #[derive(Debug, clap::Args)]
@@ -38,6 +44,16 @@ pub(super) struct Args {
     /// For so many epochs of 15 seconds
     #[arg(long, value_name = "NUMBER", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=240))]
     epochs: u32,
+    /// New clients in each epoch; all come in the first if this is not said
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    join: Option<u32>,
+    /// Clients log in anew in each epoch, instead of being carried on
+    #[arg(long)]
+    login_only: bool,
+    /// The most requests in a second of verifiers on so many processors each; the
+    /// requests are made on the others, so leave at least one
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=64))]
+    processors: Vec<u16>,
     /// Fail if a goal is not met
     #[arg(long)]
     pub(super) strict: bool,
@@ -56,9 +72,14 @@ pub(super) fn measure(args: &Args) -> Result<Report, Failure> {
     figures.extend(servers(args.requests)?);
     eprintln!("gateway: requests of 4 KB");
     figures.extend(overhead::figures()?);
+    for processors in &args.processors {
+        eprintln!("the most: verifiers on {processors} processors");
+        figures.extend(throughput::figures(args.requests, usize::from(*processors))?);
+    }
     eprintln!("crowd: {} clients, {} epochs of 15 s", args.clients, args.epochs);
-    figures.extend(crowd(args)?);
-    Ok(Report { environment, figures })
+    let (crowded, series) = crowd(args)?;
+    figures.extend(crowded);
+    Ok(Report { environment, figures, series })
 }
 
 const GROUP: &str = "pass, servers behind HTTP";
@@ -84,33 +105,32 @@ fn servers(requests: u32) -> Result<Vec<Figure>, Failure> {
 /// The paper's: 12,000 clients, of whose requests 0.02 % failed; bytes per client
 /// 2.1 KB at the hash server, 23.8 at the authentication server, 7.3 at the
 /// application's.
-fn crowd(args: &Args) -> Result<Vec<Figure>, Failure> {
-    let town = Town::new(15, args.clients)?;
-    let (verifier, gateway) = (town.verifier()?, town.gateway()?);
-    let Crowd { failed, latencies, seconds, verifier_cpu, gateway_cpu, verifier_kb, gateway_kb } =
-        town.runtime.block_on(load::crowd(
-            &town,
-            &verifier,
-            &gateway,
-            args.clients,
-            args.epochs,
-        ))?;
+fn crowd(args: &Args) -> Result<(Vec<Figure>, Vec<Series>), Failure> {
+    let town = Town::new(15, 0)?;
+    let (verifier, gateway) = (Arc::new(town.verifier()?), Arc::new(town.gateway()?));
+    let stay = Stay { epochs: args.epochs, join: args.join, login_only: args.login_only };
+    let crowd = crowd::crowd(&town, &verifier, &gateway, args.clients, stay);
+    let Crowd { failed, latencies, verifier, gateway } = town.runtime.block_on(crowd)?;
     let group = "pass, a crowd in epochs of 15 s";
-    let named = |what: &str| format!("{} clients, {} epochs: {what}", args.clients, args.epochs);
+    let each = if args.login_only { "logins only" } else { "carried on" };
+    let named =
+        |what: &str| format!("{} clients, {} epochs, {each}: {what}", args.clients, args.epochs);
     let figure = |what: &str, unit, value| Figure::alone(group, named(what), unit, value);
     let at = |thousandths: usize| {
         let place = latencies.len() * thousandths / 1000;
         latencies.get(place).or(latencies.last()).copied().unwrap_or(f64::NAN)
     };
-    Ok(vec![
-        figure("requests failed", "", failed).with_goal(Goal::AtMost(0.0)),
-        figure("requests", "", latencies.len() as f64),
+    let (clients, share) = (f64::from(args.clients), "% of one processor");
+    let figures = vec![
+        figure("requests failed", "", failed as f64).with_goal(Goal::AtMost(0.0)),
+        figure("requests answered", "", latencies.len() as f64),
         figure("latency, median", "ms", at(500)),
         figure("latency, 99 of 100", "ms", at(990)),
         figure("latency, 999 of 1000", "ms", at(999)),
-        figure("verifier, share of one processor", "%", 100.0 * verifier_cpu / seconds),
-        figure("gateway, share of one processor", "%", 100.0 * gateway_cpu / seconds),
-        figure("verifier, memory for a client", "KB", verifier_kb / f64::from(args.clients)),
-        figure("gateway, memory for a client", "KB", gateway_kb / f64::from(args.clients)),
-    ])
+        figure("verifier, once all are there", share, verifier.steady),
+        figure("gateway, once all are there", share, gateway.steady),
+        figure("verifier, memory for a client", "KB", verifier.memory / clients),
+        figure("gateway, memory for a client", "KB", gateway.memory / clients),
+    ];
+    Ok((figures, vec![verifier.processor, gateway.processor]))
 }

@@ -78,8 +78,20 @@ impl Town {
     }
 
     fn start(&self, args: &[&str]) -> Result<Server, Failure> {
+        self.start_by(&[], args)
+    }
+
+    /// Starts this program again, by a command that is given its path and arguments.
+    fn start_by(&self, by: &[&str], args: &[&str]) -> Result<Server, Failure> {
         let exe = std::env::current_exe().blame(Category::Io)?;
-        let mut command = Command::new(exe);
+        let mut command = match by.split_first() {
+            Some((by, rest)) => {
+                let mut command = Command::new(by);
+                command.args(rest).arg(exe);
+                command
+            }
+            None => Command::new(exe),
+        };
         let command = command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().blame(Category::Io)?;
         let said = child.stderr.take().ok_or("no standard error").blame(Category::Io)?;
@@ -103,6 +115,26 @@ impl Town {
         let verifier = ["pass", "verifier", "--identity", "pki/verifier"];
         let rest = ["--deployment", "deployment", "--state", "verifier", "--api", &at];
         self.start(&[&verifier[..], &rest].concat())
+    }
+
+    /// So many shards, each alone on a processor, and their addresses in order.
+    pub(super) fn verifiers(&self, processors: usize) -> Result<(Vec<Server>, String), Failure> {
+        let mut at = Vec::new();
+        for _ in 0..processors {
+            at.push(free()?.to_string());
+        }
+        let addresses: Vec<_> = at.iter().map(|at| format!("https://{at}")).collect();
+        let addresses = addresses.join(",");
+        let start = |(number, at): (usize, &String)| {
+            let (shard, state) = (number.to_string(), format!("shard-{number}"));
+            let verifier = ["pass", "verifier", "--identity", "pki/verifier"];
+            let rest = ["--deployment", "deployment", "--state", &state, "--api", at];
+            let place = ["--verifiers", &addresses, "--shard", &shard];
+            let args = [&verifier[..], &rest, &place].concat();
+            self.start_by(&["taskset", "--cpu-list", &shard], &args)
+        };
+        let started: Result<Vec<_>, _> = at.iter().enumerate().map(start).collect();
+        Ok((started?, addresses))
     }
 
     pub(super) fn gateway(&self) -> Result<Server, Failure> {

@@ -2,6 +2,7 @@
 import { ask, clock, failure, make, table } from "/common.js";
 
 const KEPT = 60; // windows on a chart
+const EVERY = 5000;
 const COUNTS = ["population", "silent", "excluded", "status"];
 const main = document.getElementById("main");
 const live = new Map(); // name of a query → its section
@@ -10,6 +11,7 @@ const statement = make("textarea", { id: "statement", spellcheck: "false", "aria
 const answer = make("div", { id: "answer", "aria-live": "polite" });
 const queries = make("div", { id: "queries" });
 const results = make("div", { id: "results" });
+const health = make("div", { id: "health" });
 
 async function say(sql) {
   answer.replaceChildren(make("p", { class: "quiet" }, "asking …"));
@@ -82,6 +84,28 @@ function show(rows, place) {
   place.rows.replaceChildren(table("Windows, the latest first", columns, cells));
 }
 
+/** How far behind the service is, what fails and why, who is there. */
+async function look() {
+  try {
+    const now = await ask("/api/status");
+    const counts = (reasons) => Object.entries(reasons).sort((a, b) => b[1] - a[1])
+      .map(([reason, count]) => `${reason}: ${count}`).join("; ") || "none";
+    const behind = now.behind === undefined ? "no event yet" : `${(now.behind / 1000).toFixed(1)} s`;
+    health.replaceChildren(table("The service since its start", ["what", "now"], [
+      ["behind the clock", behind],
+      ["windows being opened", String(now.under_way)],
+      ["windows opened", String(now.opened)],
+      ["windows not opened, by reason", counts(now.failed)],
+      ["streams left out of windows, by reason", counts(now.left_out)],
+      ["frames read", String(now.frames)],
+      ["frames refused, by reason", counts(now.refused)],
+      ["hosts of controllers heard of in the last minute", `${now.hosts_there} of ${now.hosts}`]]));
+  } catch (error) {
+    health.replaceChildren(failure(error));
+  }
+  setTimeout(look, EVERY);
+}
+
 function words(value) {
   if (value === null || value === undefined) return "–";
   if (typeof value === "number") return String(Number(value.toPrecision(8)));
@@ -142,8 +166,9 @@ async function begin() {
       make("button", { type: "button", id: "ask", onclick: () => say(statement.value) }, "Ask"),
       make("button", { type: "button", class: "plain", onclick: () => say("SHOW STREAMS") }, "Which streams are there?"),
       make("button", { type: "button", class: "plain", onclick: () => say("SHOW SCHEMAS") }, "What may be asked?")),
-    answer, make("h2", {}, "Queries"), queries, make("h2", {}, "Results"), results);
-  await list();
+    answer, make("h2", {}, "Queries"), queries, make("h2", {}, "Results"), results,
+    make("h2", {}, "Health"), health);
+  await Promise.all([list(), look()]);
 }
 
 begin().catch((error) => main.replaceChildren(failure(error)));

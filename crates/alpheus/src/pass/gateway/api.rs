@@ -23,6 +23,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::header::{self, HeaderName};
 use axum::routing::{get, post};
+use std::sync::Arc;
 
 /// Where all of it is.
 pub const PATH: &str = "/.alpheus/pass";
@@ -38,7 +39,7 @@ fn answer(bytes: Vec<u8>) -> Answer {
 }
 
 /// The routes.
-pub fn router() -> Router<Api> {
+pub fn router() -> Router<Arc<Api>> {
     let router = Router::new()
         .route("/", get(hello))
         .route("/login", post(log_in))
@@ -49,21 +50,21 @@ pub fn router() -> Router<Api> {
     in_time(router, LARGEST)
 }
 
-async fn hello(State(api): State<Api>) -> Answer {
+async fn hello(State(api): State<Arc<Api>>) -> Answer {
     answer(api.sessions.hello().to_bytes())
 }
 
-async fn log_in(State(api): State<Api>, body: Bytes) -> Answer {
+async fn log_in(State(api): State<Arc<Api>>, body: Bytes) -> Answer {
     let login = Login::from_bytes(&body, Limit::ONE).map_err(Refused::from)?;
     api.ask("login", session_of(&api.pinned, &login), body).await
 }
 
-async fn re_up(State(api): State<Api>, body: Bytes) -> Answer {
+async fn re_up(State(api): State<Arc<Api>>, body: Bytes) -> Answer {
     let re_up = ReUp::from_bytes(&body).map_err(Refused::from)?;
     api.ask("re-up", re_up.session, body).await
 }
 
-async fn connect(State(api): State<Api>, body: Bytes) -> Answer {
+async fn connect(State(api): State<Arc<Api>>, body: Bytes) -> Answer {
     let connect = Connect::from_bytes(&body)?;
     // Strangers do not get as far as the verifier.
     api.sessions.recognises(&connect.challenge)?;
@@ -75,7 +76,7 @@ async fn connect(State(api): State<Api>, body: Bytes) -> Answer {
     answer(connected?.to_bytes())
 }
 
-async fn log_out(State(api): State<Api>, body: Bytes) -> Answer {
+async fn log_out(State(api): State<Arc<Api>>, body: Bytes) -> Answer {
     let logout = Logout::from_bytes(&body).map_err(Refused::from)?;
     match api.sessions.log_out(&logout) {
         // The verifier knows it; here it was never connected.

@@ -93,8 +93,7 @@ pub struct Outcome {
     pub outcome: &'static str,
 }
 
-/// What requests need.
-#[derive(Clone)]
+/// What requests need, shared by all of them.
 pub struct Api {
     /// The configuration.
     pub pinned: Pinned,
@@ -146,8 +145,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     });
     let shards = Shards::new(&verifiers, &identity)?;
     let upstream = upstream.transpose()?;
-    let api =
-        Api { pinned, sessions: sessions.clone(), shards, upstream, fronted: plain, outcomes };
+    let known = sessions.clone();
+    let api = Api { pinned, sessions: known, shards, upstream, fronted: plain, outcomes };
+    let api = Arc::new(api);
     let tls = settings.tls.clone();
     let tls = tls.unwrap_or_else(|| TlsFiles { client_ca: None, ..identity.tls() });
     let tls = (!plain).then_some(tls);
@@ -169,7 +169,7 @@ fn listeners(
     address: SocketAddr,
     tls: Option<TlsFiles>,
     check: Option<SocketAddr>,
-    api: Api,
+    api: Arc<Api>,
 ) -> Vec<Listener> {
     let mut listeners = vec![Listener { address, tls, router: router(api.clone()), streams: true }];
     let checks = |address| Listener { address, tls: None, router: checks(api), streams: false };
@@ -178,12 +178,12 @@ fn listeners(
 }
 
 /// What clients reach.
-pub fn router(api: Api) -> Router {
+pub fn router(api: Arc<Api>) -> Router {
     Router::new().nest(api::PATH, api::router()).fallback(proxy::serve).with_state(api)
 }
 
 /// What other proxies ask.
-pub fn checks(api: Api) -> Router {
+pub fn checks(api: Arc<Api>) -> Router {
     Router::new()
         .route("/check", any(proxy::check))
         .route("/path", any(proxy::check_path))

@@ -17,10 +17,11 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use data_encoding::BASE64URL_NOPAD;
+use std::sync::Arc;
 
 /// Any request to the service: checked, stripped of its stamp, handed on.
 pub(super) async fn serve(
-    State(api): State<Api>,
+    State(api): State<Arc<Api>>,
     Extension(closer): Extension<Closer>,
     request: Request,
 ) -> Response {
@@ -102,7 +103,7 @@ const PATHS: [&str; 2] = ["x-original-uri", "x-forwarded-uri"];
 const HOSTS: [&str; 2] = ["x-original-host", "x-forwarded-host"];
 
 /// A proxy asks about a request by headers.
-pub(super) async fn check(State(api): State<Api>, request: Request) -> Response {
+pub(super) async fn check(State(api): State<Arc<Api>>, request: Request) -> Response {
     let headers = request.headers();
     let said = || -> Result<Target<'_>, Denied> {
         let read = |names: [&'static str; 2]| said(headers, names);
@@ -116,7 +117,7 @@ pub(super) async fn check(State(api): State<Api>, request: Request) -> Response 
 
 /// A proxy asks with the request's own method, host and, after a prefix, path
 /// (Envoy).
-pub(super) async fn check_path(State(api): State<Api>, request: Request) -> Response {
+pub(super) async fn check_path(State(api): State<Arc<Api>>, request: Request) -> Response {
     let whole = request.uri().path_and_query().map_or("", |path| path.as_str());
     let (path, headers) = (whole.strip_prefix("/path").unwrap_or("/"), request.headers());
     match one(headers, &header::HOST) {

@@ -2,7 +2,7 @@
 //! when its session is over.
 
 use crate::pass::clock;
-use crate::pass::forward::Cut;
+use crate::service::http::Cut;
 use alpheus_access_pass::error::Denied;
 use alpheus_access_pass::gateway::{Admitted, Gateway};
 use alpheus_access_pass::messages::{Challenge, Connect, Connected, Hello};

@@ -7,10 +7,20 @@ use alpheus_anonymous_credential::messages::TagId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// As many requests are under way to one shard; the others wait here. Each needs a
+/// connection, and a crowd at once would cost as many handshakes, when time is dear.
+const UNDER_WAY: usize = 128;
 
 /// The ways, by shard.
 #[derive(Clone)]
-pub struct Shards(Arc<[Link]>);
+pub struct Shards(Arc<[Way]>);
+
+struct Way {
+    link: Link,
+    slots: Semaphore,
+}
 
 /// No verifier is named.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +36,8 @@ impl Shards {
         let mut links = Vec::new();
         for address in addresses.split(',').map(str::trim).filter(|text| !text.is_empty()) {
             let base = Base::parse(address).blame(Category::Usage)?;
-            links.push(Link::of(base, identity)?);
+            let slots = Semaphore::new(UNDER_WAY);
+            links.push(Way { link: Link::of(base, identity)?, slots });
         }
         if links.is_empty() {
             return Err(NoVerifier).blame(Category::Usage);
@@ -51,8 +62,11 @@ impl Shards {
         body: Vec<u8>,
     ) -> Result<T, LinkError> {
         let (shard, of) = (tag.shard(self.count()), self.count());
-        let link = usize::try_from(shard).ok().and_then(|shard| self.0.get(shard));
-        let link = link.ok_or_else(|| LinkError::Malformed("no such shard".into()))?;
+        let way = usize::try_from(shard).ok().and_then(|shard| self.0.get(shard));
+        let Way { link, slots } =
+            way.ok_or_else(|| LinkError::Malformed("no such shard".into()))?;
+        // It is never closed.
+        let _slot = slots.acquire().await;
         let answer = link.post(&format!("/v1/shards/{shard}/{of}/{what}"), body).await?;
         postcard::from_bytes(&answer).map_err(|_| LinkError::Malformed(link.base().origin()))
     }

@@ -11,6 +11,7 @@
 //! | `POST /v1/statements` | consumer | CREATE, EXPLAIN, SHOW, DESCRIBE, DROP |
 //! | `GET /v1/queries/{name}/results` | consumer | rows from an offset on, waiting for new ones |
 //! | `GET /v1/queries/{name}/plans/{plan}` | consumer | a plan as it was announced, to read sealed rows with |
+//! | `GET /v1/status` | consumer | how far behind it is, what fails, who is there |
 //! | `GET /openapi.json` | anybody | this, for programs |
 
 mod controllers;
@@ -18,6 +19,7 @@ mod devices;
 mod problem;
 mod public;
 mod queries;
+pub mod status;
 
 use super::engine::Handle;
 use super::intake::Intake;
@@ -74,6 +76,7 @@ pub fn router(api: Api) -> Router {
         .route("/v1/statements", consumer(post(queries::statement)))
         .route("/v1/queries/{name}/results", consumer(get(queries::results)))
         .route("/v1/queries/{name}/plans/{plan}", consumer(get(queries::plan)))
+        .route("/v1/status", consumer(get(status::status)))
         .route("/openapi.json", anybody(get(public::openapi)))
         .fallback(public::unknown)
         .layer(DefaultBodyLimit::max(LARGEST))
