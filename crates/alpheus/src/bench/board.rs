@@ -72,7 +72,7 @@ pub(super) fn measure(args: &Args) -> Result<Report, Failure> {
     figures.extend(delivery()?);
     eprintln!("servers: {} writes", args.writes);
     figures.extend(behind_http(args.writes)?);
-    Ok(Report { environment, figures })
+    Ok(Report { environment, figures, series: Vec::new() })
 }
 
 fn prgs() -> Prgs {
