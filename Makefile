@@ -75,11 +75,24 @@ unit: tools web browser ## unit, property, protocol and whole-system tests
 vectors: tools .venv/ready ## make the test vectors anew with independent Python and compare
 	$(CARGO) xtask vectors --check
 
+.PHONY: opendp
+opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementation
+	.venv/opendp/bin/python vectors/compare_opendp.py
+
+.venv/opendp: vectors/requirements-opendp.txt .venv/ready
+	rm -rf $@
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement vectors/requirements-opendp.txt
+
 .PHONY: bench
 bench: compiler ## the figures, with their floors, as JSON
 	$(CARGO) run --quiet --release --package alpheus -- bench streams --format json
 	$(CARGO) run --quiet --release --package alpheus -- bench pass --format json
 	$(CARGO) run --quiet --release --package alpheus -- bench board --format json
+
+.PHONY: totals
+totals: compiler ## a million running totals to their law: `make test` holds a hundred thousand
+	ALPHEUS_TOTALS=250000 $(CARGO) test --package alpheus-encrypted-stream --test noise totals
 
 .PHONY: kills
 kills: compiler ## replays killed at random points: `make test` tries twenty seeds, this two hundred

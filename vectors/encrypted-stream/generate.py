@@ -110,7 +110,7 @@ class Run:
 
     def __init__(self, stream, session, tick, start, words):
         self.stream, self.session, self.tick, self.words = stream, session, tick, words
-        self.last = self.border = start
+        self.last = self.border = self.opened = start
         self.count = 0
         self.frames = [stream.frame(OPENING, session, None, start, [])]
 
@@ -121,25 +121,41 @@ class Run:
         self.last = self.border = t
         self.count = 0
 
+    def _borders(self, until):
+        """All before that; a session ends on the first of another day, where the next opens."""
+        while (t := self.border + self.tick) < until:
+            if t // DAY == self.opened // DAY:
+                self._border(BORDER)
+                continue
+            following = (self.session + 1) & r.MASK
+            self.frames.append(self.stream.frame(OPENING, following, None, t, []))
+            self._border(CLOSING)
+            self.session, self.opened = following, t
+
     def event(self, t, plain):
-        while self.border + self.tick < t:
-            self._border(BORDER)
+        self._borders(t)
         self.frames.append(self.stream.frame(DATA, self.session, self.last, t, plain))
         self.last, self.count = t, self.count + 1
 
     def close(self, at):
-        while self.border + self.tick < at:
-            self._border(BORDER)
+        self._borders(at)
         self._border(CLOSING)
 
 
 def sessions():
-    write("session.json", [session_case(NOON, 3), session_case(20_000 * DAY - 20 * SECOND, 4)])
+    midnight, odd = 20_000 * DAY, 7 * SECOND
+    write("session.json", [
+        session_case(NOON, 3),
+        session_case(midnight - 20 * SECOND, 4),
+        # No border on midnight, and one that ends the run on it.
+        session_case(midnight // odd * odd - 3 * odd, 2, odd, 8 * odd),
+        session_case(midnight - 50 * SECOND, 2),
+    ])
 
 
-def session_case(start, words):
+def session_case(start, words, tick=10 * SECOND, length=50 * SECOND):
     """Two ticks with data, an empty one, and a closing border."""
-    stream, session, tick = Stream(), fixed_session(), 10 * SECOND
+    stream, session = Stream(), fixed_session()
     run = Run(stream, session, tick, start, words)
     offsets = [1, 2, 5 * SECOND, 10 * SECOND - 1, 10 * SECOND + 1, 30 * SECOND + 5]
     events = []
@@ -148,10 +164,10 @@ def session_case(start, words):
         plain = [(i * 0x1234567 - 5 + j) & r.MASK for j in range(words - 1)] + [0]
         run.event(start + offset, plain)
         events.append({"t": start + offset, "plain": words_hex(plain)})
-    run.close(start + 50 * SECOND)
+    run.close(start + length)
     return stream.names() | {
         "session": r.hexadecimal(session), "tick": tick, "start": start, "words": words,
-        "events": events, "close": start + 50 * SECOND, "frames": [f.hex() for f in run.frames],
+        "events": events, "close": start + length, "frames": [f.hex() for f in run.frames],
     }
 
 

@@ -11,6 +11,11 @@ from fractions import Fraction
 from math import comb, isqrt
 from pathlib import Path
 
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import reference  # noqa: E402
+
 OUT = Path(sys.argv[1]) / "v1"
 getcontext().prec = 160
 WORD = 1 << 64
@@ -211,6 +216,35 @@ def running():
     return cases
 
 
+class Keyed:
+    """ChaCha20 under a derived key, nonce and counter zero."""
+
+    def __init__(self, key):
+        self.cipher = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+
+    def uniform(self):
+        return int.from_bytes(self.cipher.update(bytes(16)), "little")
+
+
+def keyed_totals():
+    """A controller's shares, from its secret: seeds of each place from a key of its own."""
+    cases = []
+    for number, (scale, fraction, fine) in enumerate([(6 << 96, 2, 96), (1 << 117, 0, 90)]):
+        secret, plan, windows = bytes([17 + number] * 32), bytes([29 + number] * 32), 5
+        sampler = Gaussian(scale * scale)
+        keys = [reference.derive(secret, "alpheus/noise/seed/v1", [plan, place.to_bytes(4, "big")], 32)
+                for place in range(windows)]
+        seeds = [sampler.draw(Keyed(key)) for key in keys]
+        b = [comb(2 * k, k) * (1 << 127) // 4**k for k in range(windows)]
+        total = [rounded(sum(seeds[i] * b[t - i] >> 127 for i in range(t + 1)), fine) for t in range(windows)]
+        sent = [(0, None), (1, 0), (4, 1), (2, None)]
+        cases.append({"secret": secret.hex(), "plan": plan.hex(), "windows": windows, "seed_scale": str(scale),
+                      "fraction_bits": fraction, "fine_bits": fine,
+                      "shares": [{"place": t, "last": last, "share": str(total[t] - (0 if last is None else total[last]))}
+                                 for t, last in sent]})
+    return cases
+
+
 def bad():
     laplace = lambda a, b: {"Laplace": {"above": a, "below": b}}  # noqa: E731
     skellam = lambda a, b, g: {"Skellam": {"above": a, "below": b, "granule": g}}  # noqa: E731
@@ -227,7 +261,7 @@ def bad():
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     files = {"chances": chances, "shares": shares, "shares_bad_noise": bad, "coefficients": coefficients,
-             "running": running}
+             "running": running, "keyed_totals": keyed_totals}
     for name, make in files.items():
         lines = ",\n".join(json.dumps(case, sort_keys=True) for case in make())
         (OUT / f"{name}.json").write_text(f"[\n{lines}\n]\n")

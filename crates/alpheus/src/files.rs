@@ -40,3 +40,11 @@ pub fn make_private_folder(folder: &Path) -> Result<(), Failure> {
     let made = DirBuilder::new().mode(Mode::RWXU.bits()).create(folder);
     made.blame_io(folder).map_err(|failure| failure.with_help(help))
 }
+
+/// The last character of a file's magic where it is ours but for that: the format of
+/// another version of the program.
+#[must_use]
+pub fn other_format(bytes: &[u8], magic: &[u8; 8]) -> Option<char> {
+    let (found, same) = (bytes.get(7)?, bytes.get(..7)? == &magic[..7]);
+    (same && *found != magic[7] && found.is_ascii_digit()).then_some(char::from(*found))
+}

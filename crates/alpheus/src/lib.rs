@@ -42,6 +42,7 @@ pub mod owner;
 pub mod pass;
 pub mod produce;
 pub mod query;
+pub mod read;
 pub mod replay;
 pub mod runtime;
 pub mod server;

@@ -20,8 +20,10 @@ impl Folder {
             let text = text.replace("total: 100, delta: 1e-9", total);
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let query = from.join("queries/pages-with-noise.sql");
-        std::fs::copy(query, folder.path().join("query.sql")).unwrap();
+        for (query, name) in [("pages-with-noise", "query.sql"), ("pages-so-far", "totals.sql")] {
+            let query = from.join(format!("queries/{query}.sql"));
+            std::fs::copy(query, folder.path().join(name)).unwrap();
+        }
         let folder = Self(folder);
         let generate = "generate --schema schema.yaml --profile profile.yaml --streams 30 --minutes 1 --output visits.csv";
         assert!(folder.run(generate).status.success());
@@ -33,10 +35,14 @@ impl Folder {
         command.args(arguments.split(' ')).current_dir(self.0.path()).output().unwrap()
     }
 
-    /// Replays with a controller for each of three parts of the owners; what it says.
     fn replay(&self, output: &str, more: &str) -> String {
+        self.replay_of("query.sql", output, more)
+    }
+
+    /// Replays with a controller for each of three parts of the owners; what it says.
+    fn replay_of(&self, query: &str, output: &str, more: &str) -> String {
         let arguments = format!(
-            "replay --schema schema.yaml --source source.yaml --policies policies.dp.yaml --input visits.csv --query query.sql --controllers 3 --output {output}{more}"
+            "replay --schema schema.yaml --source source.yaml --policies policies.dp.yaml --input visits.csv --query {query} --controllers 3 --output {output}{more}"
         );
         let ran = self.run(&arguments);
         let said = String::from_utf8(ran.stderr).unwrap();
@@ -100,4 +106,27 @@ fn what_was_drawn_is_said_again_and_never_drawn_anew() {
     folder.replay("three.json", "");
     let bins = |name| folder.rows(name)[0]["histogram_page_view"].clone();
     assert_ne!(bins("one.json"), bins("three.json"));
+}
+
+/// Thirty visitors see five pages each in every window: six windows make nine hundred,
+/// at one window's price.
+#[test]
+fn running_totals_go_on_from_row_to_row_and_cost_one_window() {
+    let folder = Folder::new("total: 1, delta: 1e-9");
+    let said = folder.replay_of("totals.sql", "rows.json", " --state kept");
+    assert!(said.contains("6 windows opened"), "{said}");
+    let mut deviations = Vec::new();
+    for (row, windows) in folder.rows("rows.json").iter().zip(1..=6_i64) {
+        assert_eq!((&row["status"], &row["windows"]), (&Value::from("ok"), &Value::from(windows)));
+        let deviation = row["noise"]["histogram_page_view"]["deviation"].as_f64().unwrap();
+        let bins = row["histogram_page_view"].as_array().unwrap();
+        let sum: i64 = bins.iter().map(|bin| bin.as_i64().unwrap()).sum();
+        let off = (sum - 150 * windows) as f64 / deviation / (bins.len() as f64).sqrt();
+        assert!(off.abs() < 6.0, "{windows}: {sum} {off}");
+        deviations.push(deviation);
+    }
+    // ‖b‖² of six windows is 1.62, where windows that somebody adds up have 6.
+    assert!((deviations[5] / deviations[0] - 1.62_f64.sqrt()).abs() < 0.01, "{deviations:?}");
+    folder.replay_of("totals.sql", "again.json", " --state kept");
+    assert_eq!(folder.read("rows.json"), folder.read("again.json"));
 }

@@ -98,3 +98,50 @@ fn noise_lasts_as_long_as_the_budgets_which_outlive_their_controllers() {
     let tables: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!(tables[0]["rows"][0][0], "alarms");
 }
+
+/// Totals over processes: they go on where they were when a controller, and then the
+/// service, is killed, and cost their owners once.
+#[test]
+fn running_totals_outlive_controllers_and_service() {
+    let mut running = Running::start();
+    let asked = running.place.ask(
+        &running.server,
+        "CREATE STREAM Litres AS SELECT SUM(litres) \
+         WINDOW CUMULATING (STEP 2 SECONDS, SIZE 40 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters \
+         WITH (epsilon = 1, events = 4)",
+    );
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let _devices = running.feed();
+    let windows = |running: &Running, least: u64| {
+        until("so many windows in the totals", || {
+            let rows = running.place.rows_of(&running.server, "Litres");
+            let opened = |row: &&serde_json::Value| row["status"] == "ok";
+            let windows = rows.iter().filter(opened).map(|row| row["windows"].as_u64().unwrap());
+            let windows: Vec<u64> = windows.collect();
+            windows.last().is_some_and(|last| *last >= least).then_some((windows, rows))
+        })
+    };
+    let (before, _) = windows(&running, 2);
+    let spent = running.owner(0, "budgets");
+    let (api, host) = &mut running.hosts[0];
+    host.kill();
+    *host = running.place.controller(HOUSES[0], api, &running.server);
+    let (between, _) = windows(&running, before.len() as u64 + 2);
+    running.service.kill();
+    let api = running.server.strip_prefix("https://").unwrap().to_owned();
+    running.service = running.place.server(&api);
+    let (after, rows) = windows(&running, between.len() as u64 + 2);
+    assert_eq!(after, (1..=after.len() as u64).collect::<Vec<_>>(), "each window once");
+    assert_eq!(running.owner(0, "budgets"), spent, "all of them cost what the first did");
+    let log = running.owner(0, "log");
+    assert_eq!(log.matches("ρ = ").count() + log.matches("ε = ").count(), 1, "{log}");
+    for row in rows.iter().filter(|row| row["status"] == "ok") {
+        // Five litres twice a window from each of three meters, at most.
+        let total: f64 = row["sum_litres"].as_str().unwrap().parse().unwrap();
+        let (windows, deviation) = (
+            row["windows"].as_f64().unwrap(),
+            row["noise"]["sum_litres"]["deviation"].as_f64().unwrap(),
+        );
+        assert!(total > -6.0 * deviation && total < 30.0 * windows + 6.0 * deviation, "{row}");
+    }
+}

@@ -96,6 +96,14 @@ pub const CONSUMER_SIGNING: &str = "alpheus/consumer/signing/v1";
 pub const CONSUMER_AGREEMENT: &str = "alpheus/consumer/agreement/v1";
 /// The seed of one window's share of noise, from that secret (HKDF).
 pub const NOISE_SHARE: &str = "alpheus/noise/share/v1";
+/// The key for which days' keys are sealed for a consumer, from its seed (HKDF).
+pub const CONSUMER_SEALING: &str = "alpheus/consumer/sealing/v1";
+/// An owner lets a consumer read days of a stream (signature).
+pub const GRANT: &str = "alpheus/grant/v1";
+/// One day's key of a stream on its way to such a consumer (HPKE).
+pub const GRANTED_DAY: &str = "alpheus/grant/day/v1";
+/// What one window's seeds of running totals are drawn from, from the same secret (HKDF).
+pub const NOISE_SEED: &str = "alpheus/noise/seed/v1";
 /// A stream's master secret on its way to its controller (HPKE).
 pub const MASTER: &str = "alpheus/master/v1";
 /// H, the second base of the group (hash to element).

@@ -72,12 +72,12 @@ impl SealingKey {
     ///
     /// # Errors
     /// [`NotSealed`].
-    pub fn open(
+    pub fn open<const N: usize>(
         &self,
         label: &str,
         context: &[&[u8]],
         sealed: &Sealed,
-    ) -> Result<Secret<32>, NotSealed> {
+    ) -> Result<Secret<N>, NotSealed> {
         let opened = self.open_bytes(label, context, sealed)?;
         Secret::from_slice(&opened).ok_or(NotSealed)
     }
@@ -110,11 +110,11 @@ impl SealingKey {
 ///
 /// # Errors
 /// [`BadSealingKey`].
-pub fn seal(
+pub fn seal<const N: usize>(
     to: &SealingPublic,
     label: &str,
     context: &[&[u8]],
-    secret: &Secret<32>,
+    secret: &Secret<N>,
     rng: &mut impl CryptoRng,
 ) -> Result<Sealed, BadSealingKey> {
     seal_bytes(to, label, context, secret.expose(), rng)

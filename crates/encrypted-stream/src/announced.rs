@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::sign::VerifyingKey;
@@ -18,7 +18,7 @@ use crate::error::{BadCertificate, ConsumerFault, PlanFault, PlanRefused};
 use crate::mask::params::{self, UnsafeMasks};
 use crate::mask::quorum::Roster;
 use crate::messages::Announcement;
-use crate::noise::{Shares, Unfit};
+use crate::noise::{Running, Shares, Unfit};
 
 /// Honest floors whose tables are kept; opening sets of a plan have few sizes.
 const FLOORS_KEPT: usize = 8;
@@ -42,6 +42,8 @@ pub struct Announced {
     service: VerifyingKey,
     /// Tables of the noise by honest floor: public, and the same for all of a host.
     shares: Mutex<BTreeMap<u32, Arc<Shares>>>,
+    /// Tables of the noise of running totals: the same.
+    running: OnceLock<Result<Arc<Running>, Unfit>>,
 }
 
 impl Announced {
@@ -76,6 +78,7 @@ impl Announced {
             authority: *deployment.authority(),
             service: *deployment.service(),
             shares: Mutex::default(),
+            running: OnceLock::new(),
         })
     }
 
@@ -97,6 +100,18 @@ impl Announced {
         }
         known.insert(honest, Arc::clone(&shares));
         Ok(Some(shares))
+    }
+
+    /// What the plan's running totals are drawn with; none if it has none.
+    ///
+    /// # Errors
+    /// [`Unfit`], where they cannot be drawn.
+    pub fn running(&self) -> Result<Option<Arc<Running>>, Unfit> {
+        let (Some(privacy), Some(horizon)) = (&self.plan.privacy, self.plan.horizon()) else {
+            return Ok(None);
+        };
+        let tables = || Running::new(&privacy.noise, horizon.windows).map(Arc::new);
+        self.running.get_or_init(tables).clone().map(Some)
     }
 
     /// Opens and checks an announcement that a ledger kept.

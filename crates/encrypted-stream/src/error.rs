@@ -6,11 +6,13 @@
 
 mod consumer;
 mod exclusion;
+mod grant;
 mod restore;
 mod violation;
 
 pub use consumer::{ConsumerFault, Unreadable};
 pub use exclusion::Exclusion;
+pub use grant::{GrantRefused, NotReadable};
 pub use restore::RestoreError;
 pub use violation::PolicyViolation;
 
@@ -215,6 +217,11 @@ pub enum PlanRefused {
     /// The consumer that results are sealed to is not who the plan says.
     #[error("the results' consumer: {0}")]
     Consumer(ConsumerFault),
+    /// Running totals that may have begun before the ledger was restored.
+    #[error(
+        "running totals go on from what was said last, which this controller's restored ledger may have lost; drop the query and ask again"
+    )]
+    TotalsLost,
 }
 
 /// What is malformed in a plan.
@@ -370,14 +377,38 @@ pub enum Refused {
         /// Who it is.
         position: u32,
     },
+    /// A later window of running totals has been opened here: shares of noise go on
+    /// from the last.
+    #[error("a later window of these running totals was opened here; this one is left out")]
+    TotalsOutOfOrder,
+    /// Running totals that began before the ledger was restored.
+    #[error(
+        "these running totals go on from what was said last, which this controller's restored ledger may have lost; drop the query and ask again"
+    )]
+    TotalsLost,
+    /// The controller was restarted, or was away for long, and draws the seeds of running
+    /// totals again.
+    #[error(
+        "this controller is still drawing the noise of {left} earlier windows of these running totals; it answers once that is done"
+    )]
+    SeedsUnderWay {
+        /// Windows whose seeds are missing.
+        left: u32,
+    },
 }
 
 impl Refused {
     /// Whether the same question may be answered later: the controller's clock
-    /// is behind, or it was restarted and needs the summons again.
+    /// is behind, or it was restarted and needs the summons, or some time, again.
     #[must_use]
     pub fn may_pass(self) -> bool {
-        matches!(self, Refused::NotEnded | Refused::NotPresent | Refused::UnknownPlan)
+        matches!(
+            self,
+            Refused::NotEnded
+                | Refused::NotPresent
+                | Refused::UnknownPlan
+                | Refused::SeedsUnderWay { .. }
+        )
     }
 }
 

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 pub const MAX_WORDS: usize = 2 << 12;
 
 /// Microseconds of a day, the period that one subkey serves.
-const DAY: u64 = 86_400_000_000;
+pub const DAY: u64 = 86_400_000_000;
 
 /// What a producer shares with its owner's controller and nobody else. Erasing
 /// every copy erases the stream's data everywhere.
@@ -131,11 +131,16 @@ impl StreamKeys {
     }
 
     /// The key of one day since the Unix epoch, which opens that day and no
-    /// other. Whoever is handed the days of a range, and `K` at the border that
-    /// ends it, reads that range and no more.
+    /// other, since no session is of two days: within one, `K` at two times opens the sum
+    /// of all between.
     #[must_use]
     pub fn day_key(&self, day: u64) -> DayKey {
         DayKey::derive(&self.master, self.stream, self.schema, day)
+    }
+
+    /// The secret of one day's key, to be sealed for whom its owner lets read that day.
+    pub(crate) fn day_secret(&self, day: u64) -> Secret<16> {
+        DayKey::secret(&self.master, self.stream, self.schema, day)
     }
 
     /// Writes `K(t)`, the pad of time `t` in `session`.
@@ -256,9 +261,17 @@ pub struct DayKey {
 
 impl DayKey {
     fn derive(master: &Secret<32>, stream: StreamId, schema: SchemaId, day: u64) -> Self {
+        Self::new(day, &Self::secret(master, stream, schema, day))
+    }
+
+    fn secret(master: &Secret<32>, stream: StreamId, schema: SchemaId, day: u64) -> Secret<16> {
         let parts: [&[u8]; 3] = [&stream.0, &schema.0, &day.to_be_bytes()];
-        let key = derive(master.expose(), labels::STREAM_DAY, &parts);
-        Self { day, prf: Prf::new(&key) }
+        derive(master.expose(), labels::STREAM_DAY, &parts)
+    }
+
+    /// Of a secret that was handed out.
+    pub(crate) fn new(day: u64, secret: &Secret<16>) -> Self {
+        Self { day, prf: Prf::new(secret) }
     }
 
     /// The day, counted from the Unix epoch.

@@ -11,10 +11,10 @@
 
 mod records;
 
-pub(crate) use records::window_keys;
 pub use records::{
     Fence, LogEvent, LogLine, Record, Scope, Spent, Stamped, UnreadableRecord, log_prefix,
 };
+pub(crate) use records::{session_key, window_keys};
 
 use std::collections::{BTreeMap, HashSet};
 

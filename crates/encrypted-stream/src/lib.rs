@@ -15,6 +15,7 @@ pub mod decode;
 pub mod encode;
 pub mod error;
 pub mod frame;
+pub mod grant;
 pub mod handover;
 pub mod keys;
 pub mod ledger;

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+use alpheus_crypto::mac::Tag;
 use alpheus_crypto::secret::Secret;
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
-use alpheus_encrypted_stream::keys::{BorderKind, MAX_WORDS, MasterSecret, StreamKeys};
+use alpheus_encrypted_stream::keys::{
+    BorderClaim, BorderKind, MAX_WORDS, MasterSecret, StreamKeys,
+};
 use alpheus_encrypted_stream::producer::{
     EventError, EventVector, OpenError, Producer, Session, SetupError, Start, TimeError,
     VectorFault,
@@ -17,6 +20,7 @@ use rand_chacha::rand_core::SeedableRng;
 use std::collections::HashSet;
 use std::convert::Infallible;
 
+const DAY: u64 = 86_400_000_000;
 const TICK: u64 = 1000;
 const WORDS: u16 = 5;
 const START: Timestamp = Timestamp(1_700_000_000 * TICK);
@@ -121,6 +125,52 @@ fn borders_stand_on_every_tick_and_count_what_is_before_them() {
     for (claim, tag) in &claims {
         assert_eq!(keys().verify_border(claim, tag), Ok(()));
     }
+}
+
+/// What its frames say of a run over midnights: session, kind, time since the start.
+fn borders_of(tick: u64, start: u64, ticks: u64) -> Vec<(u64, BorderKind, u64)> {
+    let (stream, schema) = (StreamId([2; 16]), SchemaId([3; 32]));
+    let producer = Producer::new(&master(), stream, schema, Span(tick), WORDS).unwrap();
+    let mut frames: Vec<Vec<u8>> = Vec::new();
+    let sink = &mut |frame: &[u8]| frames.push(frame.to_vec());
+    let mut session = producer.open(Start::First, Timestamp(start), &mut rng(3), sink).unwrap();
+    let first = session.number();
+    session.advance(Timestamp(start + ticks * tick), sink).unwrap();
+    let claims = parsed(&frames).into_iter().filter_map(|frame| frame.claim()).collect::<Vec<_>>();
+    let border = |(claim, tag): &(BorderClaim, Tag)| {
+        assert_eq!(keys().verify_border(claim, tag), Ok(()));
+        (claim.session.wrapping_sub(first), claim.kind, (claim.t.0 - start) / tick)
+    };
+    claims.iter().map(border).collect()
+}
+
+/// No session holds events of two days, so that no key of one tells sums of another.
+#[test]
+fn a_session_ends_with_its_day() {
+    use BorderKind::{Closing, Interior, Opening};
+    let hours = DAY / 4;
+    let day =
+        |session, first: u64| [1, 2, 3].map(|border| (session, Interior, first + border)).to_vec();
+    let edge = |session, at| vec![(session + 1, Opening, at), (session, Closing, at)];
+    let whole = [vec![(0, Opening, 0)], day(0, 0), edge(0, 4), day(1, 4), edge(1, 8)].concat();
+    assert_eq!(borders_of(hours, 20_000 * DAY, 8), whole);
+    // Ticks that do not divide a day: at the first border of the next.
+    let odd = 7 * DAY / 16;
+    let from = (20_000 * DAY).next_multiple_of(odd);
+    let session_of = |at: u64| (from + at * odd) / DAY - from / DAY;
+    for (session, kind, at) in borders_of(odd, from, 40) {
+        let ends = at > 0 && session_of(at) > session_of(at - 1);
+        let expected = match kind {
+            Opening => session_of(at),
+            Closing => session_of(at) - 1,
+            Interior => session_of(at - 1),
+        };
+        assert_eq!(session, expected, "border {at}");
+        assert_eq!(kind != Interior, ends || at == 0, "border {at}");
+    }
+    // A tick longer than a day: each session is of one.
+    let kinds: Vec<_> = borders_of(2 * DAY, 20_000 * DAY, 2).into_iter().map(|b| b.1).collect();
+    assert_eq!(kinds, [Opening, Opening, Closing, Opening, Closing]);
 }
 
 #[test]

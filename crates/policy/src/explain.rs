@@ -281,12 +281,7 @@ fn group(plan: &Plan, failure_rate: f64) -> GroupExplanation {
 
 /// Different owners at each controller, most first.
 fn owners_per_controller(plan: &Plan) -> Vec<u32> {
-    let pairs: std::collections::BTreeSet<_> =
-        plan.streams.iter().map(|stream| (stream.controller, stream.owner)).collect();
-    let mut sizes = vec![0u32; plan.roster.len()];
-    for (controller, _) in pairs {
-        sizes.get_mut(controller as usize).into_iter().for_each(|size| *size += 1);
-    }
+    let mut sizes = plan.owners_per_controller();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     sizes
 }

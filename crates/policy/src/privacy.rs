@@ -8,23 +8,28 @@
 //! none of it. `docs/budget.md` has the equations.
 
 use crate::budget::{
-    Ask, Calibrated, Mechanism, RowGroup, RowNoise, Slack, Spent, Uncalibrated, Unprotectable,
-    calibrate, groups, holds_noise,
+    Ask, Calibrated, Horizon, Mechanism, RowGroup, RowNoise, Shared, Slack, Spent, Uncalibrated,
+    Unprotectable, calibrate, calibrate_for, groups, holds_noise, running_slack_bits, windows_of,
 };
 use crate::budget::{Cost, Epsilon};
 use crate::layout::Layout;
 use crate::plan::Plan;
+use crate::quorum::fewest_for;
 use crate::schema::{Budget, PrivacyUnit, Schema};
+use crate::time::{Span, Timestamp, Window};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 /// The noise that a plan's windows are released with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Privacy {
     /// How noise is drawn.
     pub mechanism: Mechanism,
-    /// ε of one window, all attributes together, in millionths.
+    /// ε of one window, all attributes together, in millionths; of running totals
+    /// that of all windows together.
     pub micro_epsilon: u64,
-    /// δ of one window in units of 10^−18; 0 only for [`Mechanism::Laplace`].
+    /// Its δ in units of 10^−18; 0 only for [`Mechanism::Laplace`].
     pub atto_delta: u64,
     /// What is protected: at least what every policy under which it is released
     /// asks for.
@@ -58,6 +63,24 @@ pub enum NoiseFault {
         /// The schema's capacity.
         most: u64,
     },
+    /// Running totals of a unit that lies in more windows than they are sized for.
+    #[error(
+        "the running totals are sized for a unit in {stated} windows, and theirs lies in {needed}; plan them anew"
+    )]
+    Touched {
+        /// In the plan.
+        stated: u32,
+        /// What its unit asks for.
+        needed: u32,
+    },
+    /// Running totals that reach beyond the last time that can be told.
+    #[error(
+        "the running totals reach to after the year 2112, beyond which no time is told; at most {most} windows fit from there"
+    )]
+    Beyond {
+        /// Windows from the plan's first to that time.
+        most: u64,
+    },
     /// The plan states other noise than its ε, unit and bounds ask for.
     #[error("the noise of row {row} is not what ε, unit, events and the schema's bounds ask for")]
     Misstated {
@@ -79,23 +102,42 @@ impl Privacy {
     }
 
     /// What is asked of [`calibrate`]. Of δ the last unit is left to what samplers
-    /// leave out.
+    /// leave out, of running totals a 1024th as well for what their grids do.
     #[must_use]
     pub fn ask(&self) -> Ask {
+        let grids = self.horizon().map_or(0, |_| self.atto_delta / 1024);
         Ask {
             mechanism: self.mechanism,
             micro_epsilon: self.micro_epsilon,
-            atto_delta: self.atto_delta.saturating_sub(1),
+            atto_delta: self.atto_delta.saturating_sub(1 + grids),
             events: self.unit_events(),
         }
     }
 
     /// Whether it protects what a policy's unit asks for: all of a person's window
-    /// holds any one event, never the other way round.
+    /// holds any one event, never the other way round. Windows add up to a period;
+    /// running totals, charged once, must be sized for all windows of it.
     #[must_use]
-    pub fn protects(&self, unit: PrivacyUnit) -> bool {
-        self.unit != PrivacyUnit::Event || unit == PrivacyUnit::Event
+    pub fn protects(&self, unit: PrivacyUnit, window: Span) -> bool {
+        let reaches = |own: Horizon| own.touched >= touched(unit, window, own.windows);
+        (self.unit != PrivacyUnit::Event || unit == PrivacyUnit::Event)
+            && self.horizon().is_none_or(reaches)
     }
+
+    /// How far running totals reach; none of noise that each window has anew.
+    #[must_use]
+    pub fn horizon(&self) -> Option<Horizon> {
+        match self.mechanism {
+            Mechanism::Matrix(horizon) => Some(horizon),
+            _ => None,
+        }
+    }
+}
+
+/// The windows of running totals that the events of one unit can lie in.
+#[must_use]
+pub fn touched(unit: PrivacyUnit, window: Span, windows: u32) -> u32 {
+    windows_of(unit, window).min(windows)
 }
 
 /// Of two units the one that protects more.
@@ -110,14 +152,79 @@ pub fn stronger(one: PrivacyUnit, other: PrivacyUnit) -> PrivacyUnit {
 }
 
 impl Plan {
-    /// Honest controllers in the smallest opening set that any controller answers,
-    /// of ⌊(N + t)/2⌋ + 1 + r, less the r that may be cut off: ⌊(N + t)/2⌋ + 1 − t.
-    /// Shares of noise are never sized for fewer.
+    /// How far running totals reach, where the plan's results are such.
+    #[must_use]
+    pub fn horizon(&self) -> Option<Horizon> {
+        self.privacy.as_ref().and_then(Privacy::horizon)
+    }
+
+    /// What running totals add up: from the plan's first window to its last.
+    #[must_use]
+    pub fn cumulated(&self) -> Option<Window> {
+        let start =
+            Timestamp(self.from.0.div_ceil(self.window.0.max(1)).saturating_mul(self.window.0));
+        let span = Span(self.window.0.saturating_mul(self.horizon()?.windows.into()));
+        Some(Window { start, end: start.plus(span) })
+    }
+
+    /// The place of a window among those of the running totals, from 0; none where
+    /// the plan has none, or beyond them.
+    #[must_use]
+    pub fn place_in_totals(&self, window: Window) -> Option<u32> {
+        let all = self.cumulated()?;
+        let place = window.start.0.checked_sub(all.start.0)? / self.window.0.max(1);
+        let inside = all.start <= window.start && window.end <= all.end;
+        u32::try_from(place).ok().filter(|_| inside)
+    }
+
+    /// Honest controllers in the smallest opening set that any controller answers:
+    /// of ⌊(N + t)/2⌋ + 1 + r, less the r that may be cut off, ⌊(N + t)/2⌋ + 1 − t; or
+    /// of as many as make up the least population, less t + r. Shares of noise are
+    /// never sized for fewer.
     #[must_use]
     pub fn least_honest(&self) -> u32 {
+        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let (all, tolerated) = (self.roster.len(), self.tolerated());
-        let least = (all.saturating_add(tolerated) / 2 + 1).min(all.max(1));
-        u32::try_from(least.saturating_sub(tolerated)).unwrap_or(u32::MAX)
+        let most = all.max(1);
+        let quorum = (all.saturating_add(tolerated) / 2 + 1).min(most);
+        let discounted = narrow(self.discounted());
+        let fewest = fewest_for(&self.owners_per_controller(), discounted, self.population.min);
+        let populous = fewest.min(narrow(most)).saturating_sub(discounted);
+        narrow(quorum.saturating_sub(tolerated)).max(populous)
+    }
+
+    /// How many different owners each controller stands for, in roster order.
+    #[must_use]
+    pub fn owners_per_controller(&self) -> Vec<u32> {
+        let pairs: BTreeSet<_> =
+            self.streams.iter().map(|stream| (stream.controller, stream.owner)).collect();
+        let mut owners = vec![0_u32; self.roster.len()];
+        for (controller, _) in pairs {
+            if let Some(count) = owners.get_mut(controller as usize) {
+                *count += 1;
+            }
+        }
+        owners
+    }
+
+    /// −log2 of what the samplers of all shares of all rows, and the grids of running
+    /// totals, may leave out.
+    #[must_use]
+    pub fn slack_bits(&self) -> u32 {
+        let (rows, controllers) = (self.release.outputs(), self.roster.len());
+        let (Some(privacy), Some(horizon)) = (&self.privacy, self.horizon()) else {
+            return slack_bits(rows, controllers);
+        };
+        let fine = privacy.noise.iter().filter_map(|row| match row {
+            RowNoise::Running(own) => Some(u32::from(own.fine_bits)),
+            _ => None,
+        });
+        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let members = NonZeroU32::new(narrow(controllers)).unwrap_or(NonZeroU32::MIN);
+        let grid = running_slack_bits(fine.min().unwrap_or(96), horizon.windows, members, rows);
+        // A seed is a share; that rounding adds up as if once is within 2^−113 a total.
+        let seeds = slack_bits(rows.saturating_mul(horizon.windows as usize), controllers);
+        grid.min(seeds).saturating_sub(2)
     }
 
     /// The noise that the plan needs and what it costs each attribute; none where
@@ -135,12 +242,31 @@ impl Plan {
         if asked == 0 || asked > most {
             return Err(NoiseFault::Events { asked, most });
         }
+        if let Some(Horizon { windows, touched: stated }) = privacy.horizon() {
+            self.ends_in_time(windows)?;
+            let needed = touched(privacy.unit, self.window, windows);
+            if stated < needed {
+                return Err(NoiseFault::Touched { stated, needed });
+            }
+        }
         let groups = groups(&self.release, schema, layout)?;
-        let needed = calibrate(&privacy.ask(), &groups, self.release.outputs())?;
+        let honest = NonZeroU32::new(self.least_honest()).unwrap_or(NonZeroU32::MIN);
+        let needed = calibrate_for(&privacy.ask(), &groups, self.release.outputs(), honest)?;
         let members = u32::try_from(self.roster.len()).unwrap_or(u32::MAX).max(1);
-        let honest = self.least_honest().max(1);
-        holds_noise(&self.release, &needed.rows, schema, layout, honest, members)?;
+        let windows = privacy.horizon().map_or(1, |horizon| horizon.windows);
+        let (release, rows) = (&self.release, &needed.rows);
+        let shared = Shared { honest: honest.get(), members, windows, lost: 0 };
+        holds_noise(release, rows, schema, layout, shared)?;
         Ok(Some(needed))
+    }
+
+    /// All windows of running totals end at a time that can be told: until then they
+    /// stand in their owners' accounts.
+    fn ends_in_time(&self, windows: u32) -> Result<(), NoiseFault> {
+        let start = self.cumulated().map_or(Timestamp::LIMIT, |all| all.start);
+        let left = Timestamp::LIMIT.0.saturating_sub(start.0);
+        let most = left / self.window.0.max(1);
+        if u64::from(windows) > most { Err(NoiseFault::Beyond { most }) } else { Ok(()) }
     }
 
     /// The same, where the plan states what it needs.
@@ -245,7 +371,6 @@ pub fn windows_within(cost: Cost, slack: Slack, budget: &Budget) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Span;
 
     #[test]
     fn a_persons_window_protects_an_event_and_not_the_other_way_round() {
@@ -259,9 +384,12 @@ mod tests {
             noise: Vec::new(),
         };
         let day = PrivacyUnit::PersonPerPeriod(Span::seconds(86_400));
+        let hour = Span::seconds(3600);
         for strong in [PrivacyUnit::PersonPerWindow, day] {
-            assert!(of(strong).protects(PrivacyUnit::Event) && of(strong).protects(day));
-            assert!(!of(PrivacyUnit::Event).protects(strong));
+            assert!(
+                of(strong).protects(PrivacyUnit::Event, hour) && of(strong).protects(day, hour)
+            );
+            assert!(!of(PrivacyUnit::Event).protects(strong, hour));
             assert_eq!((of(strong).unit_events(), of(PrivacyUnit::Event).unit_events()), (14, 1));
         }
         assert_eq!(stronger(PrivacyUnit::Event, day), day);

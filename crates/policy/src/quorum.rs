@@ -21,6 +21,26 @@ pub fn least_opening(controllers: u32, tolerated: u32, members: u32, dropout: Fr
     majority(controllers, tolerated).max(members.saturating_sub(spared))
 }
 
+/// Fewest controllers in whose opening the best placed member, the one with most
+/// owners, counts `population`: its own first, then the others' from the largest, less
+/// the `discounted` largest of those.
+#[must_use]
+pub fn fewest_for(owners: &[u32], discounted: u32, population: u32) -> u32 {
+    let mut owners = owners.to_vec();
+    owners.sort_unstable_by(|a, b| b.cmp(a));
+    let (mut size, mut counted) = (0, 0_u64);
+    for (rank, at_controller) in (0_u32..).zip(&owners) {
+        if counted >= u64::from(population) {
+            break;
+        }
+        size += 1;
+        if rank == 0 || rank > discounted {
+            counted += u64::from(*at_controller);
+        }
+    }
+    size
+}
+
 /// Rosters have fewer than 2^32 controllers: positions in a plan are `u32`.
 fn narrow(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)

@@ -99,7 +99,9 @@ pub enum Error {
         path: PathBuf,
     },
     /// The store was written by another version.
-    #[error("{path}: the store has format {found}; this version reads format {supported}")]
+    #[error(
+        "{path}: the store has format {found}, and this version reads format {supported}: use the version that made it"
+    )]
     Version {
         /// The store's directory.
         path: PathBuf,

@@ -3,6 +3,7 @@
 //! it costs its writer; how many come back; and the paper's figures.
 
 use crate::bench::measure::Effort;
+use crate::bench::program::processor_seconds;
 use crate::bench::report::{Environment, Figure, Goal, Report};
 use crate::board::client::{Client, Posted};
 use crate::board::replay::first_view;
@@ -211,14 +212,14 @@ fn behind_http(writes: u32) -> Result<Vec<Figure>, Failure> {
             made.push(view.write(content, tag, ticket, &mut rng).blame(Category::Check)?);
         }
         let bytes = made.first().and_then(|(_, one)| postcard::to_allocvec(one).ok());
-        let before = [cpu(databases[0])?, cpu(databases[1])?];
+        let before = [processor_seconds(databases[0])?, processor_seconds(databases[1])?];
         let mut posted = Vec::new();
         for (written, submission) in made {
             let received = client.submit(&written, &submission).await?;
             posted.push(Posted { written, submission, received });
         }
         client.settled(view.epoch(), &posted).await?;
-        let after = [cpu(databases[0])?, cpu(databases[1])?];
+        let after = [processor_seconds(databases[0])?, processor_seconds(databases[1])?];
         let spent = (after[0] - before[0]).max(after[1] - before[1]);
         Ok((spent, bytes.map_or(0, |bytes| bytes.len())))
     })?;
@@ -238,10 +239,4 @@ fn behind_http(writes: u32) -> Result<Vec<Figure>, Failure> {
         ),
         Figure::alone(HTTP, upload, "bytes", bytes as f64).with_goal(Goal::AtMost(1500.0)),
     ])
-}
-
-/// Processor time of a process so far, in seconds.
-fn cpu(process: u32) -> Result<f64, Failure> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).blame(Category::Io)?;
-    super::pass::processor_seconds(&stat)
 }

@@ -10,12 +10,14 @@ mod board;
 mod encrypt;
 mod end_to_end;
 mod floors;
+mod hosts;
 mod log;
 mod masks;
 mod measure;
 mod neighbours;
 #[cfg(feature = "pass")]
 mod pass;
+mod program;
 mod report;
 mod sums;
 
@@ -35,6 +37,7 @@ Examples:
   alpheus bench streams --format json > bench/results/streams.json
   alpheus bench streams --only masks --only transformer
   alpheus bench streams --quick --strict
+  alpheus bench hosts --controllers 100
   alpheus bench pass --clients 12000 --epochs 40
   alpheus bench board --writes 500";
 
@@ -54,6 +57,8 @@ enum What {
     #[cfg(feature = "board")]
     /// The anonymous board: a write at a database, its writer, the rate of delivery
     Board(board::Args),
+    /// Many controllers, each a process: what a window takes and how long
+    Hosts(hosts::Args),
     #[cfg(feature = "pass")]
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
     Pass(pass::Args),
@@ -99,6 +104,8 @@ enum Part {
     Log,
     /// Devices to results, beside plaintext jobs
     EndToEnd,
+    /// What ledgers, stores and memory grow by with each window
+    Growth,
 }
 
 /// What was to be measured does not work.
@@ -153,6 +160,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         What::Streams(streams) => (measure(streams).blame(Category::Io)?, streams.strict),
         #[cfg(feature = "board")]
         What::Board(board) => (board::measure(board)?, board.strict),
+        What::Hosts(hosts) => (hosts::measure(hosts)?, false),
         #[cfg(feature = "pass")]
         What::Pass(pass) => (pass::measure(pass)?, pass.strict),
     };
@@ -195,6 +203,12 @@ fn measure(args: &Streams) -> Result<Report, BenchFailed> {
             application: args.application.as_deref(),
         };
         figures.extend(end_to_end::figures(&directory, &extent, say)?);
+    }
+    if wanted(Part::Growth) {
+        let directory = args.directory.clone().unwrap_or_else(std::env::temp_dir);
+        let windows = if args.quick { 256 } else { 1_024 };
+        let windows = args.windows.map_or(windows, NonZeroUsize::get);
+        figures.extend(end_to_end::growth(&directory, windows, say)?);
     }
     Ok(Report { environment, figures, series: Vec::new() })
 }

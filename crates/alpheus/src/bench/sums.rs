@@ -133,7 +133,7 @@ fn memory(streams: u32) -> Result<[Figure; 2], BenchFailed> {
 }
 
 /// Bytes of this process in memory.
-fn resident() -> usize {
+pub(crate) fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
 }

@@ -142,6 +142,8 @@ pub enum Command {
     Controller(crate::controller::Args),
     /// Add streams, choose what may be learnt, see who learnt what, revoke, erase
     Owner(crate::owner::Args),
+    /// Read a stream's events one by one, where its owner lets you
+    Read(crate::read::Args),
     /// Encrypt lines of input as a device's events, and send them
     Produce(crate::produce::Args),
     /// See results, or who learnt what about you, in a browser
@@ -194,6 +196,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Server(args) => crate::server::run(&args, &globals),
         Command::Controller(args) => crate::controller::run(&args, &globals),
         Command::Owner(args) => crate::owner::run(&args, &globals),
+        Command::Read(args) => crate::read::run(&args, &globals),
         Command::Produce(args) => crate::produce::run(&args, &globals),
         Command::Console(args) => crate::console::run(&args, &globals),
         #[cfg(feature = "pass")]

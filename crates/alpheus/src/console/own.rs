@@ -82,7 +82,8 @@ fn shown(line: &LogLine, schema: &Schema) -> Line {
         LogEvent::PlanAccepted { .. } => ("asked", None),
         LogEvent::Released { window, .. } => ("released", Some(*window)),
         LogEvent::Ended { window, .. } => ("ended", Some(*window)),
-        LogEvent::PolicyChanged { .. } => ("changed", None),
+        LogEvent::PolicyChanged { .. } | LogEvent::Granted { .. } => ("changed", None),
+        LogEvent::KeysHanded { .. } => ("released", None),
         LogEvent::Revoked => ("revoked", None),
         LogEvent::Erased => ("erased", None),
     };

@@ -129,8 +129,9 @@ impl Round {
             self.part.set(State::Ready);
         }
         self.tell()?;
+        let busy = self.guard()?.draw_ahead(wall_clock());
         let going = self.guard()?.going();
-        let wait = if going.said.is_empty() { WAIT } else { Duration::ZERO };
+        let wait = if going.said.is_empty() && !busy { WAIT } else { Duration::ZERO };
         let milliseconds = u32::try_from(wait.as_millis()).unwrap_or(0);
         let mail = Mail { said: going.said.clone(), wait: milliseconds, heard: self.heard };
         let post = self.server.exchange_while("/v1/mail", &mail, wait, || going.stands());

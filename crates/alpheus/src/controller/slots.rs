@@ -11,6 +11,7 @@
 //! That the file system overwrites in place, as ext4 and XFS do, and copy-on-write
 //! ones and snapshots do not; and that no copy of this file outlives the erasure.
 
+use crate::files::other_format;
 use alpheus_crypto::secret::Secret;
 use rand_core::CryptoRng;
 use std::fs::{File, OpenOptions};
@@ -36,8 +37,18 @@ pub enum SlotError {
         /// What the system said.
         source: io::Error,
     },
+    /// Written by another version of the program.
+    #[error(
+        "the slot file {} has format {found}, and this version reads format 1: use the version that wrote it, or restore the slot file and the state folder from one backup", path.display()
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: char,
+    },
     /// It is something else.
-    #[error("{} is no slot file, or of another version", path.display())]
+    #[error("{} is no slot file: restore it and the state folder from one backup", path.display())]
     Other {
         /// The file.
         path: PathBuf,
@@ -80,7 +91,11 @@ impl SlotFile {
         }
         file.read_exact_at(&mut head, 0).map_err(failed)?;
         if head != wanted {
-            return Err(SlotError::Other { path: path.to_owned() });
+            let path = path.to_owned();
+            return Err(match other_format(&head, &MAGIC) {
+                Some(found) => SlotError::Format { path, found },
+                None => SlotError::Other { path },
+            });
         }
         Ok(SlotFile { path: path.to_owned(), file })
     }

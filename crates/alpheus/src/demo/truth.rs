@@ -114,6 +114,7 @@ mod tests {
             excluded: 0,
             status: OK.to_owned(),
             noise: None,
+            windows: None,
             sealed: None,
         }
     }

@@ -12,6 +12,7 @@ use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::{Annotation, Placement};
 use alpheus_encrypted_stream::certificate::Certificate;
+use alpheus_encrypted_stream::grant::{Grant, HandedDay};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_policy::ids::StreamId;
 use serde::{Deserialize, Serialize};
@@ -147,6 +148,59 @@ impl Withdraw {
         let signed = Signed::new(&Withdrawal { stream, erase }, key);
         Withdraw { signed, owner: key.verifying_key() }
     }
+}
+
+/// An owner lets a consumer read, or read no more.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GrantAsked {
+    /// What they say.
+    pub signed: Signed<Grant>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+    /// The consumer's certificate.
+    pub certificate: Signed<Certificate>,
+}
+
+/// A consumer asks a controller for the keys of days that it may read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KeysAsked {
+    /// Of which stream.
+    pub stream: StreamId,
+    /// The consumer's certificate.
+    pub certificate: Signed<Certificate>,
+}
+
+/// What it gets.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KeysGiven {
+    /// What the owner has signed: the service wants to see it.
+    pub signed: Signed<Grant>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+    /// Keys of the days that are over, sealed.
+    pub keys: Vec<HandedDay>,
+}
+
+/// A consumer asks the service for the frames that it may read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FramesAsked {
+    /// What the owner has signed.
+    pub signed: Signed<Grant>,
+    /// The owner's key.
+    pub owner: VerifyingKey,
+    /// The consumer's certificate.
+    pub certificate: Signed<Certificate>,
+    /// From where on in the log; at first 0.
+    pub after: u64,
+}
+
+/// Some of them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FramesGiven {
+    /// In the order in which they came.
+    pub frames: Vec<Vec<u8>>,
+    /// Say this as `after` to go on; the same as before at the log's end.
+    pub next: u64,
 }
 
 /// What the service makes of a notice.

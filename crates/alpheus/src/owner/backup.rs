@@ -14,7 +14,7 @@ use crate::ca::OWNER_SEED;
 use crate::controller::keystore::read_key_file;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
-use crate::files::{For, make_private_folder, write_new};
+use crate::files::{For, make_private_folder, other_format, write_new};
 use crate::network::identity::{CERTIFICATE, IdentityFolder, KEY};
 use crate::network::role::Role;
 use alpheus_crypto::vault::{Hardness, VaultKey};
@@ -77,8 +77,12 @@ struct Kept {
 /// Why a backup does not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum NoBackup {
-    #[error("not a backup of `alpheus owner backup`, or of another version")]
+    #[error("not a backup of `alpheus owner backup`: give the file that it wrote")]
     Other,
+    #[error(
+        "the backup has format {0}, and this version reads format 1: use the version that made it"
+    )]
+    Format(char),
     #[error("the backup does not open: it was made with another key file, or is damaged")]
     Locked,
 }
@@ -188,7 +192,8 @@ fn plain(name: &str) -> Result<&str, NoBackup> {
 }
 
 fn split(bytes: &[u8]) -> Result<(Header, &[u8]), NoBackup> {
-    let rest = bytes.strip_prefix(MAGIC).ok_or(NoBackup::Other)?;
+    let other = || other_format(bytes, MAGIC).map_or(NoBackup::Other, NoBackup::Format);
+    let rest = bytes.strip_prefix(MAGIC).ok_or_else(other)?;
     let (length, rest) = rest.split_first_chunk().ok_or(NoBackup::Other)?;
     let length = usize::from(u16::from_le_bytes(*length));
     let (header, locked) = rest.split_at_checked(length).ok_or(NoBackup::Other)?;

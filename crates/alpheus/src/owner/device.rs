@@ -87,7 +87,14 @@ impl DeviceFile {
     /// If it cannot be read, is none, or is of another schema.
     pub fn read(path: &Path, schema: &Schema) -> Result<(StreamId, MasterSecret), Failure> {
         let file = DeviceFile::load(path)?;
-        if file.version != VERSION || file.schema != schema.id() {
+        if file.version != VERSION {
+            let found = file.version;
+            return Err(format!(
+                "the device's file has format {found}, and this version reads format {VERSION}: use the version that wrote it, or make the stream anew with `alpheus owner add`"
+            ))
+            .blame_input(path);
+        }
+        if file.schema != schema.id() {
             return Err("it is of another schema, or another version of it").blame_input(path);
         }
         let secret = HEXLOWER_PERMISSIVE.decode(file.secret.as_bytes()).ok().map(Zeroizing::new);

@@ -1,5 +1,7 @@
 //! An owner's log in words.
 
+use super::grant::calendar;
+use alpheus_encrypted_stream::grant::Days;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine};
 use alpheus_encrypted_stream::messages::Closed;
 use alpheus_policy::schema::Schema;
@@ -10,7 +12,8 @@ pub(crate) fn in_order(line: &LogLine) -> (Timestamp, Timestamp, u8) {
     let (window, rank) = match &line.event {
         LogEvent::Released { window, .. } => (window.start, 0),
         LogEvent::Ended { window, .. } => (window.start, 1),
-        LogEvent::PolicyChanged { .. } => (Timestamp::LIMIT, 0),
+        LogEvent::PolicyChanged { .. } | LogEvent::Granted { .. } => (Timestamp::LIMIT, 0),
+        LogEvent::KeysHanded { .. } => (Timestamp::LIMIT, 1),
         LogEvent::PlanAccepted { .. } | LogEvent::Revoked => (Timestamp::LIMIT, 1),
         LogEvent::Erased => (Timestamp::LIMIT, 2),
     };
@@ -52,18 +55,40 @@ pub(crate) fn in_words(line: &LogLine, schema: &Schema, when: impl Fn(Window) ->
                 names.join(", ")
             )
         }
-        LogEvent::Ended { window, outcome: Closed::Opened { population }, .. } => {
-            format!("the service says that {} opened over {population} people", when(*window))
-        }
-        LogEvent::Ended { window, outcome: Closed::Failed(failure), .. } => {
-            format!("the service says that {} did not open: {failure}", when(*window))
+        LogEvent::Ended { window, outcome, .. } => {
+            format!("the service says that {} {}", when(*window), ended(outcome))
         }
         LogEvent::PolicyChanged { version } => {
             format!("you changed your policy; version {version} is in force")
         }
+        LogEvent::Granted { reader, days } => granted(reader, *days),
+        LogEvent::KeysHanded { reader, days } => format!(
+            "`{reader}` got the keys of {}: it reads every event of these days, for ever",
+            between(*days)
+        ),
         LogEvent::Revoked => "you revoked your consent".to_owned(),
         LogEvent::Erased => "you had the key of your data destroyed".to_owned(),
     }
+}
+
+/// What came of a window.
+fn ended(outcome: &Closed) -> String {
+    match outcome {
+        Closed::Opened { population } => format!("opened over {population} people"),
+        Closed::Failed(failure) => format!("did not open: {failure}"),
+    }
+}
+
+/// What an owner lets somebody read.
+fn granted(reader: &str, days: Option<Days>) -> String {
+    match days {
+        Some(days) => format!("you let `{reader}` read every event from {}", between(days)),
+        None => format!("you let `{reader}` read no more than it has"),
+    }
+}
+
+fn between(days: Days) -> String {
+    format!("{} to {}", calendar(days.first), calendar(days.last))
 }
 
 /// Whether the service reads the result as well.

@@ -5,6 +5,7 @@ mod backup;
 pub(crate) mod budgets;
 mod device;
 mod erasure;
+pub(crate) mod grant;
 pub(crate) mod log;
 
 pub use device::DeviceFile;
@@ -48,6 +49,10 @@ Examples:
       --metadata group=riders --producer watch --device watch.json
   alpheus owner log --identity pki/alice --controller https://localhost:7401 --stream 9f…
   alpheus owner budgets --identity pki/alice --controller https://localhost:7401 --stream 9f… --format json
+  alpheus owner grant --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
+      --reader doctor/consumer.txt --from 2026-11-01 --to 2026-11-30
+  alpheus owner grant --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
+      --reader doctor/consumer.txt --stop
   alpheus owner revoke --identity pki/alice --controller https://localhost:7401 --stream 9f…
   alpheus owner erase --identity pki/alice --controller https://localhost:7401 --stream 9f… \\
       --device watch.json --statement erased.txt
@@ -79,6 +84,9 @@ enum What {
     /// See what noise has cost of one's budgets for a stream
     #[command(after_help = EXAMPLES)]
     Budgets(One),
+    /// Let a consumer read days of a stream itself, or no more of them
+    #[command(after_help = EXAMPLES)]
+    Grant(grant::Args),
     /// Withdraw consent for a stream, for good
     #[command(after_help = EXAMPLES)]
     Revoke(One),
@@ -163,6 +171,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         What::Streams(reach) => list(reach, globals),
         What::Log(one) => show_log(one, globals),
         What::Budgets(one) => budgets::show(one, globals),
+        What::Grant(args) => grant::grant(args),
         What::Revoke(one) => revoke(one),
         What::Erase(args) => erasure::erase(args),
         What::Backup(args) => back_up(args),

@@ -50,24 +50,34 @@ pub(crate) struct Opener {
     readers: Mutex<HashMap<PlanId, Arc<Result<Reader, String>>>>,
 }
 
+/// The keys of an identity folder, with its protocol certificate, also as text.
+///
+/// # Errors
+/// A [`Failure`] that names the file that cannot be used.
+pub(crate) fn consumer(
+    identity: &IdentityFolder,
+) -> Result<(Consumer, Signed<Certificate>, String), Failure> {
+    let (deployment, path) = (identity.deployment()?, identity.path(CONSUMER_CERTIFICATE));
+    let text = std::fs::read_to_string(&path).blame_io(&path)?;
+    let certificate: Signed<Certificate> = from_hex(&text)
+        .ok_or("not a protocol certificate in hexadecimal digits")
+        .blame_input(&path)?;
+    let secrets = ConsumerSecrets::from_seed(&read_seed(&identity.path(CONSUMER_SEED))?);
+    let consumer = secrets.certified(&certificate, &deployment).blame_input(&path)?;
+    Ok((consumer, certificate, text.trim().to_owned()))
+}
+
 impl Opener {
     /// Of an identity folder. One without keys reads what is not sealed.
     ///
     /// # Errors
     /// A [`Failure`] that names the file that cannot be used.
     pub(crate) fn new(identity: &IdentityFolder) -> Result<Opener, Failure> {
-        let (deployment, path) = (identity.deployment()?, identity.path(CONSUMER_CERTIFICATE));
-        if !path.exists() {
-            return Ok(Opener { deployment, keys: None, readers: Mutex::default() });
-        }
-        let text = std::fs::read_to_string(&path).blame_io(&path)?;
-        let certificate: Signed<Certificate> = from_hex(&text)
-            .ok_or("not a protocol certificate in hexadecimal digits")
-            .blame_input(&path)?;
-        let seed = read_seed(&identity.path(CONSUMER_SEED))?;
-        let secrets = ConsumerSecrets::from_seed(&seed);
-        let consumer = secrets.certified(&certificate, &deployment).blame_input(&path)?;
-        let keys = Some((consumer, text.trim().to_owned()));
+        let deployment = identity.deployment()?;
+        let keys = match identity.path(CONSUMER_CERTIFICATE).exists() {
+            true => consumer(identity).map(|(consumer, _, text)| Some((consumer, text)))?,
+            false => None,
+        };
         Ok(Opener { deployment, keys, readers: Mutex::default() })
     }
 

@@ -122,7 +122,8 @@ fn begin(
         _ => {
             let mut plans = Vec::new();
             for query in &inputs.queries {
-                plans.extend(plan(embedded, query, args, rng)?);
+                let begins = inputs.recording.begins();
+                plans.extend(plan(embedded, query, begins, args, rng)?);
             }
             // Whoever was killed between these two has no plan yet.
             put(embedded, RUN, run.bytes())?;
@@ -143,6 +144,7 @@ fn begin(
 fn plan(
     embedded: &mut Embedded,
     query: &QueryFile,
+    begins: Timestamp,
     args: &Args,
     rng: &mut ChaCha20Rng,
 ) -> Result<Vec<Plan>, Failure> {
@@ -152,10 +154,12 @@ fn plan(
     }
     let refused =
         |error: String| Failure::new(Category::Refused, error).at(query.path.display().to_string());
+    // Running totals reach so far and no further: they begin with the recording.
+    let from = create.cumulating.map_or(Timestamp(0), |_| begins.floor(create.window));
     let planned = planning::plan_query(
         &create,
         &embedded.manager.catalog,
-        planning::Asking::from(Timestamp(0)).with_readers(&|name| embedded.reader_named(name)),
+        planning::Asking::from(from).with_readers(&|name| embedded.reader_named(name)),
         rng,
     )
     .map_err(|refusal| {

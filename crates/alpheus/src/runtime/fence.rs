@@ -11,6 +11,7 @@
 //! ```
 //! little-endian, and fills whole pages; `restored` is 2^64 − 1 for none.
 
+use crate::files::other_format;
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_encrypted_stream::ledger::Fence;
 use alpheus_policy::ids::ControllerId;
@@ -39,6 +40,16 @@ pub enum FenceError {
         /// The file.
         path: PathBuf,
     },
+    /// Written by another version of the program.
+    #[error(
+        "the fence file {} has format {found}, and this version reads format 2: use the version that wrote it; without the file every window that has begun counts as released", path.display()
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: char,
+    },
     /// The file holds something else.
     #[error("{} is no fence file; without it every window that has begun counts as released: remove it only if that is what you want", path.display())]
     Unreadable {
@@ -65,9 +76,7 @@ impl FenceFile {
     /// [`FenceError`] if there is a file that cannot be read.
     pub fn load(path: &Path) -> Result<FenceFile, FenceError> {
         let (number, fences) = match std::fs::read(path) {
-            Ok(bytes) => {
-                decode(&bytes).ok_or_else(|| FenceError::Unreadable { path: path.into() })?
-            }
+            Ok(bytes) => decode(&bytes).ok_or_else(|| unreadable(path, &bytes))?,
             Err(error) if error.kind() == ErrorKind::NotFound => (0, BTreeMap::new()),
             Err(source) => return Err(FenceError::Io { path: path.into(), source }),
         };
@@ -180,6 +189,15 @@ fn encode(number: u64, fences: &BTreeMap<ControllerId, Fence>) -> Vec<u8> {
 
 fn digest_of(slot: &[u8]) -> Digest {
     labelled("alpheus/fence/v1", &[slot])
+}
+
+/// What is wrong with a file that holds no fence.
+fn unreadable(path: &Path, bytes: &[u8]) -> FenceError {
+    let path = path.to_owned();
+    match other_format(bytes, MAGIC) {
+        Some(found) => FenceError::Format { path, found },
+        None => FenceError::Unreadable { path },
+    }
 }
 
 /// Number and content of the later of the two slots that is whole.

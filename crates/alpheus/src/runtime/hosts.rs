@@ -109,6 +109,21 @@ impl ControllerHost {
         batch: Batch,
         act: impl FnOnce(&mut Controller) -> Result<Step<ControllerMessage>, E>,
     ) -> Option<Result<Result<(), HostError>, E>> {
+        let done = self.answer_of(controller, batch, act)?;
+        Some(done.map(|committed| committed.map(drop)))
+    }
+
+    /// The same of what a controller says to somebody else than the service: it comes
+    /// out once its records, and the fence, are durable.
+    ///
+    /// # Errors
+    /// [`HostError`] if they could not be written.
+    pub fn answer_of<M, E>(
+        &mut self,
+        controller: &ControllerId,
+        batch: Batch,
+        act: impl FnOnce(&mut Controller) -> Result<Step<M>, E>,
+    ) -> Option<Result<Result<Vec<M>, HostError>, E>> {
         let shard = self.shards.get_mut(*self.place.get(controller)?)?;
         let step = match act(shard.controllers.get_mut(controller)?) {
             Ok(step) => step,
@@ -117,18 +132,15 @@ impl ControllerHost {
         Some(Ok(self.commit_with(step, batch)))
     }
 
-    fn commit_with(
-        &mut self,
-        step: Step<ControllerMessage>,
-        batch: Batch,
-    ) -> Result<(), HostError> {
+    fn commit_with<M>(&mut self, step: Step<M>, batch: Batch) -> Result<Vec<M>, HostError> {
         let mut beside = Beside { ledger: &mut self.ledger, batch };
-        step.commit(&mut beside)?;
+        let said = step.commit(&mut beside)?;
         if !beside.batch.is_empty() {
             // It changed no record.
             beside.commit(&[])?;
         }
-        self.advance_fence()
+        self.advance_fence()?;
+        Ok(said)
     }
 
     fn advance_fence(&mut self) -> Result<(), HostError> {
@@ -146,6 +158,14 @@ impl ControllerHost {
     #[must_use]
     pub fn flushes(&self) -> u64 {
         self.ledger.flushes() + self.fence.flushes()
+    }
+
+    /// Has controllers draw some of the noise ahead that restarted ones lack: one slice on
+    /// each thread. Whether there is more to draw.
+    pub fn draw_ahead(&mut self, now: Timestamp) -> bool {
+        let each = self.shards.par_iter_mut();
+        each.map(|shard| shard.controllers.values_mut().any(|own| own.draw_ahead(now)))
+            .reduce(|| false, |one, other| one | other)
     }
 
     /// Stops a controller, as a crash of its machine would: it answers nothing.

@@ -7,6 +7,7 @@ use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::ledger::{LogLine, Record, Scope, Stamped};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::time::Timestamp;
+use bytes::Bytes;
 
 impl Embedded {
     /// Signs and hands in an owner's new choice for a stream.
@@ -31,6 +32,14 @@ impl Embedded {
             Some(Err(refused)) => Err(refused.into()),
             None => Ok(()),
         }
+    }
+
+    /// All records of its controllers' ledgers, as they are stored.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] if the store fails.
+    pub fn ledger_records(&self) -> Result<Vec<(Bytes, Bytes)>, RuntimeError> {
+        Ok(scan_all(self.private.as_ref(), &self.topics.ledger, b"")?)
     }
 
     /// Signs an owner's new policy for a stream, tells the controller, and then

@@ -3,7 +3,7 @@
 use alpheus_encrypted_stream::consumer::{NotSealedSum, Reader, SealedSum};
 use alpheus_encrypted_stream::coordinator::{Opened, Outcome};
 use alpheus_encrypted_stream::decode::{decode, decode_noisy};
-use alpheus_policy::budget::{OutputError, Spread, expected_errors};
+use alpheus_policy::budget::{OutputError, Shared, Spread, expected_errors};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::Window;
 use data_encoding::HEXLOWER;
@@ -37,6 +37,9 @@ pub struct Row {
     /// on the data, or the window did not open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<Value>,
+    /// Of running totals: how many windows are in them, this one included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<u32>,
     /// Of a query with `RELEASE TO`: who can read it, and what they read it from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<Sealed>,
@@ -112,6 +115,7 @@ impl Row {
                 let items = plan.select.items.iter();
                 Value::Object(items.map(|item| (item.alias.clone(), Value::Null)).collect())
             }),
+            windows: plan.horizon().map(|_| 0),
             sealed: plan.sealed_to.map(|_| Sealed { to: plan.consumer.clone(), sum: None }),
         }
     }
@@ -128,10 +132,12 @@ impl Row {
         let Ok(opened) = &outcome.result else { return row };
         row.population = opened.population;
         row.silent = opened.silent;
-        if opened.population == 0 {
+        row.windows = plan.horizon().map(|_| opened.windows);
+        // What was added up before is not nothing.
+        if opened.population == 0 && opened.windows == 0 {
             return row;
         }
-        row.noise = noise(plan, opened);
+        row.noise = noise(plan, outcome.window, opened);
         match (&mut row.sealed, &opened.sealed) {
             (Some(sealed), Some(sum)) => sealed.sum = Some(HEXLOWER.encode(&sum.to_bytes())),
             _ => row.fill(columns(plan, &opened.outputs)),
@@ -180,7 +186,9 @@ impl Row {
             ("excluded", self.excluded.into()),
             ("status", self.status.as_str().into()),
         ];
-        times.into_iter().chain(group).chain(outputs).chain(counts).chain(noise).chain(sealed)
+        let windows = self.windows.iter().map(|windows| ("windows", Value::from(*windows)));
+        let told = windows.chain(noise).chain(sealed);
+        times.into_iter().chain(group).chain(outputs).chain(counts).chain(told)
     }
 
     /// The row as one flat JSON object, in the order of its columns.
@@ -192,13 +200,18 @@ impl Row {
 
 /// The error that noise makes in each column of a window that so many controllers
 /// opened, whose population is known and numbers of values are not: of a mean over
-/// an exact count it is told for one value an owner.
-fn noise(plan: &Plan, opened: &Opened) -> Option<Value> {
+/// an exact count it is told for one value an owner. Of running totals it is that of
+/// all controllers, whoever has come and gone, with what windows that failed have left over.
+fn noise(plan: &Plan, window: Window, opened: &Opened) -> Option<Value> {
     let privacy = plan.privacy.as_ref()?;
-    let discounted = u32::try_from(plan.discounted()).unwrap_or(u32::MAX);
-    let honest = opened.members.saturating_sub(discounted);
-    let values = opened.population.into();
-    let errors = expected_errors(&plan.select, &privacy.noise, honest, opened.members, values);
+    let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let place = plan.place_in_totals(window);
+    let members = if place.is_some() { narrow(plan.roster.len()) } else { opened.members };
+    let honest = members.saturating_sub(narrow(plan.discounted()));
+    let values = u64::from(opened.population).saturating_mul(opened.windows.max(1).into());
+    let windows = place.map_or(1, |place| place.saturating_add(1));
+    let shared = Shared { honest, members, windows, lost: opened.lost };
+    let errors = expected_errors(&plan.select, &privacy.noise, shared, values);
     let column = |OutputError { alias, spread }| {
         let told = spread.map_or(
             Value::Null,

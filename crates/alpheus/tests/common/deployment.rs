@@ -17,6 +17,7 @@ capacity: { population: 100, events: 100 }
 streamAttributes:
   - { name: reading, type: integer, min: 0, max: 1000, aggregations: [mean] }
   - { name: alarms, type: [integer, optional], min: 0, max: 1, aggregations: [sum] }
+  - { name: litres, type: [integer, optional], min: 0, max: 10, aggregations: [sum] }
 streamPolicyOptions:
   - { name: crowd, option: aggregate, clients: [1], window: 2s, alpha: 0, dropout: 1/3 }
   - name: noisy
@@ -26,11 +27,21 @@ streamPolicyOptions:
     alpha: 0
     dropout: 1/3
     budget: { perWindow: 1, total: 3, unit: person-per-window }
+  - name: metered
+    option: dp-aggregate
+    clients: [1]
+    window: 2s
+    alpha: 0
+    dropout: 1/3
+    budget: { perWindow: 1, total: 1, delta: 1e-9, unit: person-per-window }
 ";
 const POLICIES: &str = "\
 schema: Meters
 service: analyst
-default: { reading: { option: crowd, clients: 1 }, alarms: { option: noisy, clients: 1 } }
+default:
+  reading: { option: crowd, clients: 1 }
+  alarms: { option: noisy, clients: 1 }
+  litres: { option: metered, clients: 1 }
 ";
 pub(crate) const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), COUNT(reading) \
     WINDOW TUMBLING (SIZE 2 SECONDS, GRACE PERIOD 1 SECONDS) FROM Meters";
@@ -268,7 +279,10 @@ impl Running {
         let feed = |(number, house): (usize, &&str)| {
             let line = |step: u64| {
                 let at = (start + step) * 1000 + 500;
-                format!("{{\"reading\": {}, \"alarms\": 1, \"at\": {at}}}\n", number + 1)
+                format!(
+                    "{{\"reading\": {}, \"alarms\": 1, \"litres\": 5, \"at\": {at}}}\n",
+                    number + 1
+                )
             };
             let lines = self.place.path(&format!("{house}.json"));
             fs::write(&lines, (0..40).map(line).collect::<String>()).unwrap();

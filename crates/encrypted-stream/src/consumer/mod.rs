@@ -25,6 +25,7 @@ use std::sync::Arc;
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
+use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -39,12 +40,15 @@ use crate::error::{BadCertificate, Unreadable};
 pub struct ConsumerSecrets {
     signing: SigningKey,
     agreement: AgreementKey,
+    sealing: SealingKey,
 }
 
 /// A consumer's keys with its certificate.
 pub struct Consumer {
     id: ConsumerId,
     agreement: AgreementKey,
+    /// None if its certificate is from before days' keys were sealed for consumers.
+    sealing: Option<SealingKey>,
 }
 
 impl ConsumerSecrets {
@@ -56,6 +60,7 @@ impl ConsumerSecrets {
         Self {
             signing: SigningKey::from_seed(&part(labels::CONSUMER_SIGNING)),
             agreement: AgreementKey::from_seed(&part(labels::CONSUMER_AGREEMENT)),
+            sealing: SealingKey::from_seed(&part(labels::CONSUMER_SEALING)),
         }
     }
 
@@ -67,7 +72,7 @@ impl ConsumerSecrets {
             name: name.into(),
             verifying: self.signing.verifying_key(),
             agreement: self.agreement.public(),
-            sealing: None,
+            sealing: Some(self.sealing.public()),
         }
     }
 
@@ -83,11 +88,13 @@ impl ConsumerSecrets {
     ) -> Result<Consumer, BadCertificate> {
         let certificate = deployment.consumer(certificate)?;
         let ours = certificate.verifying == self.signing.verifying_key()
-            && certificate.agreement == self.agreement.public();
+            && certificate.agreement == self.agreement.public()
+            && certificate.sealing.is_none_or(|sealing| sealing == self.sealing.public());
         if !ours {
             return Err(BadCertificate::OtherKeys);
         }
-        Ok(Consumer { id: consumer_id(&certificate), agreement: self.agreement })
+        let sealing = certificate.sealing.map(|_| self.sealing);
+        Ok(Consumer { id: consumer_id(&certificate), agreement: self.agreement, sealing })
     }
 }
 
@@ -96,6 +103,11 @@ impl Consumer {
     #[must_use]
     pub fn id(&self) -> ConsumerId {
         self.id
+    }
+
+    /// What days' keys are sealed for, if its certificate says.
+    pub(crate) fn sealing(&self) -> Option<&SealingKey> {
+        self.sealing.as_ref()
     }
 
     /// Agrees on keys with the roster of a plan that is sealed to it.

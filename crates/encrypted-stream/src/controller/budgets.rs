@@ -72,6 +72,27 @@ impl Books {
         promised.iter().for_each(|record| self.spent.apply(record));
     }
 
+    /// Has what was charged for a span stand under a part of it, and takes back what was
+    /// promised for the span and never spent. The record of what stands now, also when
+    /// asked again; none if nothing does.
+    pub(super) fn restate(
+        &mut self,
+        (owner, attribute): (OwnerId, u16),
+        plan: PlanId,
+        (span, part): (Window, Window),
+    ) -> Option<BudgetRecord> {
+        if let Some(known) = self.spent.charged(owner, attribute, plan, span) {
+            let Entry::Charged { cost, slack, .. } = known.entry else { return None };
+            let refunded = Entry::Refunded { plan, window: span };
+            let charged = Entry::Charged { plan, window: part, cost, slack };
+            for entry in [refunded, charged] {
+                self.take(&BudgetRecord { owner, attribute, entry });
+            }
+        }
+        self.withdraw(owner, attribute, (plan, span));
+        self.spent.charged(owner, attribute, plan, part)
+    }
+
     /// What an owner's attribute has been charged in all.
     pub(super) fn accounts(&self) -> &Accounts {
         &self.spent
@@ -138,6 +159,7 @@ impl Controller {
         let charges = self.charges_now(now, plan, window)?;
         let joined = self.plans.get(&plan).ok_or(Refused::UnknownPlan)?;
         let summoned = joined.rounds.get(&window.start).and_then(|round| round.summoned.as_ref());
+        let charged = joined.charged_for(window);
         let (slack, same) = (joined.slack_bits, summoned.is_some_and(|own| own.charges == charges));
         let owner = |at: &u32| joined.own(*at).map(|own| own.owner).ok_or(Refused::PolicyChanged);
         let owners: Vec<_> = charges.iter().map(|(at, _)| owner(at)).collect::<Result<_, _>>()?;
@@ -145,7 +167,7 @@ impl Controller {
             self.settle_budget(now, &plan, window);
         }
         for (owner, (_, own)) in owners.iter().zip(&charges) {
-            if !same && !self.books.promise(*owner, (plan, window), own, slack) {
+            if !same && !self.books.promise(*owner, (plan, charged), own, slack) {
                 return Err(Refused::PolicyChanged);
             }
         }
@@ -157,7 +179,7 @@ impl Controller {
         let promised = |(owner, attribute)| {
             self.books
                 .promised
-                .charged(owner, attribute, plan, window)
+                .charged(owner, attribute, plan, charged)
                 .ok_or(Refused::PolicyChanged)
         };
         each.collect::<BTreeSet<_>>().into_iter().map(promised).collect()
@@ -193,7 +215,9 @@ impl Controller {
         window: Window,
         accepted: &[u32],
     ) -> Vec<Change> {
-        let Some((owners, attributes)) = self.charged(plan, accepted) else { return Vec::new() };
+        let Some((owners, attributes, window)) = self.charged(plan, window, accepted) else {
+            return Vec::new();
+        };
         let spent = &self.books.spent;
         let of = |owner: &OwnerId| {
             let own = attributes.iter();
@@ -203,14 +227,31 @@ impl Controller {
         records.into_iter().map(|record| self.put(now, Record::Budget(record))).collect()
     }
 
-    /// What a window costs by attribute, for the owners' log.
+    /// Owners of these streams that something was charged to.
+    pub(super) fn owners_charged(
+        &self,
+        plan: &PlanId,
+        window: Window,
+        accepted: &[u32],
+    ) -> Vec<OwnerId> {
+        let Some((owners, attributes, window)) = self.charged(plan, window, accepted) else {
+            return Vec::new();
+        };
+        let spent = &self.books.spent;
+        let stands = |owner: &OwnerId, at| spent.charged(*owner, at, *plan, window).is_some();
+        owners.into_iter().filter(|own| attributes.iter().any(|at| stands(own, *at))).collect()
+    }
+
+    /// What a window costs by attribute.
     pub(super) fn costs(
         &self,
         plan: &PlanId,
         window: Window,
         accepted: &[u32],
     ) -> Vec<(u16, Cost)> {
-        let Some((owners, attributes)) = self.charged(plan, accepted) else { return Vec::new() };
+        let Some((owners, attributes, window)) = self.charged(plan, window, accepted) else {
+            return Vec::new();
+        };
         let of = |attribute: u16| {
             let charged = |owner: &OwnerId| match self
                 .books
@@ -226,13 +267,19 @@ impl Controller {
         attributes.into_iter().filter_map(of).collect()
     }
 
-    /// Owners of own streams at these positions, and the plan's attributes; none
-    /// where the plan adds no noise.
-    fn charged(&self, plan: &PlanId, accepted: &[u32]) -> Option<(BTreeSet<OwnerId>, Vec<u16>)> {
+    /// Owners of own streams at these positions, the plan's attributes, and what is
+    /// charged as one with the window; none where the plan adds no noise.
+    fn charged(
+        &self,
+        plan: &PlanId,
+        window: Window,
+        accepted: &[u32],
+    ) -> Option<(BTreeSet<OwnerId>, Vec<u16>, Window)> {
         let joined = self.plans.get(plan)?;
         joined.plan().privacy.as_ref()?;
         let owners = accepted.iter().filter_map(|at| Some(joined.own(*at)?.owner));
-        Some((owners.collect(), joined.plan().attributes.clone()))
+        let attributes = joined.plan().attributes.clone();
+        Some((owners.collect(), attributes, joined.charged_for(window)))
     }
 
     /// What becomes of a window's charges once nothing more is answered about it:
@@ -245,6 +292,10 @@ impl Controller {
         window: Window,
     ) -> Vec<Change> {
         let Some(joined) = self.plans.get(plan) else { return Vec::new() };
+        // Of running totals a later window may rest on the same promise.
+        if joined.plan().horizon().is_some() {
+            return Vec::new();
+        }
         let Some(round) = joined.rounds.get(&window.start) else { return Vec::new() };
         let restored = self.restored.is_some_and(|restored| window.start < restored);
         let single = joined.announced.is_single();
@@ -256,7 +307,9 @@ impl Controller {
             (None, None) => return Vec::new(),
         };
         let unspent = round.spent.is_none();
-        let Some((owners, attributes)) = self.charged(plan, &accepted) else { return Vec::new() };
+        let Some((owners, attributes, window)) = self.charged(plan, window, &accepted) else {
+            return Vec::new();
+        };
         let mut records = Vec::new();
         for (owner, attribute) in pairs(&owners, &attributes) {
             if unspent {
@@ -377,7 +430,7 @@ fn budgets(policy: &ResolvedPolicy, attribute: u16) -> impl Iterator<Item = (Bud
     own.filter_map(|option| Some((option.budget?, option.window.0)))
 }
 
-fn pairs(owners: &BTreeSet<OwnerId>, attributes: &[u16]) -> Vec<(OwnerId, u16)> {
+pub(super) fn pairs(owners: &BTreeSet<OwnerId>, attributes: &[u16]) -> Vec<(OwnerId, u16)> {
     owners.iter().flat_map(|owner| attributes.iter().map(|at| (*owner, *at))).collect()
 }
 

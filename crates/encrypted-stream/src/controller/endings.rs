@@ -91,7 +91,8 @@ impl Controller {
         let end = joined.ended.unwrap_or_else(|| joined.released_until());
         joined.ended = Some(end);
         joined.settled = joined.settled.max(end);
-        joined.masks = None;
+        // Secret, and of no more use.
+        (joined.masks, joined.totals) = (None, None);
         let rounds = std::mem::take(&mut joined.rounds);
         let id = self.identity.id();
         let gone = rounds.iter().flat_map(|(start, round)| removals(id, &plan, *start, round));
@@ -103,6 +104,7 @@ impl Controller {
         let mut changes =
             vec![self.put(now, Record::Mark { plan, settled: until, ended: Some(end) })];
         changes.extend(settled);
+        changes.extend(self.settle_totals(now, plan));
         changes.extend(gone);
         Ok(Step::new(changes, Vec::new()))
     }

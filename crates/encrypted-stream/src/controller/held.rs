@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Verified;
 use alpheus_policy::ids::{ControllerId, OwnerId, StreamId};
 use alpheus_policy::layout::Layout;
@@ -12,10 +13,11 @@ use alpheus_policy::schema::Schema;
 use alpheus_policy::time::{Timestamp, Window};
 use zeroize::Zeroizing;
 
-use super::sessions::{Session, Sessions};
+use super::sessions::{Seen, Session, Sessions};
 use crate::annotation::Annotation;
-use crate::error::{AnnotationRefused, Exclusion};
-use crate::keys::{BorderClaim, BorderKind, MasterSecret, StreamKeys};
+use crate::error::{AnnotationRefused, Exclusion, GrantRefused};
+use crate::grant::Days;
+use crate::keys::{BorderClaim, BorderKind, DAY, MasterSecret, StreamKeys};
 use crate::messages::{Segment, SummonedStream};
 
 /// A stream that is handed to a controller: what it shares with the producer.
@@ -150,6 +152,21 @@ impl Held {
         self.confirmed = None;
     }
 
+    /// The secret of one day's key; none once the keys are erased.
+    pub(super) fn day_secret(&self, day: u64) -> Option<Secret<16>> {
+        self.keys.as_ref().map(|keys| keys.day_secret(day))
+    }
+
+    /// Whether no session is known to run on from these days into others: its sums
+    /// between would be told by the keys on both sides.
+    pub(super) fn parted_at(&self, days: Days) -> Result<(), GrantRefused> {
+        let crossed = [days.first, days.last + 1].into_iter().find(|day| {
+            let edge = Timestamp(day.saturating_mul(DAY));
+            self.sessions.crosses(edge, self.schema.tick)
+        });
+        crossed.map_or(Ok(()), |day| Err(GrantRefused::SessionCrosses { day }))
+    }
+
     /// Wipes the keys.
     pub(super) fn forget_keys(&mut self) {
         self.keys = None;
@@ -259,14 +276,14 @@ impl Held {
 
     /// Checks that what the service has of a window is what the producer made:
     /// borders, tiling, sessions, check word, in this order. Says how many data
-    /// events it holds and which sessions are new.
+    /// events it holds and which sessions the ledger is to note.
     pub(super) fn examine(
         &mut self,
         summoned: &SummonedStream,
         window: Window,
         attributes: &[u16],
         now: Timestamp,
-    ) -> Result<(Vec<Stretch>, u64, Vec<Session>), Exclusion> {
+    ) -> Result<(Vec<Stretch>, u64, Seen), Exclusion> {
         let stretches = self.check_tiling(&summoned.segments, window, attributes, now)?;
         self.check_borders(&summoned.segments)?;
         let events = summoned.segments.iter().fold(0_u64, |n, s| n.saturating_add(s.events()));
@@ -274,8 +291,8 @@ impl Held {
             return Err(Exclusion::TooManyEvents);
         }
         self.check_word(&stretches, summoned.check_sum)?;
-        let fresh = self.sessions.admit(&stretches)?;
-        Ok((stretches, events, fresh))
+        let seen = self.sessions.admit(&stretches)?;
+        Ok((stretches, events, seen))
     }
 
     /// The segments stand in order, a border on every tick of each, between

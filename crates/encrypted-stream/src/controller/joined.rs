@@ -1,17 +1,18 @@
 //! A plan that a controller takes part in, and its windows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::ids::PlanId;
+use alpheus_policy::ids::{OwnerId, PlanId};
 use alpheus_policy::plan::{Plan, PlannedStream};
 use alpheus_policy::policy::ResolvedPolicy;
 use alpheus_policy::time::{Timestamp, Window};
 
 use super::budgets::Charges;
 use super::held::Stretch;
+use super::totals::Totals;
 use crate::announced::Announced;
 use crate::consumer::{ConsumerPad, bound};
 use crate::error::Refused;
@@ -50,6 +51,10 @@ pub(super) struct Joined {
     pub(super) slack_bits: u32,
     /// Spans that own streams (by position) have released to earlier plans.
     pub(super) released: HashMap<u32, Vec<Window>>,
+    /// Of a plan whose results are running totals.
+    pub(super) totals: Option<Totals>,
+    /// Of such a plan: owners whose log says what it costs.
+    pub(super) told: BTreeSet<OwnerId>,
 }
 
 /// One window, as far as it has come.
@@ -111,6 +116,8 @@ impl Joined {
             judged: Vec::new(),
             slack_bits: 0,
             released: HashMap::new(),
+            totals: None,
+            told: BTreeSet::new(),
         }
     }
 
@@ -188,13 +195,17 @@ impl Joined {
         if !spent && restored.is_some_and(|restored| window.start < restored) {
             return Err(Refused::CountsAsReleased);
         }
-        Ok(())
+        if spent { Ok(()) } else { self.admit_to_totals(window, restored) }
     }
 
     /// The start of the first window that is not closed: nothing that ends by then
     /// is charged or given back any more.
     pub(super) fn first_unsettled(&self) -> Timestamp {
         let window = self.plan().window;
+        // Running totals are charged as one, from their beginning.
+        if self.plan().horizon().is_some() {
+            return self.plan().from.floor(window);
+        }
         let open = self.rounds.iter().find(|(_, round)| !round.closed).map(|(start, _)| *start);
         let mut start = self.plan().from.max(self.settled).floor(window);
         while self.rounds.get(&start).is_some_and(|round| round.closed) {

@@ -5,11 +5,13 @@
 //! | --- | --- |
 //! | [`identity`] | keys and certificate |
 //! | [`owners`] | streams, annotations, revocation |
+//! | [`grants`] | days' keys for readers that owners name |
 //! | [`plans`] | an announcement is accepted or refused |
 //! | [`presences`] | a summons is answered |
 //! | [`tokens`] | M is checked, a token is spent |
 //! | [`openings`] | S is checked, the token opened |
 //! | [`budgets`] | what noise costs owners |
+//! | [`totals`] | shares of running totals |
 //! | [`endings`] | windows and plans end |
 //! | [`restore`] | back from a ledger |
 //!
@@ -22,6 +24,7 @@ pub mod identity;
 
 mod budgets;
 mod endings;
+mod grants;
 mod held;
 mod joined;
 mod openings;
@@ -32,6 +35,7 @@ mod presences;
 mod restore;
 mod sessions;
 mod tokens;
+mod totals;
 
 pub use held::HeldStream;
 pub use identity::{Identity, IdentitySecrets};
@@ -41,7 +45,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
-use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
+use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_policy::time::{Timestamp, Window};
 
 use crate::certificate::Deployment;
@@ -51,6 +55,7 @@ use crate::mask::Storage;
 use crate::messages::{ControllerMessage, Declined, Heard, Refusal};
 use crate::withdrawal::Erasure;
 use budgets::Books;
+use grants::Granted;
 use held::{Held, Remembered};
 use joined::Joined;
 
@@ -64,6 +69,8 @@ pub struct Controller {
     unheld: BTreeMap<StreamId, Vec<Remembered>>,
     /// Streams whose keys are destroyed, since when, and what their owners were told.
     erased: BTreeMap<StreamId, (Timestamp, Signed<Erasure>)>,
+    /// What consumers may read, by stream.
+    grants: BTreeMap<(StreamId, ConsumerId), Granted>,
     plans: BTreeMap<PlanId, Joined>,
     /// The running plan that an attribute of a stream is given to.
     locks: HashMap<(StreamId, u16), PlanId>,
@@ -107,6 +114,7 @@ impl Controller {
             streams: BTreeMap::new(),
             unheld: BTreeMap::new(),
             erased: BTreeMap::new(),
+            grants: BTreeMap::new(),
             plans: BTreeMap::new(),
             locks: HashMap::new(),
             released: HashMap::new(),

@@ -68,10 +68,12 @@ impl Controller {
         fixed: &Fixed,
     ) -> Result<Step<ControllerMessage>, Refused> {
         let joined = self.plans.get(&heard.plan).ok_or(Refused::UnknownPlan)?;
+        joined.admit_to_totals(heard.window, self.restored)?;
         check_set(joined, fixed, &heard.set)?;
         let (population, counted) = self.population(now, joined, fixed, &heard.set)?;
-        let line = self.release_line(now, spent, population, counted);
         let answer = self.open(heard, fixed)?;
+        // Once nothing can fail any more: it may be the one line that says what totals cost.
+        let line = self.release_line(now, spent, population, counted);
         let mut step = self.opened_step(now, heard, answer);
         let line = line.map(|line| self.put(now, line)).into_iter().collect();
         step.merge(Step::new(line, Vec::new()));
@@ -117,7 +119,9 @@ impl Controller {
     ) -> Step<ControllerMessage> {
         let (plan, window, opening_set) = (heard.plan, heard.window, heard.digest());
         let record = Record::Opened { plan, window, opening_set, answer: answer.clone() };
-        Step::new(vec![self.put(now, record)], vec![ControllerMessage::Opening(answer)])
+        let mut changes = vec![self.put(now, record)];
+        changes.extend(self.totals_record(now, plan));
+        Step::new(changes, vec![ControllerMessage::Opening(answer)])
     }
 }
 

@@ -9,12 +9,12 @@ use alpheus_crypto::signed::Signed;
 use alpheus_policy::comply::Demand;
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
 use alpheus_policy::plan::{MaskStrategy, Plan, PlannedStream};
-use alpheus_policy::privacy::slack_bits;
 use alpheus_policy::time::{Timestamp, Window};
 
 use super::Controller;
 use super::held::Held;
 use super::joined::Joined;
+use super::totals::Totals;
 use crate::announced::Announced;
 use crate::consumer::ConsumerPad;
 use crate::error::{ConsumerFault, PlanRefused};
@@ -88,6 +88,9 @@ impl Controller {
         }
         let plan = announced.plan();
         let position = announced.position(&self.id()).ok_or(PlanRefused::NotInRoster)?;
+        if plan.horizon().is_some() && self.restored.is_some_and(|at| plan.from < at) {
+            return Err(PlanRefused::TotalsLost);
+        }
         let own = || plan.streams.iter().filter(|stream| stream.controller == position);
         for planned in own() {
             self.check_held(plan, planned)?;
@@ -156,6 +159,7 @@ impl Controller {
         let mut joined = Joined::new(Arc::clone(announced), position, masks);
         joined.consumer = self.consumer_pad(announced)?;
         joined.slack_bits = check_shares(announced)?;
+        joined.totals = Totals::of(announced)?;
         let attributes = &announced.plan().attributes;
         let spans_of = |stream| {
             let spans = self.released.get(&stream).into_iter().flatten();
@@ -256,9 +260,12 @@ fn check_owners(plan: &Plan, position: u32) -> Result<(), PlanRefused> {
 /// opening set. Says what their samplers leave out.
 fn check_shares(announced: &Announced) -> Result<u32, PlanRefused> {
     let plan = announced.plan();
+    if plan.horizon().is_some() {
+        return Ok(plan.slack_bits());
+    }
     let most = announced.controllers().saturating_sub(announced.discounted());
     for floor in [plan.least_honest(), most] {
         announced.shares(floor).map_err(|_| PlanRefused::NoiseUnfit)?;
     }
-    Ok(slack_bits(plan.release.outputs(), plan.roster.len()))
+    Ok(plan.slack_bits())
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use alpheus_crypto::signed::{Signed, Verified};
-use alpheus_policy::ids::OwnerId;
+use alpheus_policy::ids::{OwnerId, StreamId};
 use alpheus_policy::time::Timestamp;
 
 use super::budgets::Charges;
@@ -14,7 +14,7 @@ use super::sessions::Session;
 use super::{Controller, policies};
 use crate::announced::narrow;
 use crate::error::{Exclusion, Refused};
-use crate::ledger::{Change, Record, Step};
+use crate::ledger::{Change, Record, Step, session_key};
 use crate::messages::{ControllerMessage, Presence, SummonedStream, Summons};
 
 /// What became of the streams of a summons.
@@ -25,6 +25,7 @@ struct Examined {
     excluded: Vec<(u32, Exclusion)>,
     owners: BTreeSet<OwnerId>,
     fresh: Vec<Record>,
+    gone: Vec<(StreamId, u64)>,
 }
 
 impl Controller {
@@ -54,6 +55,10 @@ impl Controller {
             }
         }
         check_order(joined, &summons.streams)?;
+        // Before anybody counts on a share of this window.
+        let secret = self.identity.noise();
+        let joined = self.plans.get_mut(&summons.plan).ok_or(Refused::UnknownPlan)?;
+        joined.draw_for(secret, summons.window)?;
         self.present(now, summons)
     }
 
@@ -71,7 +76,7 @@ impl Controller {
                 Err(reason) => examined.excluded.push((stream.position, reason)),
             }
         }
-        let Examined { stretches, charges, excluded, owners, fresh } = examined;
+        let Examined { stretches, charges, excluded, owners, fresh, gone } = examined;
         let joined = self.plans.get_mut(&summons.plan).ok_or(Refused::UnknownPlan)?;
         let presence = Presence {
             plan: summons.plan,
@@ -96,6 +101,9 @@ impl Controller {
         joined.rounds.entry(summons.window.start).or_default().summoned = Some(summoned);
         let mut changes: Vec<Change> =
             fresh.into_iter().map(|record| self.put(now, record)).collect();
+        let id = self.identity.id();
+        let keys = gone.iter().map(|(stream, session)| session_key(id, *stream, *session));
+        changes.extend(keys.map(|key| Change { key, value: None }));
         changes.extend(self.forget(now, &summons.plan));
         Ok(send(signed, changes))
     }
@@ -120,18 +128,20 @@ impl Controller {
             return Err(Exclusion::Released);
         }
         let attributes = &joined.plan().attributes;
-        let (stretches, events, fresh) = held.examine(stream, summons.window, attributes, now)?;
+        let (stretches, events, seen) = held.examine(stream, summons.window, attributes, now)?;
         let record = |known: Session| {
             let Session { session, from, to, closed } = known;
             Record::Session { stream: planned.stream, session, from, to, closed }
         };
-        examined.fresh.extend(fresh.into_iter().map(record));
+        examined.fresh.extend(seen.fresh.into_iter().map(record));
+        examined.gone.extend(seen.gone.into_iter().map(|session| (planned.stream, session)));
         if joined.plan().privacy.as_ref().is_some_and(|privacy| events > privacy.events) {
             return Err(Exclusion::BeyondNoise);
         }
         // Without events nothing of the owner's values is in it: that costs nothing.
         if events > 0 {
-            let (release, slack) = ((summons.plan, summons.window), joined.slack_bits);
+            let window = joined.charged_for(summons.window);
+            let (release, slack) = ((summons.plan, window), joined.slack_bits);
             let noisy = joined.plan().privacy.is_some();
             if !self.books.promise(planned.owner, release, &charges, slack) {
                 return Err(Exclusion::BudgetSpent);

@@ -40,7 +40,8 @@ impl HostRecords {
         let mut host = Self::default();
         for (position, value) in values.into_iter().enumerate() {
             let bad = RestoreError::BadRecord { position };
-            match Stamped::read(value).map_err(|_| bad)?.record {
+            let read = Stamped::read(value).map_err(|error| RestoreError::of(position, error));
+            match read?.record {
                 Record::Announcement { plan, signed } => {
                     let announced = Announced::open(&signed, deployment)
                         .map_err(|_| RestoreError::Plan { plan })?;
@@ -170,7 +171,8 @@ impl Controller {
     ) -> Result<Vec<Stamped>, RestoreError> {
         let (mut records, mut ours) = (Vec::new(), false);
         for (position, value) in values.into_iter().enumerate() {
-            let stamped = Stamped::read(value).map_err(|_| RestoreError::BadRecord { position })?;
+            let read = Stamped::read(value);
+            let stamped = read.map_err(|error| RestoreError::of(position, error))?;
             self.sequence = self.sequence.max(stamped.sequence);
             self.clock = self.clock.max(stamped.clock);
             if let Record::Identity { controller } = stamped.record {
@@ -208,6 +210,7 @@ impl Controller {
                 (joined.settled, joined.ended) = (*settled, *ended);
             }
             let ended = joined.ended.is_some();
+            joined.totals = joined.totals.take().filter(|_| !ended);
             self.insert(joined);
             if ended {
                 self.release_locks(&plan);
@@ -246,13 +249,7 @@ impl Controller {
             | Record::Restored { .. }
             | Record::Plan { .. }
             | Record::Mark { .. } => {}
-            Record::Log(LogLine { at, event: LogEvent::PlanAccepted { plan, .. }, .. }) => {
-                if let Some(joined) = self.plans.get_mut(&plan) {
-                    joined.accepted = Some(at);
-                    joined.begin_noise();
-                }
-            }
-            Record::Log(_) => {}
+            Record::Log(line) => self.take_line(&line),
             Record::Budget(record) => self.books.take(&record),
             Record::Pickers { plan, window, pickers } => {
                 if let Some(round) = self.round_of(&plan, window) {
@@ -260,9 +257,32 @@ impl Controller {
                 }
             }
             Record::Roster { digest } => self.rosters.extend([digest]),
+            Record::Grant { at, owner, signed, certificate, handed, stopped, .. } => {
+                let so_far = (handed, stopped);
+                self.remember_grant((at, &owner), (&signed, &certificate), so_far, bad)?;
+            }
+            Record::Totals { plan, last } => {
+                self.plans.get_mut(&plan).into_iter().for_each(|own| own.remember_totals(last));
+            }
             Record::Announcement { .. } | Record::Membership { .. } => return Err(bad),
         }
         Ok(())
+    }
+
+    fn take_line(&mut self, line: &LogLine) {
+        if let LogEvent::PlanAccepted { plan, .. } = &line.event
+            && let Some(joined) = self.plans.get_mut(plan)
+        {
+            joined.accepted = Some(line.at);
+            joined.begin_noise();
+        }
+        if let LogEvent::Released { plan, costs, .. } = &line.event
+            && !costs.is_empty()
+            && let Some(joined) = self.plans.get_mut(plan)
+            && joined.totals.is_some()
+        {
+            joined.remember_told(&line.streams);
+        }
     }
 
     /// Of a stream that is held now or later.

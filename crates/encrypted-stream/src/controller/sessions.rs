@@ -7,13 +7,19 @@
 //! stream without a known session anything goes, so that its first session may
 //! be back-dated to the tick before its start.
 
-use alpheus_policy::time::Timestamp;
+use alpheus_policy::time::{Span, Timestamp};
 
 use super::held::Stretch;
 use crate::error::Exclusion;
+use crate::keys::DAY;
 
-/// Sessions that are told apart; older ones merge into a floor.
+/// Sessions that are told apart whatever their age; older ones merge into a floor.
 const REMEMBERED: usize = 16;
+/// How far back from the last border sessions are told apart, if they are not too many:
+/// a session ends with its day, and a window may be of a year.
+const KEPT_DAYS: u64 = 400;
+/// Sessions that are told apart at most.
+const MOST: usize = 1024;
 
 /// What is known of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,22 +37,40 @@ pub(super) struct Session {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sessions {
     known: Vec<Session>,
-    /// Last border of the sessions that were forgotten.
-    floor: Option<Timestamp>,
+    /// The last of the sessions that were forgotten: nothing may reach behind it.
+    floor: Option<Session>,
+}
+
+/// What the ledger is to keep of sessions, and no longer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// New or newly closed.
+    pub(super) fresh: Vec<Session>,
+    /// Behind the floor: nothing depends on them any more.
+    pub(super) gone: Vec<u64>,
 }
 
 impl Sessions {
     /// Takes the stretches of a window in; says which sessions are new or newly
     /// closed, which must be durable before the controller builds on them.
-    pub(super) fn admit(&mut self, stretches: &[Stretch]) -> Result<Vec<Session>, Exclusion> {
+    pub(super) fn admit(&mut self, stretches: &[Stretch]) -> Result<Seen, Exclusion> {
         let mut next = self.clone();
         let mut fresh = Vec::new();
         for stretch in stretches {
             fresh.extend(next.admit_one(stretch)?);
         }
-        next.forget();
+        let gone = next.forget();
         *self = next;
-        Ok(fresh)
+        Ok(Seen { fresh, gone })
+    }
+
+    /// Whether a session is known to run over `edge`, the midnight between two days, by a
+    /// tick or more: one that a producer of an earlier build did not end with its day.
+    pub(super) fn crosses(&self, edge: Timestamp, tick: Span) -> bool {
+        self.known
+            .iter()
+            .chain(&self.floor)
+            .any(|known| known.from < edge && known.to >= edge.plus(tick))
     }
 
     fn admit_one(&mut self, stretch: &Stretch) -> Result<Option<Session>, Exclusion> {
@@ -55,6 +79,11 @@ impl Sessions {
             return Err(Exclusion::SessionOverlap);
         }
         if let Some(known) = self.known.iter_mut().find(|known| known.session == stretch.session) {
+            let other = |a: u64, b: u64| a / DAY != b / DAY;
+            // And over which midnights it runs, for whom keys of days are handed out to: no
+            // stretch of a session that ends with its day is of another.
+            let outlasts = other(stretch.from.0, known.from.0)
+                || other(stretch.to.0.saturating_sub(1), known.to.0.saturating_sub(1));
             known.from = known.from.min(stretch.from);
             // That it closed must be durable too: another may open right there.
             let closes = stretch.closed && !known.closed;
@@ -63,9 +92,9 @@ impl Sessions {
             } else if known.closed && stretch.closed {
                 return Err(Exclusion::SessionOverlap);
             }
-            return Ok(closes.then_some(*known));
+            return Ok((closes || outlasts).then_some(*known));
         }
-        if self.floor.is_some_and(|floor| stretch.from <= floor) {
+        if self.floor.is_some_and(|floor| stretch.from <= floor.to) {
             return Err(Exclusion::SessionOverlap);
         }
         let Stretch { session, from, to, closed, .. } = *stretch;
@@ -89,13 +118,29 @@ impl Sessions {
         self.forget();
     }
 
-    fn forget(&mut self) {
+    /// Forgets what is too old or too much; says which no record need be kept of.
+    fn forget(&mut self) -> Vec<u64> {
+        let newest = self.known.iter().map(|known| known.to).max().unwrap_or(Timestamp(0));
+        let mut gone = Vec::new();
         while self.known.len() > REMEMBERED {
             let oldest = self.known.iter().enumerate().min_by_key(|(_, known)| known.to);
-            let Some((oldest, _)) = oldest else { return };
-            let gone = self.known.remove(oldest);
-            self.floor = self.floor.max(Some(gone.to));
+            let Some((place, oldest)) = oldest else { break };
+            let is_old = oldest.to.plus(Span(KEPT_DAYS * DAY)) <= newest;
+            if !is_old && self.known.len() <= MOST {
+                break;
+            }
+            let forgotten = self.known.remove(place);
+            let known = self.floor.replace(forgotten);
+            // Of those forgotten the last alone is needed, to know the floor after a restart.
+            match known.filter(|known| known.to > forgotten.to) {
+                Some(later) => {
+                    self.floor = Some(later);
+                    gone.push(forgotten.session);
+                }
+                None => gone.extend(known.map(|known| known.session)),
+            }
         }
+        gone
     }
 }
 
@@ -120,8 +165,8 @@ mod tests {
     #[test]
     fn the_first_session_may_start_anywhere_and_go_on() {
         let mut sessions = Sessions::default();
-        assert_eq!(sessions.admit(&[stretch(1, 0, 10, true, false)]).unwrap().len(), 1);
-        assert_eq!(sessions.admit(&[stretch(1, 10, 20, false, false)]), Ok(vec![]));
+        assert_eq!(sessions.admit(&[stretch(1, 0, 10, true, false)]).unwrap().fresh.len(), 1);
+        assert_eq!(sessions.admit(&[stretch(1, 10, 20, false, false)]), Ok(Seen::default()));
     }
 
     #[test]
@@ -144,10 +189,10 @@ mod tests {
         assert!(sessions.admit(&[stretch(2, 10, 20, true, false)]).is_ok());
         let mut running = Sessions::default();
         running.admit(&[stretch(1, 0, 10, true, false)]).unwrap();
-        assert_eq!(running.admit(&[stretch(1, 10, 20, false, true)]).unwrap().len(), 1);
+        assert_eq!(running.admit(&[stretch(1, 10, 20, false, true)]).unwrap().fresh.len(), 1);
         let mut both = Sessions::default();
         let window = [stretch(1, 0, 10, true, true), stretch(2, 10, 20, true, false)];
-        assert_eq!(both.admit(&window).unwrap().len(), 2);
+        assert_eq!(both.admit(&window).unwrap().fresh.len(), 2);
     }
 
     #[test]
@@ -178,14 +223,85 @@ mod tests {
         assert!(sessions.admit(&[stretch(3, 11, 20, true, false)]).is_ok());
     }
 
+    /// A session of each of many days, the first two more than are told apart.
+    fn daily(days: u64) -> (Sessions, Vec<u64>) {
+        let (mut sessions, mut gone) = (Sessions::default(), Vec::new());
+        for day in 0..days {
+            let whole = stretch(day, day * DAY, (day + 1) * DAY, true, true);
+            gone.extend(sessions.admit(&[whole]).unwrap().gone);
+        }
+        (sessions, gone)
+    }
+
     #[test]
     fn forgotten_sessions_stay_in_the_past() {
+        let (mut sessions, gone) = daily(KEPT_DAYS + 3);
+        assert_eq!(sessions.known.len() as u64, KEPT_DAYS);
+        assert_eq!(gone, [0, 1], "the last of those forgotten holds the floor");
+        let back = stretch(2, 2 * DAY, 3 * DAY, true, true);
+        assert_eq!(sessions.admit(&[back]), Err(Exclusion::SessionOverlap));
+        // Also after a restart, from the records that are left.
+        let mut again = Sessions::default();
+        let left = [sessions.floor.unwrap()].into_iter().chain(sessions.known.clone());
+        left.for_each(|session| again.remember(session));
+        assert_eq!(again.admit(&[back]), Err(Exclusion::SessionOverlap));
+        assert_eq!((again.known.len(), again.floor), (sessions.known.len(), sessions.floor));
+    }
+
+    /// Windows of a day and of a year may both be asked for.
+    #[test]
+    fn days_of_a_long_window_are_still_known_at_its_end() {
+        let (mut sessions, _) = daily(366);
+        let year: Vec<_> =
+            (0..366).map(|day| stretch(day, day * DAY, (day + 1) * DAY, true, true)).collect();
+        assert_eq!(sessions.admit(&year), Ok(Seen::default()));
+    }
+
+    #[test]
+    fn many_short_sessions_are_bounded() {
         let mut sessions = Sessions::default();
-        for i in 0..40 {
+        for i in 0..MOST as u64 + 40 {
             sessions.admit(&[stretch(i, 10 * i, 10 * i + 5, true, false)]).unwrap();
         }
-        assert_eq!(sessions.known.len(), REMEMBERED);
-        let back = sessions.admit(&[stretch(99, 7, 8, true, false)]);
+        assert_eq!(sessions.known.len(), MOST);
+        let back = sessions.admit(&[stretch(9999, 7, 8, true, false)]);
         assert_eq!(back, Err(Exclusion::SessionOverlap));
+    }
+
+    /// A restart may have nothing but these records.
+    #[test]
+    fn that_a_session_outlasts_its_day_is_noted() {
+        let mut sessions = Sessions::default();
+        sessions.admit(&[stretch(1, DAY + 10, DAY + 20, false, false)]).unwrap();
+        let noted = |sessions: &mut Sessions, from, to| {
+            sessions.admit(&[stretch(1, from, to, false, false)]).unwrap().fresh
+        };
+        assert_eq!(noted(&mut sessions, DAY + 20, DAY + 30), []);
+        // Up to midnight it is of the day.
+        assert_eq!(noted(&mut sessions, 2 * DAY - 10, 2 * DAY), []);
+        for (from, to) in [(2 * DAY, 2 * DAY + 10), (DAY - 10, DAY)] {
+            let [known] = noted(&mut sessions, from, to)[..] else { unreachable!() };
+            assert!(known.from.0.min(from) == known.from.0 && known.to.0 >= to);
+            let mut again = Sessions::default();
+            again.remember(known);
+            let edge = Timestamp(2 * DAY);
+            assert!(again.crosses(edge, Span(10)));
+        }
+    }
+
+    #[test]
+    fn a_session_that_outlasts_its_day_is_known_by_its_borders() {
+        let tick = Span(10);
+        let crossing = |from: u64, to: u64| {
+            let mut sessions = Sessions::default();
+            sessions.admit(&[stretch(1, from, to, true, false)]).unwrap();
+            sessions.crosses(Timestamp(DAY), tick)
+        };
+        assert!(crossing(DAY - 10, DAY + 10));
+        assert!(crossing(0, 3 * DAY));
+        // It ends on the first border of the next day, wherever that stands.
+        assert!(!crossing(DAY - 10, DAY));
+        assert!(!crossing(DAY - 7, DAY + 3));
+        assert!(!crossing(DAY, DAY + 30));
     }
 }

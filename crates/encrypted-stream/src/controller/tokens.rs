@@ -146,6 +146,7 @@ impl Controller {
         let mut tau = self.key_sum(fixed)?;
         let joined = self.plans.get_mut(&plan).ok_or(Refused::UnknownPlan)?;
         let position = joined.position;
+        joined.refine(&mut tau);
         joined.seal(fixed, &mut tau);
         let words = match &mut joined.masks {
             // One controller named in the plan: its token opens by itself.
@@ -173,10 +174,8 @@ impl Controller {
         let mut step = self.spend_step(now, spent.clone(), Some(fixed));
         if self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single()) {
             let line = self.release_line(now, &spent, checked.population, checked.counted);
-            step.merge(Step::new(
-                line.map(|line| self.put(now, line)).into_iter().collect(),
-                vec![],
-            ));
+            let line = line.map(|line| self.put(now, line)).into_iter();
+            step.merge(Step::new(line.collect(), vec![]));
         }
         Ok(step)
     }
@@ -216,6 +215,9 @@ impl Controller {
         let pickers = self.plans.get(&plan).map(|joined| joined.pickers(window));
         let pickers = pickers.filter(|pickers| !pickers.is_empty());
         let pickers = pickers.map(|pickers| Record::Pickers { plan, window, pickers });
+        // A lone controller's token holds its share.
+        let single = self.plans.get(&plan).is_some_and(|joined| joined.announced.is_single());
+        changes.extend(if single { self.totals_record(now, plan) } else { None });
         let records = membership.into_iter().chain(pickers).chain([Record::Spent(spent)]);
         changes.extend(records.collect::<Vec<_>>().into_iter().map(|r| self.put(now, r)));
         Step::new(changes, vec![answer])
@@ -223,12 +225,13 @@ impl Controller {
 
     /// What the owners read about a release.
     pub(super) fn release_line(
-        &self,
+        &mut self,
         at: Timestamp,
         spent: &Spent,
         population: u64,
         counted: u64,
     ) -> Option<Record> {
+        let costs = self.costs_to_tell(&spent.plan, spent.window, &spent.accepted);
         let joined = self.plans.get(&spent.plan)?;
         let of = |position: &u32| joined.own(*position).map(|planned| planned.stream);
         let streams = spent.accepted.iter().filter_map(of).collect();
@@ -242,7 +245,7 @@ impl Controller {
             attributes: plan.attributes.clone(),
             population,
             counted,
-            costs: self.costs(&spent.plan, spent.window, &spent.accepted),
+            costs,
         };
         Some(Record::Log(LogLine { at, streams, event }))
     }
@@ -330,15 +333,19 @@ pub(super) fn mask_refused(refusal: MaskRefusal) -> Refused {
     }
 }
 
-/// Adds this controller's share of the plan's noise, if it adds any: sized for the
-/// honest floor of the set that opens, |S| − t − r, whose shares alone keep the promise.
+/// Adds this controller's share of the plan's noise, if it adds any: of running totals
+/// the difference to what it said last, else sized for the honest floor of the set that
+/// opens, |S| − t − r, whose shares alone keep the promise.
 pub(super) fn add_noise(
     words: &mut [u64],
-    joined: &Joined,
+    joined: &mut Joined,
     secret: &Secret<32>,
     fixed: &Fixed,
     set: Option<(&RosterSet, &Digest)>,
 ) -> Result<(), Refused> {
+    if joined.add_to_totals(words, secret, fixed.membership().window)? {
+        return Ok(());
+    }
     let opening = set.map_or(1, |(set, _)| narrow(set.count()));
     let honest = opening.saturating_sub(joined.announced.discounted());
     let shares = joined.announced.shares(honest).map_err(|_| Refused::NoiseUnfit)?;

@@ -9,6 +9,7 @@ use super::output::{Opened, Output, Sums};
 use super::recovery::ServiceRecord;
 use super::round::{Fixing, Opening as Opens, Phase, Round};
 use super::summoning::{send_membership, send_summons};
+use super::totals::Turn;
 use crate::announced::narrow;
 use crate::consumer::SealedSum;
 use crate::error::{Failure, NotTaken};
@@ -86,6 +87,15 @@ impl Coordinator {
             let failure = self.forbids(&fixing.fixed, &all).unwrap_or(failure);
             return self.fail(start, round.blame(failure));
         }
+        let held = match self.turn(now, start, held) {
+            Turn::Now(held) => held,
+            Turn::Later => {
+                self.note_turn(start, true);
+                return Step::default();
+            }
+        };
+        self.note_turn(start, false);
+        let Some(round) = self.rounds.get(&start) else { return Step::default() };
         if self.announced.is_single() {
             let result = self.add_up(round, &held, sums);
             return self.end(start, result);
@@ -139,6 +149,7 @@ impl Coordinator {
         let sum = sums.sum(&self.id(), round.window, &streams).ok_or(Failure::SumsLost)?;
         let mut result =
             Some(sum).filter(|sum| sum.len() == outputs).ok_or(Failure::WrongLength)?;
+        self.refine(&mut result);
         for position in set.iter() {
             if let Some(token) = round.tokens.get(&position) {
                 add(&mut result, token);
@@ -157,7 +168,7 @@ impl Coordinator {
         let population = members.fold(0_u32, |n, (_, p)| n.saturating_add(p.owners));
         let silent = round.owners(self.plan(), set).saturating_sub(population);
         let members = narrow(set.count());
-        Ok(Opened { outputs: result, sealed, population, silent, members })
+        Ok(Opened { outputs: result, sealed, population, silent, members, windows: 0, lost: 0 })
     }
 
     /// Of a plan that is sealed to a consumer: the sum with what the consumer needs to

@@ -8,6 +8,7 @@
 //! | [`graph`] | who picked whom |
 //! | [`summoning`] | presences, then M |
 //! | [`collecting`] | tokens, then S, openings, the sum |
+//! | [`totals`] | running totals, window by window |
 //! | [`recovery`] | back from the service's store |
 //!
 //! For each window there is one M and one S, ever: both are records of the
@@ -27,6 +28,7 @@ mod output;
 mod recovery;
 mod round;
 mod summoning;
+mod totals;
 
 pub use hearing::Said;
 pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};
@@ -51,6 +53,7 @@ use crate::messages::{
 use graph::Graph;
 use hearing::What;
 use round::Round;
+use totals::Totals;
 
 /// Windows that are still told apart once they have ended.
 const ENDED_KEPT: usize = 256;
@@ -72,6 +75,8 @@ pub struct Coordinator {
     /// Windows that start before this have ended, whether they are in `ended` or not.
     settled: Timestamp,
     retired: bool,
+    /// Of a plan whose results are running totals.
+    totals: Totals,
 }
 
 impl Coordinator {
@@ -91,6 +96,7 @@ impl Coordinator {
             ended: BTreeSet::new(),
             settled: Timestamp(0),
             retired: false,
+            totals: Totals::default(),
         }
     }
 
@@ -133,7 +139,12 @@ impl Coordinator {
     /// When [`Coordinator::timeout`] is next due.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
-        self.rounds.values().map(Round::due).min()
+        self.rounds.values().map(Self::due).min()
+    }
+
+    /// When a window asks again or goes on: one that waits for its turn does not.
+    fn due(round: &Round) -> Timestamp {
+        if round.waits_for_turn { round.retry } else { round.due() }
     }
 
     /// Takes a controller's message. `from` is its position in the roster.
@@ -167,7 +178,7 @@ impl Coordinator {
         match &said.what {
             What::Answer(answer) => Ok(self.answered(said.from, answer.clone())),
             What::Picks(picks) => self.picked(said.from, picks),
-            What::Presence(presence) => self.presence(now, presence),
+            What::Presence(presence) => self.presence(now, presence, sums),
             What::Token(token) => self.token(now, token, sums),
             What::Opening(opening) => self.opening(now, opening, sums),
             What::Declined(declined) => self.declined(now, said.from, declined, sums),
@@ -176,8 +187,12 @@ impl Coordinator {
 
     /// Goes on where a deadline has passed, and asks again who has not answered.
     pub fn timeout(&mut self, now: Timestamp, sums: &impl Sums) -> Step<Output> {
-        let due: Vec<Timestamp> =
-            self.rounds.iter().filter(|(_, round)| round.due() <= now).map(|(at, _)| *at).collect();
+        let due: Vec<Timestamp> = self
+            .rounds
+            .iter()
+            .filter(|(_, round)| Self::due(round) <= now)
+            .map(|(at, _)| *at)
+            .collect();
         let mut step = Step::default();
         for start in due {
             step.merge(self.advance(now, start, sums));
@@ -258,8 +273,19 @@ impl Coordinator {
         round.filter(|round| round.window == window).ok_or(NotTaken::UnknownWindow)
     }
 
-    /// Moves a window on as far as what has come allows.
+    /// Moves a window on as far as what has come allows, and those whose turn it
+    /// then is.
     fn advance(&mut self, now: Timestamp, start: Timestamp, sums: &impl Sums) -> Step<Output> {
+        let mut step = self.advance_one(now, start, sums);
+        let waits = |(_, round): &(&Timestamp, &Round)| round.waits_for_turn;
+        let waiting = self.rounds.iter().filter(waits).map(|(start, _)| *start);
+        for start in waiting.collect::<Vec<_>>() {
+            step.merge(self.advance_one(now, start, sums));
+        }
+        step
+    }
+
+    fn advance_one(&mut self, now: Timestamp, start: Timestamp, sums: &impl Sums) -> Step<Output> {
         let mut step = self.advance_to_membership(now, start);
         step.merge(self.advance_to_opening_set(now, start, sums));
         step.merge(self.conclude(now, start, sums));
@@ -272,9 +298,10 @@ impl Coordinator {
     }
 
     /// Ends a window: its outcome comes out once, with the record that says so.
-    fn end(&mut self, start: Timestamp, result: Result<Opened, Failure>) -> Step<Output> {
+    fn end(&mut self, start: Timestamp, mut result: Result<Opened, Failure>) -> Step<Output> {
         let Some(round) = self.rounds.remove(&start) else { return Step::default() };
         let window = round.window;
+        let totals = self.cumulate(&round, &mut result);
         let outcome = match &result {
             Ok(opened) => Closed::Opened { population: opened.population },
             Err(failure) => Closed::Failed(*failure),
@@ -282,6 +309,7 @@ impl Coordinator {
         let closing = Signed::new(&Closing { plan: self.id(), window, outcome }, &self.key);
         let (excluded, refused) = (round.excluded(), round.refused());
         let mut changes = vec![self.put(&ServiceRecord::Ended { start })];
+        changes.extend(totals);
         changes.extend(self.removals(start));
         self.ended.insert(start);
         changes.extend(self.forget());
@@ -292,10 +320,11 @@ impl Coordinator {
         Step::new(changes, messages)
     }
 
-    /// Whether a window has had its one outcome.
+    /// Whether a window has had its one outcome, or is beyond the plan's running totals
+    /// and has none.
     #[must_use]
     pub fn has_ended(&self, start: Timestamp) -> bool {
-        start < self.settled || self.ended.contains(&start)
+        start < self.settled || self.ended.contains(&start) || self.is_beyond(start)
     }
 
     /// Moves the low-water mark over old windows, but never past one that is

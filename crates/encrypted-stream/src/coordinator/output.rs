@@ -126,8 +126,8 @@ pub struct Outcome {
 /// What a window opened to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// One word for each row of the release; the last, the check word, is zero.
-    /// Empty if the window is sealed to a consumer.
+    /// One word for each row of the release; the last, the check word, is zero. Of
+    /// running totals what all windows have opened to so far, in whole units. Empty if the window is sealed to a consumer.
     pub outputs: Vec<u64>,
     /// Of a plan that is sealed to a consumer: the sum under its pads, whose check
     /// word only the consumer can check.
@@ -139,6 +139,11 @@ pub struct Opened {
     /// Controllers whose tokens opened it: each has added a share of noise, if
     /// the plan adds any.
     pub members: u32,
+    /// Of running totals: how many windows are in them, this one included; else 0.
+    pub windows: u32,
+    /// Of running totals: at most the variance that shares of noise which are in no result
+    /// have left over, in thousandths of a seed's; else 0.
+    pub lost: u64,
 }
 
 impl Failure {

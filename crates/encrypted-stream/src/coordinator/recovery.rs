@@ -14,9 +14,10 @@ use super::collecting::{asked, reopened};
 use super::graph::tree;
 use super::output::{Output, Timing};
 use super::round::{Fixing, Phase, Present, Round};
+use super::totals::Totals;
 use crate::announced::Announced;
 use crate::error::{Exclusion, RestoreError};
-use crate::ledger::{Change, Scope, Step};
+use crate::ledger::{Change, Scope, Step, UnreadableRecord};
 use crate::membership::Fixed;
 use crate::messages::{Membership, OpeningSet};
 
@@ -65,6 +66,16 @@ pub enum ServiceRecord {
         /// Positions, ascending.
         picks: Vec<u32>,
     },
+    /// Of a plan whose results are running totals: what windows have opened to.
+    Totals {
+        /// One word for each row, in units of 2^−f.
+        words: Vec<u64>,
+        /// How many windows are in them.
+        windows: u32,
+        /// At most the variance of shares that are in none of them, in thousandths of a
+        /// seed's.
+        lost: u64,
+    },
 }
 
 impl Coordinator {
@@ -86,7 +97,8 @@ impl Coordinator {
         let mut coordinator = Self::new(announced, key, timing);
         let (mut fixed, mut sets) = (BTreeMap::new(), BTreeMap::new());
         for (position, value) in values.into_iter().enumerate() {
-            let record = read(value).ok_or(RestoreError::BadRecord { position })?;
+            let read = read(value).map_err(|error| RestoreError::of(position, error));
+            let record = read?;
             match record {
                 ServiceRecord::Fixed { window, .. } => {
                     fixed.insert(window.start, (position, record));
@@ -99,6 +111,11 @@ impl Coordinator {
                 }
                 ServiceRecord::Mark { settled } => coordinator.settled = settled,
                 ServiceRecord::Retired => coordinator.retired = true,
+                ServiceRecord::Totals { words, windows, lost } => {
+                    let last = BTreeMap::new();
+                    let restarted = true;
+                    coordinator.totals = Totals { words, windows, lost, last, restarted };
+                }
                 ServiceRecord::Picks { controller, picks } => {
                     coordinator.graph.take(controller, picks);
                 }
@@ -163,6 +180,7 @@ impl Coordinator {
             ServiceRecord::Ended { start } => (2, *start),
             ServiceRecord::Mark { .. } => (3, Timestamp(0)),
             ServiceRecord::Retired => (4, Timestamp(0)),
+            ServiceRecord::Totals { .. } => (6, Timestamp(0)),
             ServiceRecord::Picks { controller, .. } => (5, Timestamp(u64::from(*controller))),
         };
         self.key_for(kind, start)
@@ -181,10 +199,13 @@ impl Coordinator {
     }
 }
 
-fn read(value: &[u8]) -> Option<ServiceRecord> {
-    let (version, record) = value.split_first()?;
+fn read(value: &[u8]) -> Result<ServiceRecord, UnreadableRecord> {
+    let (version, record) = value.split_first().ok_or(UnreadableRecord::Damaged)?;
+    if *version != VERSION {
+        return Err(UnreadableRecord::Version(*version));
+    }
     match postcard::take_from_bytes(record) {
-        Ok((record, [])) if *version == VERSION => Some(record),
-        _ => None,
+        Ok((record, [])) => Ok(record),
+        _ => Err(UnreadableRecord::Damaged),
     }
 }

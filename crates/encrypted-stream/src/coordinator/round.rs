@@ -83,6 +83,8 @@ pub(super) struct Round {
     pub(super) openings: BTreeMap<u32, Vec<u64>>,
     /// Why controllers declined what the phase asks.
     pub(super) declined: BTreeMap<u32, Refused>,
+    /// Of running totals: it would go on if an earlier window had.
+    pub(super) waits_for_turn: bool,
 }
 
 impl Round {
@@ -100,6 +102,7 @@ impl Round {
             tokens: BTreeMap::new(),
             openings: BTreeMap::new(),
             declined: BTreeMap::new(),
+            waits_for_turn: false,
         }
     }
 

@@ -8,7 +8,7 @@ use alpheus_policy::time::{Span, Timestamp, Window};
 use super::Coordinator;
 use super::collecting::asked;
 use super::graph::{of, tree};
-use super::output::{Output, WindowReport};
+use super::output::{Output, Sums, WindowReport};
 use super::recovery::ServiceRecord;
 use super::round::{Called, Fixing, Phase, Present, Round};
 use crate::announced::narrow;
@@ -97,6 +97,7 @@ impl Coordinator {
         &mut self,
         now: Timestamp,
         presence: &Verified<Presence>,
+        sums: &impl Sums,
     ) -> Result<Step<Output>, NotTaken> {
         let owner = |plan: &alpheus_policy::plan::Plan, at: u32| {
             plan.streams.get(at as usize).map(|planned| planned.owner)
@@ -127,7 +128,7 @@ impl Coordinator {
         };
         round.present.insert(presence.controller, present);
         round.declined.remove(&presence.controller);
-        Ok(self.advance_to_membership(now, presence.window.start))
+        Ok(self.advance(now, presence.window.start, sums))
     }
 
     /// Fixes M once all have answered or time is up.
@@ -140,6 +141,11 @@ impl Coordinator {
         if !matches!(round.phase, Phase::Summoned) || (now < round.deadline && round.waits()) {
             return Step::default();
         }
+        let waits = self.waits_with_membership(start);
+        self.note_turn(start, waits);
+        let Some(round) = self.rounds.get(&start).filter(|_| !waits) else {
+            return Step::default();
+        };
         let owing = self.owing(now);
         // Where the window could not open without them, there is nothing to lose.
         let fixing = self.acceptable(round, &owing).or_else(|failure| {
@@ -248,7 +254,7 @@ impl Coordinator {
 
 /// How long one window may wait for a controller's opening before others go on
 /// without that controller.
-const OWED: Span = Span::seconds(30);
+pub(super) const OWED: Span = Span::seconds(30);
 
 pub(super) fn send_summons(to: u32, called: &Called) -> Output {
     Output::Send { to, message: ServiceMessage::Summons(called.signed.clone()) }

@@ -3,6 +3,17 @@
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::Timestamp;
 
+use crate::ledger::UnreadableRecord;
+
+impl RestoreError {
+    pub(crate) fn of(position: usize, unreadable: UnreadableRecord) -> Self {
+        match unreadable {
+            UnreadableRecord::Version(found) => Self::OtherFormat { position, found },
+            UnreadableRecord::Damaged => Self::BadRecord { position },
+        }
+    }
+}
+
 /// Why a controller does not start from what it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
@@ -14,6 +25,16 @@ pub enum RestoreError {
     /// The ledger belongs to another controller.
     #[error("the ledger belongs to another controller")]
     OtherController,
+    /// A record was written by another version of the program.
+    #[error(
+        "record {position} of the ledger has format {found}, and this version reads another: use the version that wrote it"
+    )]
+    OtherFormat {
+        /// Position in what was given.
+        position: usize,
+        /// Its format.
+        found: u8,
+    },
     /// A record cannot be read.
     #[error("record {position} of the ledger cannot be read; restore a whole copy")]
     BadRecord {

@@ -9,12 +9,14 @@ use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_policy::budget::{BudgetRecord, Cost};
-use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
+use alpheus_policy::ids::{ConsumerId, ControllerId, PlanId, StreamId};
 use alpheus_policy::time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 
 use super::Change;
 use crate::annotation::Annotation;
+use crate::certificate::Certificate;
+use crate::grant::{Days, Grant};
 use crate::messages::{Announcement, Closed, Membership, Opening, Token};
 use crate::withdrawal::Erasure;
 
@@ -166,6 +168,33 @@ pub enum Record {
         /// Of the roster and how many each picks.
         digest: Digest,
     },
+    /// How far this controller's share of running totals has been said: in the commit
+    /// of every opening, since the next share is the difference to it.
+    Totals {
+        /// The plan.
+        plan: PlanId,
+        /// Place of the window among those of the totals, from 0.
+        last: u32,
+    },
+    /// What an owner lets a consumer read of a stream, and what was handed out of it.
+    Grant {
+        /// When the controller took it.
+        at: Timestamp,
+        /// The owner's key.
+        owner: VerifyingKey,
+        /// As the owner signed it.
+        signed: Signed<Grant>,
+        /// The reader's certificate.
+        certificate: Signed<Certificate>,
+        /// Days whose keys have been handed out, and when first; none: none yet.
+        handed: Option<(Days, Timestamp)>,
+        /// Taken back since, by a word that was signed before it.
+        stopped: bool,
+        /// The stream.
+        stream: StreamId,
+        /// The reader.
+        reader: ConsumerId,
+    },
 }
 
 /// A token spent on a window.
@@ -251,6 +280,20 @@ pub enum LogEvent {
     Revoked,
     /// The owner had the stream's key destroyed.
     Erased,
+    /// The owner lets a consumer read these days, or no more of them.
+    Granted {
+        /// The consumer's name.
+        reader: String,
+        /// Which days.
+        days: Option<Days>,
+    },
+    /// Keys of these days were handed out to a consumer, who reads every event of them.
+    KeysHanded {
+        /// The consumer's name.
+        reader: String,
+        /// Which days.
+        days: Days,
+    },
 }
 
 /// A record with the ledger's sequence number and clock when it was written.
@@ -266,8 +309,14 @@ pub struct Stamped {
 
 /// A value that is no record of this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the value is no ledger record of version {VERSION}")]
-pub struct UnreadableRecord;
+pub enum UnreadableRecord {
+    /// Written by another version of the program.
+    #[error("the ledger record has format {0}, and this version reads format {VERSION}")]
+    Version(u8),
+    /// Cut short, too long, or no record.
+    #[error("the value is no ledger record")]
+    Damaged,
+}
 
 /// What is kept apart from the ledger, in another place, to tell after a
 /// restart whether the ledger is the latest: make it durable after a commit and
@@ -301,6 +350,8 @@ mod kind {
     pub(super) const ERASED: u8 = 13;
     pub(super) const PICKERS: u8 = 14;
     pub(super) const ROSTER: u8 = 15;
+    pub(super) const TOTALS: u8 = 16;
+    pub(super) const GRANT: u8 = 17;
 }
 
 /// A scope's prefix, a kind, and what the record is about.
@@ -315,6 +366,11 @@ fn key(scope: Scope, kind: u8, subject: &[&[u8]]) -> Vec<u8> {
 #[must_use]
 pub fn log_prefix(controller: ControllerId) -> Vec<u8> {
     key(Scope::Controller(controller), kind::LOG, &[])
+}
+
+/// Where a session's record stands in the store of a controller.
+pub(crate) fn session_key(controller: ControllerId, stream: StreamId, session: u64) -> Vec<u8> {
+    key(Scope::Controller(controller), kind::SESSION, &[&stream.0, &session.to_be_bytes()])
 }
 
 /// What a controller's ledger and its host's hold of a window.
@@ -365,13 +421,13 @@ impl Record {
                 let (plan, start) = (membership.plan, start(&membership.window));
                 key(Scope::Host, kind::MEMBERSHIP, &[&plan.0, &start, &digest.0])
             }
-            Record::Session { stream, session, .. } => {
-                key(own, kind::SESSION, &[&stream.0, &session.to_be_bytes()])
-            }
+            Record::Session { stream, session, .. } => session_key(controller, *stream, *session),
             Record::Pickers { plan, window, .. } => {
                 key(own, kind::PICKERS, &[&plan.0, &start(window)])
             }
             Record::Roster { digest } => key(own, kind::ROSTER, &[&digest.0]),
+            Record::Grant { stream, reader, .. } => key(own, kind::GRANT, &[&stream.0, &reader.0]),
+            Record::Totals { plan, .. } => key(own, kind::TOTALS, &[&plan.0]),
             Record::Budget(record) => Record::budget_key(controller, &record.key()),
             Record::Log(line) => key(own, kind::LOG, &[&line.at.0.to_be_bytes(), &line.digest().0]),
         }
@@ -407,13 +463,13 @@ impl Stamped {
     /// # Errors
     /// [`UnreadableRecord`] if it is of another version, cut short or too long.
     pub fn read(value: &[u8]) -> Result<Self, UnreadableRecord> {
-        let (version, record) = value.split_first().ok_or(UnreadableRecord)?;
+        let (version, record) = value.split_first().ok_or(UnreadableRecord::Damaged)?;
         if *version != VERSION {
-            return Err(UnreadableRecord);
+            return Err(UnreadableRecord::Version(*version));
         }
         match postcard::take_from_bytes(record) {
             Ok((stamped, [])) => Ok(stamped),
-            _ => Err(UnreadableRecord),
+            _ => Err(UnreadableRecord::Damaged),
         }
     }
 }

@@ -3,8 +3,7 @@
 
 use crate::mask::params::UnsafeMasks;
 use alpheus_policy::plan::{Fraction, Plan};
-use alpheus_policy::quorum::majority;
-use std::collections::BTreeSet;
+use alpheus_policy::quorum::{fewest_for, majority};
 
 /// The numbers of a plan that its quorums follow from.
 #[derive(Clone, Copy, Debug)]
@@ -32,15 +31,7 @@ impl<'a> Roster<'a> {
     /// roster order.
     #[must_use]
     pub fn owners_per_controller(plan: &Plan) -> Vec<u32> {
-        let pairs: BTreeSet<_> =
-            plan.streams.iter().map(|stream| (stream.controller, stream.owner)).collect();
-        let mut owners = vec![0_u32; plan.roster.len()];
-        for (controller, _) in pairs {
-            if let Some(count) = owners.get_mut(controller as usize) {
-                *count += 1;
-            }
-        }
-        owners
+        plan.owners_per_controller()
     }
 
     /// N.
@@ -94,19 +85,7 @@ impl<'a> Roster<'a> {
     /// most owners, counts the minimum population: its own first, then the
     /// others' from the largest, less the t largest of those.
     fn fewest_for_minimum(&self) -> u32 {
-        let mut owners = self.owners.to_vec();
-        owners.sort_unstable_by(|a, b| b.cmp(a));
-        let (mut size, mut counted) = (0, 0_u64);
-        for (rank, at_controller) in (0_u32..).zip(&owners) {
-            if counted >= u64::from(self.minimum_population) {
-                break;
-            }
-            size += 1;
-            if rank == 0 || rank > self.tolerated {
-                counted += u64::from(*at_controller);
-            }
-        }
-        size
+        fewest_for(self.owners, self.tolerated, self.minimum_population)
     }
 }
 

@@ -34,6 +34,21 @@ pub fn generator(
     ChaCha20Rng::from_seed(*seed.expose())
 }
 
+/// ChaCha20 under `KDF(secret; plan, place)`: what the seeds of the window at this
+/// place of the plan's running totals are drawn from, whoever is in S. Wiped when
+/// dropped.
+///
+/// # Privacy
+/// As of [`generator`]. Neither M nor S has a part in it, so that every request draws
+/// the same seeds: what may be said of them is for [`Seeds`](super::Seeds) and the
+/// ledger.
+#[must_use]
+pub fn seed_generator(secret: &Secret<32>, plan: &PlanId, place: u32) -> ChaCha20Rng {
+    let parts: [&[u8]; 2] = [&plan.0, &place.to_be_bytes()];
+    let seed = derive::<32>(secret.expose(), labels::NOISE_SEED, &parts);
+    ChaCha20Rng::from_seed(*seed.expose())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +76,17 @@ mod tests {
         let different: std::collections::BTreeSet<u64> = all.into_iter().collect();
         assert_eq!(different.len(), all.len());
         assert_eq!(draw(1, 1, 1, 1, None), draw(1, 1, 1, 1, None));
+    }
+
+    #[test]
+    fn seeds_are_of_one_secret_plan_and_place() {
+        let draw = |secret: u8, plan: u8, place| {
+            let secret = Secret::from_bytes([secret; 32]);
+            seed_generator(&secret, &PlanId([plan; 32]), place).next_u64()
+        };
+        let all = [draw(1, 1, 0), draw(2, 1, 0), draw(1, 2, 0), draw(1, 1, 1), draw(1, 1, 256)];
+        let different: std::collections::BTreeSet<u64> = all.into_iter().collect();
+        assert_eq!(different.len(), all.len());
+        assert_eq!(draw(1, 1, 1), draw(1, 1, 1));
     }
 }

@@ -41,8 +41,8 @@ mod skellam;
 mod table;
 mod words;
 
-pub use keyed::generator;
-pub use running::{Coefficients, Seeds};
+pub use keyed::{generator, seed_generator};
+pub use running::{Coefficients, Running, Seeds};
 pub use share::Shares;
 pub use words::NoiseWords;
 
@@ -68,6 +68,9 @@ pub enum Unfit {
     /// Discrete Gaussians this narrow do not sum to one.
     #[error("Gaussian shares too narrow to be summed; use Skellam noise")]
     TooNarrow,
+    /// Running totals have seeds, not shares of each window's own.
+    #[error("running totals are no noise of one window; draw them from seeds")]
+    Running,
     /// A window beyond those that the running totals were sized for.
     #[error("window {asked} of running totals sized for {windows}; plan anew")]
     BeyondHorizon {

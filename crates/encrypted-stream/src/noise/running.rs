@@ -10,9 +10,10 @@ use super::Unfit;
 use super::coins::{Coins, low_word, wide};
 use super::gaussian::{DiscreteGaussian, least_scale};
 use super::words::NoiseWords;
-use alpheus_policy::budget::RunningNoise;
+use alpheus_policy::budget::{RowNoise, RunningNoise};
 use num_bigint::BigUint;
 use rand_core::CryptoRng;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// Fractional bits of a coefficient.
@@ -55,14 +56,82 @@ impl Coefficients {
     }
 }
 
+/// What draws a row's seeds, and how much finer they are.
+type Sampler = Option<(Arc<DiscreteGaussian>, u32)>;
+
+/// What the seeds of a plan are drawn and weighed with: public tables, the same for
+/// all controllers.
+#[derive(Clone, Debug)]
+pub struct Running {
+    samplers: Arc<[Sampler]>,
+    coefficients: Coefficients,
+}
+
+impl Running {
+    /// For totals over `windows` with this noise, row by row.
+    ///
+    /// # Errors
+    /// [`Unfit`], where a row's noise cannot be drawn, or is that of single windows.
+    pub fn new(noise: &[RowNoise], windows: u32) -> Result<Running, Unfit> {
+        let running = |row: &RowNoise| match row {
+            RowNoise::None => Ok(None),
+            RowNoise::Running(own) => Ok(Some(*own)),
+            _ => Err(Unfit::Running),
+        };
+        let noise = noise.iter().map(running).collect::<Result<Vec<_>, _>>()?;
+        Ok(Running { samplers: samplers(&noise)?, coefficients: Coefficients::new(windows) })
+    }
+
+    /// A controller's seeds, none drawn yet.
+    #[must_use]
+    pub fn seeds(&self) -> Seeds {
+        let (samplers, windows) = (Arc::clone(&self.samplers), self.coefficients.windows());
+        Seeds { samplers, seeds: Vec::new(), windows }
+    }
+
+    /// Rows with noise: seeds of one window.
+    #[must_use]
+    pub fn drawn_rows(&self) -> u32 {
+        u32::try_from(self.samplers.iter().flatten().count()).unwrap_or(u32::MAX)
+    }
+
+    /// What they are weighed with.
+    #[must_use]
+    pub fn coefficients(&self) -> &Coefficients {
+        &self.coefficients
+    }
+}
+
+/// One for each row; rows of equal noise share its tables.
+fn samplers(noise: &[Option<RunningNoise>]) -> Result<Arc<[Sampler]>, Unfit> {
+    let mut known: Vec<(RunningNoise, Arc<DiscreteGaussian>)> = Vec::new();
+    let mut samplers = Vec::with_capacity(noise.len());
+    for row in noise {
+        let Some(own) = row else {
+            samplers.push(None);
+            continue;
+        };
+        let (drawn, fine) = match known.iter().find(|(noise, _)| noise == own) {
+            Some((_, drawn)) => (Arc::clone(drawn), u32::from(own.fine_bits)),
+            None => {
+                let (drawn, fine) = sampler(own)?;
+                let drawn = Arc::new(drawn);
+                known.push((*own, Arc::clone(&drawn)));
+                (drawn, fine)
+            }
+        };
+        samplers.push(Some((drawn, fine)));
+    }
+    Ok(samplers.into())
+}
+
 /// One controller's seeds for the totals of one plan and group: secret, wiped
 /// on drop. They are drawn window by window, whether or not the controller is
 /// in S, from randomness that S has no part in.
 ///
 /// 16 bytes for each row and window; a share of window t is t products a row.
 pub struct Seeds {
-    /// For each row what draws its seeds, and how much finer they are.
-    samplers: Vec<Option<(DiscreteGaussian, u32)>>,
+    samplers: Arc<[Sampler]>,
     /// Window by window, the rows' seeds in units of 2^−(f + fine). Each window's
     /// stay where they were drawn, so that growing leaves no copies behind.
     seeds: Vec<Zeroizing<Vec<u128>>>,
@@ -70,17 +139,6 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// No seeds yet, for rows of this noise (none: the check row, and what is
-    /// public) and totals over at most `windows`.
-    ///
-    /// # Errors
-    /// [`Unfit`], where a row's noise cannot be drawn.
-    pub fn new(noise: &[Option<RunningNoise>], windows: u32) -> Result<Seeds, Unfit> {
-        let sampler = |row: &Option<RunningNoise>| row.as_ref().map(sampler).transpose();
-        let samplers = noise.iter().map(sampler).collect::<Result<_, _>>()?;
-        Ok(Seeds { samplers, seeds: Vec::new(), windows })
-    }
-
     /// How many windows have seeds.
     #[must_use]
     pub fn drawn(&self) -> u32 {
@@ -98,7 +156,7 @@ impl Seeds {
         }
         let mut coins = Coins::new(rng);
         let mut drawn = Zeroizing::new(Vec::with_capacity(self.samplers.len()));
-        for row in &self.samplers {
+        for row in self.samplers.iter() {
             drawn.push(row.as_ref().map_or(0, |(sampler, _)| sampler.draw(&mut coins)));
         }
         self.seeds.push(drawn);

@@ -117,6 +117,7 @@ fn sampler(noise: &RowNoise, honest: NonZeroU32) -> Result<Sampler, Unfit> {
             let unit = Skellam::new((above, below), honest)?;
             Ok(Sampler::Skellam { unit, granule })
         }
+        RowNoise::Running(_) => Err(Unfit::Running),
         RowNoise::Gaussian { variance } => {
             // Rounded up, like the scale: more noise, never less.
             let share = variance.div_ceil(u128::from(honest.get()));

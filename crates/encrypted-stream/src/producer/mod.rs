@@ -4,7 +4,8 @@
 //! A [`Producer`] holds a stream's keys and is offline. [`Producer::open`] makes
 //! it a [`Session`], which alone can encrypt, and which ends by
 //! [`close`](Session::close), in order, or by [`abandon`](Session::abandon).
-//! Neither can be copied or stored, so no session is ever resumed.
+//! Neither can be copied or stored, so no session is ever resumed. None outlasts the UTC
+//! day either: a [`Session`] that does goes on as the next.
 
 mod error;
 mod session;

@@ -2,21 +2,27 @@
 
 use super::{CloseError, EventError, OpenError, Producer, Refused, Start, TimeError, VectorFault};
 use crate::frame::{Frame, Link};
-use crate::keys::{BorderClaim, BorderKind, KeyError};
+use crate::keys::{BorderClaim, BorderKind, DAY, KeyError};
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::time::Timestamp;
 use rand_core::CryptoRng;
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// A producer that is online: one random session number and the key vector of
-/// its last event.
+/// A producer that is online: a session number and the key vector of its last event.
+///
+/// No session holds events of two days: on the first border of a UTC day it closes, and the
+/// next opens on the same border. Sums within a session are open to whoever knows its key
+/// vectors at two times, so keys of a day must not be those of a session that goes on
+/// into another.
 ///
 /// Each frame that it makes is given to a sink at once, in order. A frame that
 /// the sink could not deliver cannot be made again: [`Session::reopen`] then.
 pub struct Session {
     producer: Producer,
     session: u64,
+    /// When it opened.
+    opened: Timestamp,
     /// Time of the last event, border or data.
     last: Timestamp,
     /// Time of the last border.
@@ -48,8 +54,9 @@ impl Session {
         let claim = BorderClaim { kind: BorderKind::Opening, session, t: at, count: 0 };
         let tag = producer.keys.border_tag(&claim);
         sink(Frame::<()>::Opening { session, t: at, tag }.head().as_bytes());
-        let (last, border, keyed) = (at, at, at);
-        Ok(Self { producer, session, last, border, count: 0, keys, keyed, frame: Vec::new() })
+        let (opened, last, border, keyed, count) = (at, at, at, at, 0);
+        let frame = Vec::new();
+        Ok(Self { producer, session, opened, last, border, count, keys, keyed, frame })
     }
 
     /// The stream.
@@ -58,7 +65,7 @@ impl Session {
         self.producer.stream()
     }
 
-    /// The session's number. Public.
+    /// The session's number, until the day ends. Public.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.session
@@ -206,8 +213,33 @@ impl Session {
         sink: &mut impl FnMut(&[u8]),
     ) -> Result<(), TimeError> {
         while self.next_border() <= t {
-            self.border(BorderKind::Interior, sink)?;
+            if self.next_border().0 / DAY == self.opened.0 / DAY {
+                self.border(BorderKind::Interior, sink)?;
+            } else {
+                self.begin_day(sink)?;
+            }
         }
+        Ok(())
+    }
+
+    /// Closes the session on the next border, and opens another there.
+    ///
+    /// Its number is the next one: as hard to meet by another run's as the one that was
+    /// drawn, and known to be none of this run's.
+    fn begin_day(&mut self, sink: &mut impl FnMut(&[u8])) -> Result<(), TimeError> {
+        let (t, session) = (self.next_border(), self.session.wrapping_add(1));
+        self.encipher(t, Some(BorderKind::Closing))?;
+        let mut keys = Zeroizing::new(vec![0; self.keys.len()]);
+        self.producer.keys.key_vector(session, t, &mut keys)?;
+        let claim = BorderClaim { kind: BorderKind::Opening, session, t, count: 0 };
+        let tag = self.producer.keys.border_tag(&claim);
+        // The opening border goes first: between the two the stream would look offline, and
+        // windows would close without it.
+        sink(Frame::<()>::Opening { session, t, tag }.head().as_bytes());
+        self.border = t;
+        self.count = 0;
+        self.deliver(t, sink);
+        (self.session, self.opened, self.keys, self.keyed) = (session, t, keys, t);
         Ok(())
     }
 

@@ -4,13 +4,15 @@ use super::plan::Plans;
 use super::session::{End, Event, FrozenTick, Session, Wanted, tick_of};
 use super::{Incomplete, Refusal, Shape};
 use crate::frame::Words;
+use crate::keys::DAY;
 use alpheus_crypto::mac::Tag;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::time::{Timestamp, Window};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// Sessions that one stream may have open windows for.
+/// Sessions that one stream may have open windows for, beside one for each day that
+/// these reach over.
 const MOST_SESSIONS: usize = 64;
 
 /// A stream's place in a plan.
@@ -82,7 +84,7 @@ impl Stream {
         if self.sessions.last().is_some_and(|last| t < last.latest) {
             return Err(Refusal::Backdated);
         }
-        if self.sessions.len() >= MOST_SESSIONS && !self.memberships.is_empty() {
+        if self.sessions.len() >= self.most_sessions(t) && !self.memberships.is_empty() {
             return Err(Refusal::TooManySessions);
         }
         if let Some(last) = self.sessions.last_mut() {
@@ -97,6 +99,12 @@ impl Stream {
         self.sessions.reserve_exact(1);
         self.sessions.push(Session::new(id, t, tag, partition));
         Ok(())
+    }
+
+    /// How many sessions it may have when one opens at `t`: a session ends with its day.
+    fn most_sessions(&self, t: Timestamp) -> usize {
+        let days = self.sessions.first().map_or(0, |first| (t.0 - first.opened.0) / DAY);
+        MOST_SESSIONS.saturating_add(usize::try_from(days).unwrap_or(usize::MAX))
     }
 
     /// Adds an event to its session.

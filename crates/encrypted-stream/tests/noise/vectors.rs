@@ -1,8 +1,11 @@
 //! Known answers made by an independent script: `vectors/noise`.
 
 use crate::stream::Stream;
-use alpheus_encrypted_stream::noise::{Coefficients, Seeds, Shares};
+use crate::totals::fresh;
+use alpheus_crypto::secret::Secret;
+use alpheus_encrypted_stream::noise::{Coefficients, Shares, seed_generator};
 use alpheus_policy::budget::{RowNoise, RunningNoise};
+use alpheus_policy::ids::PlanId;
 use rand_core::Rng;
 use serde_json::Value;
 use std::num::NonZeroU32;
@@ -86,7 +89,7 @@ fn running_totals_are_those_of_the_script() {
             fine_bits: small("fine_bits"),
         };
         let windows = u32::from(small("windows"));
-        let mut seeds = Seeds::new(&[Some(noise)], windows).unwrap();
+        let mut seeds = fresh(&[Some(noise)], windows);
         let mut stream = Stream::new(text(&case, "seed"));
         (0..windows).for_each(|_| seeds.extend(&mut stream).unwrap());
         let coefficients = Coefficients::new(windows);
@@ -95,6 +98,37 @@ fn running_totals_are_those_of_the_script() {
             let (t, last) = (number(&share["t"]).unwrap(), number(&share["last"]));
             let drawn = seeds.share(&coefficients, t, last).unwrap();
             assert_eq!(drawn.expose(), [word(&share["share"])], "{case} {t} {last:?}");
+        }
+    }
+}
+
+/// From a controller's secret to what it adds to a row.
+#[test]
+fn keyed_totals_are_those_of_the_script() {
+    for case in vectors!("keyed_totals") {
+        let number = |value: &Value| value.as_u64().map(|t| u32::try_from(t).unwrap());
+        let bytes = |name: &str| {
+            let digits = case[name].as_str().unwrap();
+            let pair = |at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap();
+            std::array::from_fn::<u8, 32, _>(pair)
+        };
+        let small = |name: &str| u8::try_from(case[name].as_u64().unwrap()).unwrap();
+        let noise = RunningNoise {
+            seed_scale: text(&case, "seed_scale"),
+            fraction_bits: small("fraction_bits"),
+            fine_bits: small("fine_bits"),
+        };
+        let windows = number(&case["windows"]).unwrap();
+        let (secret, plan) = (Secret::from_bytes(bytes("secret")), PlanId(bytes("plan")));
+        let mut seeds = fresh(&[None, Some(noise)], windows);
+        for place in 0..windows {
+            seeds.extend(&mut seed_generator(&secret, &plan, place)).unwrap();
+        }
+        let coefficients = Coefficients::new(windows);
+        for share in case["shares"].as_array().unwrap() {
+            let (place, last) = (number(&share["place"]).unwrap(), number(&share["last"]));
+            let drawn = seeds.share(&coefficients, place, last).unwrap();
+            assert_eq!(drawn.expose(), [0, word(&share["share"])], "{place} {last:?}");
         }
     }
 }

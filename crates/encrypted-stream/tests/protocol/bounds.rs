@@ -2,6 +2,7 @@
 
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::error::Refused;
+use alpheus_encrypted_stream::ledger::{Record, Scope, Stamped};
 use alpheus_encrypted_stream::mask::params;
 use alpheus_encrypted_stream::messages::{Announcement, ControllerMessage, ServiceMessage};
 use alpheus_policy::ids::ControllerId;
@@ -9,6 +10,8 @@ use alpheus_policy::plan::{Fraction, MaskStrategy, Plan};
 use alpheus_policy::time::Timestamp;
 
 use crate::evil::Evil;
+use crate::net::Net;
+use crate::noise::Noise;
 use crate::world::{EPOCH, Setup};
 
 fn three() -> Evil {
@@ -71,4 +74,38 @@ fn a_membership_that_could_never_open_is_refused_before_any_mask() {
     let mut draft = evil.gather();
     draft.members.truncate(2);
     assert_eq!(evil.token(0, &draft), Err(Refused::BelowQuorum { held: 2, needed: 3 }));
+}
+
+/// Bytes of a controller's ledger: of the owners' log, and of all else; and of the
+/// service's records.
+fn sizes(net: &Net) -> [usize; 3] {
+    let (mut log, mut ledger) = (0, 0);
+    let prefix = Scope::Controller(net.controllers[0].id()).prefix();
+    for (key, value) in net.store.map.iter().filter(|(key, _)| key.starts_with(&prefix)) {
+        let is_line = matches!(Stamped::read(value).unwrap().record, Record::Log(_));
+        *(if is_line { &mut log } else { &mut ledger }) += key.len() + value.len();
+    }
+    let service = Scope::Service(net.world.id()).prefix();
+    let service = net.store.map.iter().filter(|(key, _)| key.starts_with(&service));
+    [log, ledger, service.map(|(key, value)| key.len() + value.len()).sum()]
+}
+
+/// What a window leaves for good is its two lines in the owners' log: 256 windows later,
+/// after which all that is let go has gone as often, nothing else has grown.
+#[test]
+fn ledgers_grow_by_the_owners_log_alone() {
+    let turn = 256;
+    for noise in [None, Some(Noise::totals(3 * turn, 1, 2_500_000))] {
+        let windows = u64::from(3 * turn);
+        let mut net = Net::new(Setup { noise, windows, ..Setup::new(2) });
+        (0..u64::from(2 * turn)).for_each(|number| net.close(number));
+        let before = sizes(&net);
+        (u64::from(2 * turn)..windows).for_each(|number| net.close(number));
+        let after = sizes(&net);
+        let each = |at: usize| (after[at] as f64 - before[at] as f64) / f64::from(turn);
+        println!("bytes a window: log {}, ledger {}, service {}", each(0), each(1), each(2));
+        assert!((100.0..600.0).contains(&each(0)), "{}", each(0));
+        // Numbers take a byte more as they grow.
+        assert!(each(1).abs() < 1.0 && each(2).abs() < 1.0, "{} {}", each(1), each(2));
+    }
 }

@@ -50,7 +50,10 @@ fn those_that_may_be_cut_off_count_twice_against_a_quorum() {
 
 #[test]
 fn shares_of_noise_suffice_without_those_that_may_be_cut_off() {
-    let noise = Some(Noise::new(3));
+    // Wide enough that two different draws are hardly ever the same.
+    let mut noise = Noise::new(3);
+    (noise.micro_epsilon, noise.budget.window_micro_epsilon) = (2_500, 2_500);
+    let noise = Some(noise);
     let mut sparse = Sparse::of(Setup { noise, ..setup() });
     let draft = sparse.evil.gather();
     let tokens = sparse.tokens(&draft, honest);

@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::merkle::Tree;
 use alpheus_crypto::signed::{Signed, Verified};
+use alpheus_encrypted_stream::coordinator::WindowReport;
 use alpheus_encrypted_stream::mask::set::RosterSet;
 use alpheus_encrypted_stream::messages::{
     Membership, OpeningSet, Presence, Retirement, ServiceMessage, Summons, member_leaf,
 };
 use alpheus_policy::ids::PlanId;
-use alpheus_policy::time::Timestamp;
+use alpheus_policy::plan::Plan;
+use alpheus_policy::time::{Span, Timestamp, Window};
 
-use crate::simulation::Simulation;
+use crate::simulation::{Simulation, WINDOWS};
+use crate::world::{EPOCH, GRACE, Setup, WINDOW, World};
 
 /// The last presence of each controller, by plan and window.
 pub type Presences = BTreeMap<(PlanId, Timestamp), BTreeMap<u32, (Digest, Verified<Presence>)>>;
@@ -133,4 +136,28 @@ fn opening_set(simulation: &mut Simulation) -> Option<ServiceMessage> {
         set: RosterSet::of(simulation.world.setup.controllers, members),
     };
     Some(ServiceMessage::OpeningSet(Signed::new(&set, &simulation.world.service)))
+}
+
+/// Another plan for the same data: with more grace, longer windows, or the same.
+pub fn rival(setup: Setup, seed: u64) -> (World, Vec<WindowReport>) {
+    let mut world = World::new(setup);
+    let (grace, window) = match seed % 3 {
+        0 => (Span(2 * GRACE.0), WINDOW),
+        1 => (GRACE, Span(2 * WINDOW.0)),
+        _ => (GRACE, WINDOW),
+    };
+    let plan = Plan { nonce: [255; 16], grace, window, ..world.plan.clone() };
+    let windows = (0..WINDOWS * WINDOW.0 / window.0).map(|number| {
+        let start = Timestamp(EPOCH + number * window.0);
+        Window { start, end: start.plus(window) }
+    });
+    world.take_over(plan);
+    let id = world.id();
+    let reports = windows.map(|window| {
+        let report = world.transformer.close(&id, window, 0).unwrap();
+        let complete = report.complete().cloned().collect();
+        WindowReport { window, complete, excluded: vec![] }
+    });
+    let reports = reports.collect();
+    (world, reports)
 }

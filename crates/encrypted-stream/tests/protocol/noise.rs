@@ -8,7 +8,7 @@ use alpheus_encrypted_stream::error::{Exclusion, PlanRefused, Refused};
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, Stamped};
 use alpheus_encrypted_stream::messages::{Announcement, ServiceMessage};
 use alpheus_encrypted_stream::noise::generator;
-use alpheus_policy::budget::{Cost, Epsilon, Mechanism, Rho, RowNoise, Spent};
+use alpheus_policy::budget::{Cost, Epsilon, Horizon, Mechanism, Rho, RowNoise, Spent};
 use alpheus_policy::plan::{Fraction, Plan};
 use alpheus_policy::privacy::Privacy;
 use alpheus_policy::schema::{
@@ -51,6 +51,19 @@ impl Noise {
                 unit: PrivacyUnit::PersonPerWindow,
             },
         }
+    }
+
+    /// Running totals over so many windows, by a policy that allows `queries` of them.
+    pub fn totals(windows: u32, queries: u64, micro_epsilon: u64) -> Self {
+        let own = Self::new(1);
+        let budget = Budget {
+            window_micro_epsilon: micro_epsilon,
+            total_micro_epsilon: micro_epsilon * queries,
+            atto_delta: 1_000_000_000_000,
+            ..own.budget
+        };
+        let mechanism = Mechanism::Matrix(Horizon { windows, touched: 1 });
+        Self { mechanism, micro_epsilon, atto_delta: budget.atto_delta, budget, ..own }
     }
 
     pub fn privacy(self) -> Privacy {

@@ -18,14 +18,15 @@ use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing
 use alpheus_encrypted_stream::ledger::{Fence, LedgerError, Record, Scope, Stamped, Step};
 use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
 use alpheus_policy::ids::PlanId;
-use alpheus_policy::plan::{Fraction, Plan};
+use alpheus_policy::plan::Fraction;
 use alpheus_policy::time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::disk::{COPIES, Disk, Fate};
-use crate::liar::{self, Presences};
-use crate::world::{EPOCH, GRACE, Setup, WINDOW, World, after, owner_key, policy, window};
+use crate::liar::{self, Presences, rival};
+use crate::totals;
+use crate::world::{EPOCH, Setup, World, after, owner_key, policy, window};
 
 pub const WINDOWS: u64 = 4;
 
@@ -68,31 +69,7 @@ fn setup(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
 }
 
 /// What left each controller, by plan and window.
-type Answers = BTreeMap<(u32, PlanId, Timestamp), BTreeSet<Vec<u8>>>;
-
-/// Another plan for the same data: with more grace, longer windows, or the same.
-fn rival(setup: Setup, seed: u64) -> (World, Vec<WindowReport>) {
-    let mut world = World::new(setup);
-    let (grace, window) = match seed % 3 {
-        0 => (Span(2 * GRACE.0), WINDOW),
-        1 => (GRACE, Span(2 * WINDOW.0)),
-        _ => (GRACE, WINDOW),
-    };
-    let plan = Plan { nonce: [255; 16], grace, window, ..world.plan.clone() };
-    let windows = (0..WINDOWS * WINDOW.0 / window.0).map(|number| {
-        let start = Timestamp(EPOCH + number * window.0);
-        Window { start, end: start.plus(window) }
-    });
-    world.take_over(plan);
-    let id = world.id();
-    let reports = windows.map(|window| {
-        let report = world.transformer.close(&id, window, 0).unwrap();
-        let complete = report.complete().cloned().collect();
-        WindowReport { window, complete, excluded: vec![] }
-    });
-    let reports = reports.collect();
-    (world, reports)
-}
+pub type Answers = BTreeMap<(u32, PlanId, Timestamp), BTreeSet<Vec<u8>>>;
 
 pub struct Simulation {
     pub world: World,
@@ -118,6 +95,7 @@ pub struct Simulation {
     outcomes: BTreeMap<Timestamp, Vec<Outcome>>,
     tokens: Answers,
     openings: Answers,
+    shares: totals::Shares,
     /// By stream: the plans and windows that tokens covered it for.
     released: BTreeMap<u32, BTreeSet<(PlanId, Timestamp, Timestamp)>>,
 }
@@ -162,6 +140,7 @@ impl Simulation {
             outcomes: BTreeMap::new(),
             tokens: BTreeMap::new(),
             openings: BTreeMap::new(),
+            shares: totals::Shares::default(),
             released: BTreeMap::new(),
         };
         // Everybody hears of the plan; then the weather changes.
@@ -264,6 +243,10 @@ impl Simulation {
     fn send(&mut self, output: Output) {
         match output {
             Output::Send { to, message } => {
+                if let ServiceMessage::OpeningSet(set) = &message {
+                    let set = set.open(&self.world.service.verifying_key()).unwrap();
+                    self.shares.asked.insert(set.window.start, set.set.clone());
+                }
                 self.said.push(message.clone());
                 self.to_controllers.push((to, message));
             }
@@ -311,10 +294,13 @@ impl Simulation {
         let step = self.controllers[place].handle(self.now, &heard);
         let fate = self.fate();
         let copy = self.pick(3 * COPIES);
-        let (disk, fence) = &mut self.disks[place];
+        let (disk, _) = &mut self.disks[place];
         disk.fate = fate;
         disk.keep_copy(copy);
-        match step.commit(disk) {
+        let committed = step.commit(disk);
+        self.shares.note(&self.world, to, &self.disks[place].0.memory);
+        let fence = &mut self.disks[place].1;
+        match committed {
             Ok(answers) => {
                 *fence = Some(self.controllers[place].fence());
                 for answer in answers {
@@ -361,6 +347,9 @@ impl Simulation {
             }
             _ => return,
         };
+        if self.world.plan.horizon().is_some() && matches!(answer, ControllerMessage::Opening(_)) {
+            totals::in_order(seen, (from, plan, window.start));
+        }
         let answers = seen.entry((from, plan, window.start)).or_default();
         answers.insert(bytes);
         assert_eq!(answers.len(), 1, "controller {from} answered twice for one window");
@@ -443,6 +432,9 @@ impl Simulation {
     }
 
     fn check(&self, seed: u64) {
+        if self.world.plan.horizon().is_some() {
+            return totals::check(&self.world, &self.outcomes, &self.shares, seed);
+        }
         for number in 0..WINDOWS {
             let outcomes = self.outcomes.get(&window(number).start);
             let outcomes = outcomes.unwrap_or_else(|| panic!("seed {seed}: no outcome {number}"));

@@ -40,8 +40,8 @@ use crate::sealed;
 /// Windows and ticks: ten seconds.
 pub const WINDOW: Span = Span::seconds(10);
 pub const GRACE: Span = Span::seconds(5);
-/// Start of the first window.
-pub const EPOCH: u64 = 1_700_000_000_000_000;
+/// Start of the first window. The third begins at midnight, where sessions end.
+pub const EPOCH: u64 = 1_700_006_400_000_000 - 2 * WINDOW.0;
 
 /// The window of this number.
 pub fn window(number: u64) -> Window {

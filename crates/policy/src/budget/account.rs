@@ -18,7 +18,7 @@ use super::{Epsilon, Rho};
 use crate::ids::{OwnerId, PlanId};
 use crate::schema::{Budget, PrivacyUnit};
 use crate::time::{Span, Timestamp, Window};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The accounts that one controller keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,12 +63,11 @@ impl Accounts {
             if known.0 != charge.cost {
                 return Err(Box::new(Overspent::charged(attribute, charge.cost, known.0)));
             }
-            let mut others = account.clone();
-            others.live.remove(&key);
+            let others = Counted { account, but: Some(key) };
             others.allows(attribute, budget, charge.window, charge.cost, slack)?;
             return Ok(None);
         }
-        account.allows(attribute, budget, charge.window, charge.cost, slack)?;
+        account.counted().allows(attribute, budget, charge.window, charge.cost, slack)?;
         let entry =
             Entry::Charged { plan: charge.plan, window: charge.window, cost: charge.cost, slack };
         Ok(Some(BudgetRecord { owner, attribute, entry }))
@@ -189,7 +188,7 @@ impl Accounts {
         if Some(before) <= account.forgotten {
             return None;
         }
-        let sum = account.base.and(account.sum(|window| window.end <= before));
+        let sum = account.base.and(account.counted().sum(|window| window.end <= before));
         let entry = Entry::Forgotten { before, sum };
         Some(BudgetRecord { owner, attribute, entry })
     }
@@ -206,9 +205,26 @@ impl Account {
     /// Everything that was spent, refunds apart.
     #[must_use]
     pub fn total(&self) -> Spent {
-        self.base.and(self.sum(|_| true))
+        self.counted().total()
     }
 
+    /// Spent on data of a period; all that was ever spent if some of it is forgotten.
+    pub(super) fn spent_in(&self, period: Window) -> Spent {
+        self.counted().spent_in(period)
+    }
+
+    fn counted(&self) -> Counted<'_> {
+        Counted { account: self, but: None }
+    }
+}
+
+/// What counts of an account: all of it, but for one release that is asked about again.
+struct Counted<'a> {
+    account: &'a Account,
+    but: Option<(Window, PlanId)>,
+}
+
+impl Counted<'_> {
     /// Whether one more release is within every rule of the budget.
     fn allows(
         &self,
@@ -218,7 +234,7 @@ impl Account {
         cost: Cost,
         slack: Slack,
     ) -> Result<(), Box<Overspent>> {
-        if Some(window.start) < self.forgotten {
+        if Some(window.start) < self.account.forgotten {
             return Err(Box::new(Overspent::settled(attribute, cost, self.total())));
         }
         for (rule, spent, limit) in self.limits(budget, window) {
@@ -232,12 +248,13 @@ impl Account {
         Ok(())
     }
 
-    /// Every sum that a release of the window would add to, with its limit.
+    /// The sums that a release of the window would add to, with their limits: of each
+    /// rule the greatest are among them.
     fn limits(&self, budget: &Budget, window: Window) -> Vec<(Rule, Spent, Epsilon)> {
         let per_window = Epsilon::from_micro(budget.window_micro_epsilon);
         let total = Epsilon::from_micro(budget.total_micro_epsilon);
-        let starts = self.live.keys().map(|(other, _)| other.start);
-        let inside = starts.filter(|start| *start > window.start && *start < window.end);
+        let starts = || self.live().map(|(other, ..)| other.start);
+        let inside = starts().filter(|start| *start > window.start && *start < window.end);
         let moments = std::iter::once(window.start).chain(inside);
         let mut limits: Vec<_> =
             moments.map(|at| (Rule::Window, self.spent_at(at), per_window)).collect();
@@ -246,11 +263,15 @@ impl Account {
                 limits.push((Rule::Total, self.total(), total));
             }
             PrivacyUnit::PersonPerPeriod(period) => {
-                let sums = periods(window, period).map(|own| self.spent_in(own));
+                let sums = periods(window, period, starts()).map(|own| self.spent_in(own));
                 limits.extend(sums.map(|spent| (Rule::Period(period), spent, total)));
             }
         }
         limits
+    }
+
+    fn total(&self) -> Spent {
+        self.account.base.and(self.sum(|_| true))
     }
 
     /// Spent on data of one moment.
@@ -258,25 +279,40 @@ impl Account {
         self.sum(|window| window.start <= at && at < window.end)
     }
 
-    /// Spent on data of a period; all that was ever spent if some of it is forgotten.
-    pub(super) fn spent_in(&self, period: Window) -> Spent {
-        match Some(period.start) < self.forgotten {
+    fn spent_in(&self, period: Window) -> Spent {
+        match Some(period.start) < self.account.forgotten {
             true => self.total(),
             false => self.sum(|window| window.overlaps(period)),
         }
     }
 
     fn sum(&self, counts: impl Fn(Window) -> bool) -> Spent {
-        let own = self.live.iter().filter(|((window, _), _)| counts(*window));
-        own.fold(Spent::default(), |sum, (_, (cost, slack))| sum.with(*cost, *slack))
+        let own = self.live().filter(|(window, ..)| counts(*window));
+        own.fold(Spent::default(), |sum, (_, cost, slack)| sum.with(cost, slack))
+    }
+
+    fn live(&self) -> impl Iterator<Item = (Window, Cost, Slack)> + '_ {
+        let counts = |(key, _): &(&(Window, PlanId), _)| Some(**key) != self.but;
+        let own = self.account.live.iter().filter(counts);
+        own.map(|((window, _), (cost, slack))| (*window, *cost, *slack))
     }
 }
 
-/// The periods, counted from the Unix epoch, that share time with a window.
-fn periods(window: Window, period: Span) -> impl Iterator<Item = Window> {
+/// Of the periods, counted from the Unix epoch, that share time with a window those on
+/// which most can have been spent: the first, and any in which a release starts. What
+/// reaches into another one reaches into the one before it too. So a window of many
+/// periods costs no more than there are releases.
+fn periods(
+    window: Window,
+    period: Span,
+    starts: impl Iterator<Item = Timestamp>,
+) -> impl Iterator<Item = Window> {
     let length = period.0.max(1);
-    let (first, last) = (window.start.0 / length, window.end.0.saturating_sub(1) / length);
-    (first..=last.max(first)).map(move |number| Window {
+    let first = window.start.0 / length;
+    let last = (window.end.0.saturating_sub(1) / length).max(first);
+    let shared = starts.map(|at| at.0 / length).filter(|number| (first..=last).contains(number));
+    let numbers: BTreeSet<u64> = std::iter::once(first).chain(shared).collect();
+    numbers.into_iter().map(move |number| Window {
         start: Timestamp(number.saturating_mul(length)),
         end: Timestamp(number.saturating_add(1).saturating_mul(length)),
     })

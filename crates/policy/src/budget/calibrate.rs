@@ -3,11 +3,13 @@
 
 use super::amount::{Epsilon, Rho};
 use super::convert::{last, most_rho};
-use super::noise::RowNoise;
+use super::noise::{RowNoise, RunningNoise};
+use super::running::calibrate_running;
 use super::sensitivity::{Change, RowGroup};
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 /// Kinds of noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,6 +20,19 @@ pub enum Mechanism {
     Skellam,
     /// Discrete Gaussian: zCDP, for a handful of controllers.
     Gaussian,
+    /// Running totals by the square-root matrix mechanism: zCDP, for all windows
+    /// together.
+    Matrix(Horizon),
+}
+
+/// How far running totals reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Horizon {
+    /// Windows in all.
+    pub windows: u32,
+    /// Most of them that the events of one unit of protection lie in
+    /// ([`windows_of`](super::windows_of)).
+    pub touched: u32,
 }
 
 /// What a release costs.
@@ -34,9 +49,9 @@ pub enum Cost {
 pub struct Ask {
     /// How.
     pub mechanism: Mechanism,
-    /// ε of one window, in millionths.
+    /// ε of one window, in millionths; of running totals that of all together.
     pub micro_epsilon: u64,
-    /// δ of one window in units of 10^−18; 0 only for [`Mechanism::Laplace`].
+    /// Its δ in units of 10^−18; 0 only for [`Mechanism::Laplace`].
     pub atto_delta: u64,
     /// Events of one unit of protection in one window
     /// ([`events_of`](super::events_of)).
@@ -55,6 +70,14 @@ pub struct Calibrated {
     pub charges: Vec<(u16, Cost)>,
 }
 
+impl Calibrated {
+    /// Whether it is noise of running totals, whose cost is that of all windows.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.rows.iter().any(|row| matches!(row, RowNoise::Running(_)))
+    }
+}
+
 /// Why there is no such noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Uncalibrated {
@@ -62,8 +85,20 @@ pub enum Uncalibrated {
     #[error("an ε of 0 leaves nothing to release; ask for more")]
     NoEpsilon,
     /// Concentrated noise without δ.
-    #[error("Gaussian and Skellam noise need a δ above 0; give one or ask for Laplace noise")]
+    #[error(
+        "running totals, Gaussian and Skellam noise need a δ above 0; give one or ask for Laplace noise in tumbling windows"
+    )]
     NoDelta,
+    /// More seeds than controllers keep.
+    #[error(
+        "running totals of {rows} rows over {windows} windows are more than {MOST_SEEDS} in all; ask for a shorter SIZE, longer steps or fewer columns"
+    )]
+    TooManySeeds {
+        /// Rows with noise.
+        rows: usize,
+        /// Windows in all.
+        windows: u32,
+    },
     /// The loss is so small, or the sensitivity so large, that no noise of ours
     /// is wide enough.
     #[error("the noise would be wider than its words; ask for more ε or narrow the bounds")]
@@ -73,6 +108,9 @@ pub enum Uncalibrated {
 /// Greatest variance, in granules², of Skellam noise: shares are drawn from
 /// tables of its square root.
 const MOST_SKELLAM: u64 = 1 << 21;
+/// Rows times windows of running totals: a seed each, of 16 bytes, which a restarted
+/// controller draws again in about half a millisecond.
+pub(super) const MOST_SEEDS: u64 = 1 << 18;
 /// Noise is drawn as signed words.
 const MOST_WIDTH: u128 = 1 << 55;
 
@@ -85,6 +123,26 @@ pub fn calibrate(
     groups: &[RowGroup],
     outputs: usize,
 ) -> Result<Calibrated, Uncalibrated> {
+    calibrate_for(ask, groups, outputs, NonZeroU32::MIN)
+}
+
+/// The same where at least so many honest controllers are in every opening set:
+/// running totals size each one's seeds by it, once for all windows.
+///
+/// # Errors
+/// [`Uncalibrated`], where there is no such noise.
+pub fn calibrate_for(
+    ask: &Ask,
+    groups: &[RowGroup],
+    outputs: usize,
+    honest: NonZeroU32,
+) -> Result<Calibrated, Uncalibrated> {
+    if let Mechanism::Matrix(Horizon { windows, touched }) = ask.mechanism {
+        let sized = calibrate_running(ask, groups, outputs, windows, touched, honest)?;
+        let row = |row: Option<RunningNoise>| row.map_or(RowNoise::None, RowNoise::Running);
+        let rows = sized.rows.into_iter().map(row).collect();
+        return Ok(Calibrated { rows, cost: sized.cost, charges: sized.charges });
+    }
     if ask.micro_epsilon == 0 {
         return Err(Uncalibrated::NoEpsilon);
     }
@@ -251,12 +309,13 @@ impl Cost {
 }
 
 impl std::fmt::Display for Mechanism {
-    /// As queries write it.
+    /// As queries write it; that of running totals they do not choose.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Mechanism::Laplace => "laplace",
             Mechanism::Skellam => "skellam",
             Mechanism::Gaussian => "gaussian",
+            Mechanism::Matrix(_) => "square-root matrix",
         })
     }
 }

@@ -1,6 +1,6 @@
 //! What error noise makes, before a query runs. Told, never decided on: floats.
 
-use super::{RowNoise, RunningCalibrated, RunningNoise, column_norm_squared};
+use super::{RowNoise, RunningNoise};
 use serde::{Deserialize, Serialize};
 
 use crate::select::{Bins, ByOutput, HistogramOutput, MomentOutput, Place, ReleasePlan, Statistic};
@@ -32,6 +32,20 @@ pub struct OutputError {
     pub spread: Option<Spread>,
 }
 
+/// Who adds shares of noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// How many honest ones each share is sized for.
+    pub honest: u32,
+    /// How many add one; of running totals all that ever did.
+    pub members: u32,
+    /// Windows in the totals; of no meaning for others.
+    pub windows: u32,
+    /// Of totals: the variance of all shares that were made and are in no result, in
+    /// thousandths of a seed's ([`share_variance`]).
+    pub lost: u64,
+}
+
 impl Spread {
     fn of(deviation: f64, quantile: f64) -> Spread {
         Spread { deviation, within: deviation * quantile }
@@ -54,10 +68,11 @@ impl Spread {
     }
 }
 
-/// The noise of a row when `members` controllers add shares sized for `honest`.
+/// The noise of a row when these controllers add shares; of running totals that of the
+/// last.
 #[must_use]
-pub fn row_spread(noise: &RowNoise, honest: u32, members: u32) -> Spread {
-    let (members, honest) = (f64::from(members), f64::from(honest.max(1)));
+pub fn row_spread(noise: &RowNoise, shared: Shared) -> Spread {
+    let (members, honest) = (f64::from(shared.members), f64::from(shared.honest.max(1)));
     match *noise {
         RowNoise::None => Spread::default(),
         RowNoise::Laplace { above, below } => {
@@ -78,6 +93,7 @@ pub fn row_spread(noise: &RowNoise, honest: u32, members: u32) -> Spread {
         RowNoise::Gaussian { variance } => {
             Spread::of((variance as f64 * members / honest).sqrt(), NORMAL_95)
         }
+        RowNoise::Running(own) => running(&own, shared),
     }
 }
 
@@ -103,43 +119,71 @@ fn narrow(x: f64, shape: f64) -> f64 {
     within as f64
 }
 
-/// The noise of a row's running total after the last of `windows`.
-#[must_use]
-pub fn running_spread(noise: &RunningNoise, windows: u32, members: u32) -> Spread {
-    let norm = u128::try_from(column_norm_squared(windows) >> 64u8).unwrap_or(u128::MAX) as f64;
-    let grid = 2f64.powi(-i32::from(noise.fraction_bits));
-    let seed = noise.seed_scale as f64 * 2f64.powi(-i32::from(noise.fine_bits)) * grid;
-    let one = seed * seed * norm * 2f64.powi(-64) + grid * grid / 12.0;
-    Spread::of((one * f64::from(members)).sqrt(), NORMAL_95)
+/// b_k = C(2k, k)/4^k, as far as totals reach.
+fn coefficients() -> impl Iterator<Item = f64> {
+    (0..1u32 << 20).scan(1.0, |next, k| {
+        let own = *next;
+        *next *= f64::from(2 * k + 1) / f64::from(2 * k + 2);
+        Some(own)
+    })
 }
 
-/// The errors of a query's columns when `members` controllers add shares sized
-/// for `honest`, and a window has `values` values.
+/// `‖b‖²` over so many windows.
+fn norm(windows: u32) -> f64 {
+    coefficients().take(windows as usize).map(|own| own * own).sum()
+}
+
+/// The variance of a controller's share of the window at `place`, the difference to that
+/// of `last` (none: there was none), in thousandths of a seed's, rounded up.
+#[must_use]
+pub fn share_variance(place: u32, last: Option<u32>) -> u64 {
+    let Some(apart) = last.and_then(|last| place.checked_sub(last)) else {
+        return thousandths(norm(place.saturating_add(1)));
+    };
+    let before = std::iter::repeat_n(0.0, apart as usize).chain(coefficients());
+    let both = coefficients().zip(before).take(place as usize + 1);
+    let sum: f64 = both.map(|(own, before)| (own - before).powi(2)).sum();
+    thousandths(sum)
+}
+
+/// Rounded up.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of squares below 2^21, and casts saturate"
+)]
+fn thousandths(sum: f64) -> u64 {
+    (sum * 1000.0).ceil() as u64
+}
+
+/// The same is at most this, whatever was last: totals have weights above zero, so that a
+/// difference varies by no more than both, of which the later one varies more.
+#[must_use]
+pub fn most_share_variance(place: u32) -> u64 {
+    share_variance(place, None).saturating_mul(2)
+}
+
+/// Shares that were lost leave their differences over. Those of one controller lean
+/// against each other, so that their variances add up to no less than the whole.
+fn running(noise: &RunningNoise, shared: Shared) -> Spread {
+    let grid = 2f64.powi(-i32::from(noise.fraction_bits));
+    let seed = noise.seed_scale as f64 * 2f64.powi(-i32::from(noise.fine_bits)) * grid;
+    let members = f64::from(shared.members);
+    let seeds = norm(shared.windows) * members + shared.lost as f64 / 1000.0;
+    Spread::of((seed * seed * seeds + grid * grid / 12.0 * members).sqrt(), NORMAL_95)
+}
+
+/// The errors of a query's columns when these controllers add shares, and there are
+/// `values` values in a window, or in all that running totals add up.
 #[must_use]
 pub fn expected_errors(
     select: &ReleasePlan,
     noise: &[RowNoise],
-    honest: u32,
-    members: u32,
+    shared: Shared,
     values: u64,
 ) -> Vec<OutputError> {
-    errors(select, values, |row| {
-        noise.get(row).map_or(Spread::default(), |own| row_spread(own, honest, members))
-    })
-}
-
-/// The same of running totals after their last window.
-#[must_use]
-pub fn expected_running_errors(
-    select: &ReleasePlan,
-    noise: &RunningCalibrated,
-    members: u32,
-    values: u64,
-) -> Vec<OutputError> {
-    errors(select, values, |row| {
-        let own = noise.rows.get(row).copied().flatten();
-        own.map_or(Spread::default(), |own| running_spread(&own, noise.windows, members))
-    })
+    let row = |row: usize| noise.get(row).map(|own| row_spread(own, shared));
+    errors(select, values, |own| row(own).unwrap_or_default())
 }
 
 fn errors(select: &ReleasePlan, values: u64, row: impl Fn(usize) -> Spread) -> Vec<OutputError> {

@@ -2,7 +2,7 @@
 //! `EXPLAIN PRIVACY` says of a query with noise.
 
 use super::convert::least_epsilon;
-use super::error::{OutputError, expected_errors};
+use super::error::{OutputError, Shared, expected_errors};
 use super::{Calibrated, Cost, Epsilon};
 use crate::plan::Plan;
 use crate::schema::PrivacyUnit;
@@ -48,16 +48,20 @@ impl Guarantee {
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let tolerated = narrow(plan.tolerated());
         let honest = members.saturating_sub(narrow(plan.discounted()));
+        let horizon = plan.horizon();
+        let windows = horizon.map_or(1, |horizon| horizon.windows);
+        let values = values.saturating_mul(windows.into());
+        let shared = Shared { honest, members, windows, lost: 0 };
         Guarantee {
             unit,
             window: plan.window,
             cost: noise.cost,
             atto_delta,
-            running: false,
+            running: horizon.is_some(),
             controllers: narrow(plan.roster.len()),
             tolerated,
             members,
-            errors: expected_errors(&plan.select, &noise.rows, honest, members, values),
+            errors: expected_errors(&plan.select, &noise.rows, shared, values),
         }
     }
 
@@ -117,7 +121,7 @@ impl Guarantee {
 impl fmt::Display for Guarantee {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  privacy: {}", self.sentence())?;
-        let of = if self.running { "running totals, at the end" } else { "each window" };
+        let of = if self.running { "the last of the running totals" } else { "each window" };
         let one = if self.members == 1 { "" } else { "s" };
         writeln!(f, "  expected error of {of}, with {} controller{one}:", self.members)?;
         for OutputError { alias, spread } in &self.errors {

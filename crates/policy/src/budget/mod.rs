@@ -21,17 +21,19 @@ mod standing;
 
 pub use account::{Account, Accounts};
 pub use amount::{Epsilon, Rho};
-pub use calibrate::{Ask, Calibrated, Cost, Mechanism, Uncalibrated, calibrate};
+pub use calibrate::{
+    Ask, Calibrated, Cost, Horizon, Mechanism, Uncalibrated, calibrate, calibrate_for,
+};
 pub use convert::{fits, least_epsilon, ln_inverse_delta, most_rho};
 pub use error::{
-    OutputError, Spread, expected_errors, expected_running_errors, row_spread, running_spread,
+    OutputError, Shared, Spread, expected_errors, most_share_variance, row_spread, share_variance,
 };
 pub use fit::holds_noise;
 pub use guarantee::Guarantee;
 pub use noise::{RowNoise, RunningNoise};
 pub use record::{BudgetRecord, Charge, Entry, UnreadableBudget};
 pub use refusal::{Overspent, Rule};
-pub use running::{RunningCalibrated, calibrate_running, column_norm_squared};
+pub use running::{RunningCalibrated, calibrate_running, column_norm_squared, running_slack_bits};
 pub use sensitivity::{Change, RowGroup, Unprotectable, events_of, groups, windows_of};
 pub use spent::{Slack, Spent};
 pub use standing::Standing;

@@ -29,6 +29,8 @@ pub enum RowNoise {
         /// Not 0.
         variance: u128,
     },
+    /// Running totals: of each controller's own share.
+    Running(RunningNoise),
 }
 
 /// The noise of one controller's share of a row's running totals.
@@ -67,7 +69,31 @@ impl RowNoise {
                 unit.saturating_mul(u128::from(granule)).saturating_add(smooth)
             }
             RowNoise::Gaussian { variance } => bernstein(variance.saturating_mul(times)),
+            RowNoise::Running(own) => own.tail(1, members),
         }
+    }
+
+    /// f: by how many bits the row's unit is finer than that of its sums.
+    #[must_use]
+    pub const fn fraction_bits(&self) -> u32 {
+        match self {
+            RowNoise::Running(own) => own.fraction_bits as u32,
+            _ => 0,
+        }
+    }
+}
+
+impl RunningNoise {
+    /// What the noise of totals over `windows`, in units of 2^−f, exceeds with a
+    /// chance below 2^−62, whichever openings of `members` were lost: ‖b‖² is below 5
+    /// up to 2^17 windows, and shares that are lost leave out differences over spans that
+    /// make up at most all windows. Those lean against each other: together they vary by
+    /// at most twice as many seeds as there are windows, though one alone may by six.
+    #[must_use]
+    pub fn tail(&self, windows: u32, members: u32) -> u128 {
+        let seed = (self.seed_scale >> self.fine_bits.min(127)).saturating_add(1);
+        let times = (5 + 2 * u128::from(windows)).saturating_mul(members.into());
+        bernstein(seed.saturating_mul(seed).saturating_mul(times))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The noise of running totals: one σ for a plan, from its least population.
 
 use super::amount::Rho;
-use super::calibrate::{Ask, Cost, Mechanism, Uncalibrated, distinct, share_of};
+use super::calibrate::{Ask, Cost, MOST_SEEDS, Mechanism, Uncalibrated, distinct, share_of};
 use super::convert::ceiling;
 use super::noise::RunningNoise;
 use super::sensitivity::RowGroup;
@@ -58,6 +58,10 @@ pub fn calibrate_running(
     if windows == 0 || windows > MOST_WINDOWS {
         return Err(Uncalibrated::TooWide);
     }
+    let drawn: usize = groups.iter().map(|group| group.rows.len()).sum();
+    if u64::from(windows).saturating_mul(drawn as u64) > MOST_SEEDS {
+        return Err(Uncalibrated::TooManySeeds { rows: drawn, windows });
+    }
     let count = u32::try_from(groups.len().max(1)).map_err(|_| Uncalibrated::TooWide)?;
     let Cost::Concentrated(rho) = share_of(&Ask { mechanism: Mechanism::Gaussian, ..*ask }, count)?
     else {
@@ -82,7 +86,7 @@ pub fn calibrate_running(
     }
     let finest = rows.iter().flatten().map(|noise| u32::from(noise.fine_bits)).min();
     Ok(RunningCalibrated {
-        slack_bits: slack_bits(finest.unwrap_or(u32::MAX), windows, honest, outputs),
+        slack_bits: running_slack_bits(finest.unwrap_or(u32::MAX), windows, honest, outputs),
         rows,
         windows,
         cost: Cost::Concentrated(Rho(rho.0.saturating_mul(count.into()))),
@@ -140,9 +144,11 @@ impl DivCeil for BigUint {
     }
 }
 
-/// A total lies within 3T fine units of a border between two grid points with a
-/// chance of 6T·2^−fine; T totals, n controllers and r rows may.
-fn slack_bits(fine: u32, windows: u32, honest: NonZeroU32, outputs: usize) -> u32 {
+/// −log2 of what rounding on a grid of `fine` bits may leave out: a total lies within
+/// 3T fine units of a border between two grid points with a chance of 6T·2^−fine; T
+/// totals, n controllers and r rows may.
+#[must_use]
+pub fn running_slack_bits(fine: u32, windows: u32, honest: NonZeroU32, outputs: usize) -> u32 {
     let times = 6 * u128::from(windows) * u128::from(windows);
     let times = times * u128::from(honest.get()) * outputs.max(1) as u128;
     fine.saturating_sub(times.next_power_of_two().ilog2())

@@ -5,7 +5,7 @@ use crate::budget::{Calibrated, Cost, Epsilon};
 use crate::layout::{Field, FieldStatistic, Layout, MOST_WORDS, Packing, PairMoment};
 use crate::plan::{Fraction, Plan};
 use crate::policy::{ResolvedOption, ResolvedPolicy};
-use crate::privacy::{allows_window, slack_bits};
+use crate::privacy::allows_window;
 use crate::schema::{Budget, Edges, Generalise, OptionKind, Schema};
 use std::collections::BTreeSet;
 
@@ -54,13 +54,14 @@ impl<'a> Demand<'a> {
         Ok(Demand { plan, schema, rows, noise })
     }
 
-    /// −log2 of what the samplers of a window's noise leave out.
+    /// −log2 of what the samplers of a window's noise, or of running totals', leave out.
     #[must_use]
     pub fn slack_bits(&self) -> u32 {
-        slack_bits(self.plan.release.outputs(), self.plan.roster.len())
+        self.plan.slack_bits()
     }
 
-    /// What a window costs an attribute; none where it costs nothing.
+    /// What a window, or running totals over all of theirs, costs an attribute; none
+    /// where it costs nothing.
     #[must_use]
     pub fn cost(&self, attribute: u16) -> Option<Cost> {
         let charges = self.noise.as_ref().map_or(&[][..], |noise| &noise.charges);
@@ -178,7 +179,7 @@ impl<'a> Demand<'a> {
         let (Some(privacy), Some(budget)) = (&self.plan.privacy, &option.budget) else {
             return Some(Denial::NeedsNoise);
         };
-        if !privacy.protects(budget.unit) {
+        if !privacy.protects(budget.unit, self.plan.window) {
             return Some(Denial::Unit);
         }
         let slack = self.slack_bits();

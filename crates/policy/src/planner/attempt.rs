@@ -3,9 +3,10 @@
 use super::eligible::{Judge, Objection, most_obliging};
 use super::fill::{Group, Query};
 use super::filter::{fits, unknown_names};
+use super::finding::{Finding, Mend};
 use super::noise::{self, Offered};
 use super::population::{Asked, Candidate, settle};
-use super::refusal::{Exclusion, Finding, Mend, Rule};
+use super::refusal::{Exclusion, Rule};
 use super::resolve::{Resolved, resolve};
 use super::{Excluded, PlanOptions, PlannedQuery};
 use crate::catalog::{Catalog, CatalogSchema, CatalogStream};
@@ -81,6 +82,7 @@ fn against_the_query(create: &Create, catalog: &Catalog, schema: &CatalogSchema)
             mend,
         });
     }
+    findings.extend(beside_totals(create));
     let name = &create.name.text;
     if catalog.query(name).is_some() {
         let free =
@@ -89,6 +91,20 @@ fn against_the_query(create: &Create, catalog: &Catalog, schema: &CatalogSchema)
         findings.push(Finding { at: create.name.at, rule, mend: free.map(Mend::Name) });
     }
     findings
+}
+
+/// Clauses that do not go with running totals.
+fn beside_totals(create: &Create) -> Vec<Finding> {
+    if create.cumulating.is_none() {
+        return Vec::new();
+    }
+    let finding = |at, clause| {
+        let mend = Some(Mend::Tumbling);
+        Finding { at, rule: Rule::NotOfTotals { clause }, mend }
+    };
+    let mechanism = create.settings.mechanism.map(|_| finding(create.places.window.0, "mechanism"));
+    let sealed = create.release_to.as_ref().map(|word| finding(word.at, "RELEASE TO"));
+    mechanism.into_iter().chain(sealed).collect()
 }
 
 /// Results are sealed to a key, so that of the consumer must be known.
@@ -147,8 +163,10 @@ impl<'a> Attempt<'a> {
     /// Who speaks of noise says how much, or is told how much there could be.
     fn check_settings(&self) -> Result<(), Vec<Finding>> {
         let settings = &self.create.settings;
-        let spoken =
+        let noise =
             settings.delta.is_some() || settings.mechanism.is_some() || settings.events.is_some();
+        // Without noise whoever reads windows can add them up.
+        let spoken = noise || self.create.cumulating.is_some();
         if settings.epsilon.is_some() || !spoken {
             return Ok(());
         }

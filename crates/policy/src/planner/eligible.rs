@@ -3,8 +3,9 @@
 //! Asks the same [`comply`](crate::comply) that controllers will ask, so that
 //! nothing is planned which they would refuse.
 
+use super::finding::Mend;
 use super::population::Terms;
-use super::refusal::{Exclusion, Mend};
+use super::refusal::Exclusion;
 use crate::budget::Cost;
 use crate::comply::{Demand, Denial, Refusal};
 use crate::decimal::format_scaled;

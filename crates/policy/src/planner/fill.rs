@@ -1,8 +1,9 @@
 //! The plan of a group, once it is known who takes part.
 
 use super::attempt::item_at;
+use super::finding::Finding;
 use super::population::{Candidate, Numbers};
-use super::refusal::{Finding, Rule};
+use super::refusal::Rule;
 use super::{MaskRequest, PlanOptions};
 use crate::ids::{ControllerId, OwnerId, labelled_hash};
 use crate::plan::{Fraction, MaskStrategy, Plan, PlannedStream};

@@ -1,6 +1,7 @@
 //! Which streams a query asks, by their public metadata.
 
-use super::refusal::{Finding, Rule};
+use super::finding::Finding;
+use super::refusal::Rule;
 use crate::catalog::CatalogStream;
 use crate::query::{Comparison, Condition, Decimal, Word, nearest};
 use crate::schema::{MetadataAttribute, Schema};

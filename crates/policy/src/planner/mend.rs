@@ -1,10 +1,11 @@
 //! Changing a refused query into the nearest that might be allowed.
 
 use super::bins::Values;
-use super::refusal::Mend;
+use super::finding::Mend;
 use crate::budget::Mechanism;
-use crate::query::{BinRequest, Call, Create, Decimal, Item, Settings, Word, default_alias};
+use crate::query::{BinRequest, Call, Create, Decimal, Item, Word, default_alias};
 use crate::schema::{Aggregation, Coarse, Edges, Generalise, Schema};
+use crate::time::Span;
 
 /// The query with the changes made; none where nothing would be left to ask.
 pub(super) fn mended(create: &Create, mends: &[Mend], schema: Option<&Schema>) -> Option<Create> {
@@ -31,16 +32,19 @@ pub(super) fn mended(create: &Create, mends: &[Mend], schema: Option<&Schema>) -
                 }
             }
             (Mend::Without(_) | Mend::Generalise(..), None) => return None,
-            (Mend::Window(size), _) => query.window = *size,
+            (Mend::Window(size), _) => widen(&mut query, *size),
             (Mend::Population(min, max), _) => query.population = Some((*min, *max)),
             (Mend::Consumer(name), _) => query.release_to = Some(Word::new(name)),
             (Mend::Schema(name), _) => query.from = Word::new(name),
             (Mend::Name(name), _) => query.name = Word::new(name),
-            (Mend::NoNoise, _) => no_noise(&mut query.settings),
+            (Mend::NoNoise, _) => no_noise(&mut query),
             (Mend::Epsilon(epsilon) | Mend::Noise(epsilon, _), _) => {
                 query.settings.epsilon = Some(*epsilon)
             }
-            (Mend::Laplace, _) => query.settings.mechanism = Some(Mechanism::Laplace),
+            (Mend::Laplace, _) => {
+                (query.cumulating, query.settings.mechanism) = (None, Some(Mechanism::Laplace));
+            }
+            (Mend::Tumbling, _) => query.cumulating = None,
             (Mend::Events(most), _) => query.settings.events = Some(*most),
             (Mend::NoGroups, _) => query.group_by.clear(),
             (Mend::NoFilter, _) => query.filter = None,
@@ -54,7 +58,16 @@ pub(super) fn mended(create: &Create, mends: &[Mend], schema: Option<&Schema>) -
     (!query.items.is_empty() && query != *create).then_some(query)
 }
 
-fn no_noise(settings: &mut Settings) {
+/// Another window, and with it a whole number of them where they cumulate.
+fn widen(query: &mut Create, size: Span) {
+    query.window = size;
+    let whole = |all: Span| Span(all.0.div_ceil(size.0.max(1)).saturating_mul(size.0));
+    query.cumulating = query.cumulating.map(whole);
+}
+
+fn no_noise(query: &mut Create) {
+    query.cumulating = None;
+    let settings = &mut query.settings;
     (settings.epsilon, settings.delta) = (None, None);
     (settings.mechanism, settings.events) = (None, None);
 }

@@ -14,16 +14,19 @@ mod bins;
 mod eligible;
 mod fill;
 mod filter;
+mod finding;
 mod mend;
 mod noise;
 mod offers;
 mod population;
+mod raw;
 mod refusal;
 mod resolve;
 mod rows;
 
 pub(crate) use offers::{in_words, offered};
 pub(crate) use population::enough;
+pub use raw::event_columns;
 pub(crate) use refusal::Share;
 pub use refusal::{Exclusion, Refusal, Rule, Violation};
 
@@ -32,7 +35,7 @@ use crate::ids::ConsumerId;
 use crate::plan::{Fraction, MaskStrategy, Plan};
 use crate::query::{Create, MaskChoice};
 use crate::time::{Span, Timestamp};
-use refusal::{Finding, Mend};
+use finding::{Finding, Mend};
 use serde::{Deserialize, Serialize};
 
 /// What a query does not say.

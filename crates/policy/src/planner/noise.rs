@@ -1,14 +1,17 @@
 //! The noise of a query: as it asks for, or as policies allow where it does not say.
 
 use super::attempt::item_at;
+use super::finding::{Finding, Mend};
 use super::population::Candidate;
-use super::refusal::{Finding, Mend, Rule};
+use super::refusal::Rule;
 use super::resolve::Resolved;
-use crate::budget::{Ask, Mechanism, RowGroup, Slack, calibrate, groups, row_spread};
+use crate::budget::{
+    Ask, Horizon, Mechanism, RowGroup, Shared, Slack, Uncalibrated, calibrate, groups, row_spread,
+};
 use crate::catalog::{CatalogSchema, CatalogStream};
 use crate::comply::Demand;
 use crate::plan::Plan;
-use crate::privacy::{NoiseFault, Privacy, most_epsilon, stronger, windows_within};
+use crate::privacy::{NoiseFault, Privacy, most_epsilon, stronger, touched, windows_within};
 use crate::query::{Create, Decimal};
 use crate::schema::{Budget, PrivacyUnit};
 use crate::select::Statistic;
@@ -64,6 +67,13 @@ impl<'a> Offered<'a> {
             streams_per_owner: 1,
             noise: Vec::new(),
         };
+        if let Some(horizon) = self.horizon(create) {
+            privacy.mechanism = Mechanism::Matrix(horizon);
+            if create.settings.delta.is_none() {
+                privacy.atto_delta = self.least_delta().unwrap_or(0);
+            }
+            return Some(privacy);
+        }
         privacy.mechanism = create.settings.mechanism.unwrap_or_else(|| self.narrower(&privacy));
         if privacy.mechanism == Mechanism::Laplace {
             privacy.atto_delta = 0;
@@ -71,8 +81,23 @@ impl<'a> Offered<'a> {
         Some(privacy)
     }
 
+    /// How far running totals reach, for whoever's unit lies in the most windows.
+    fn horizon(&self, create: &Create) -> Option<Horizon> {
+        let steps = create.cumulating?.0 / create.window.0.max(1);
+        let windows = u32::try_from(steps).unwrap_or(u32::MAX);
+        let units = self.budgets.iter().map(|(_, budget)| budget.unit);
+        let most = units.map(|unit| touched(unit, create.window, windows)).max();
+        Some(Horizon { windows, touched: most.unwrap_or(1) })
+    }
+
+    /// The least δ that any of these policies allows.
+    fn least_delta(&self) -> Option<u64> {
+        self.budgets.iter().map(|(_, budget)| budget.atto_delta).min()
+    }
+
     /// Laplace noise, or with a δ Skellam noise where that is narrower.
     fn narrower(&self, privacy: &Privacy) -> Mechanism {
+        let one = Shared { honest: 1, members: 1, windows: 1, lost: 0 };
         let widest = |mechanism| {
             let sized = calibrate(
                 &Ask { mechanism, ..privacy.ask() },
@@ -80,7 +105,7 @@ impl<'a> Offered<'a> {
                 self.outputs,
             );
             let rows = sized.ok()?.rows;
-            rows.iter().map(|row| row_spread(row, 1, 1).deviation).reduce(f64::max)
+            rows.iter().map(|row| row_spread(row, one).deviation).reduce(f64::max)
         };
         match (widest(Mechanism::Laplace), widest(Mechanism::Skellam)) {
             (laplace, Some(skellam)) if laplace.is_none_or(|laplace| skellam < laplace) => {
@@ -104,8 +129,7 @@ impl<'a> Offered<'a> {
         let mut ask = self.wanted(&asked)?.ask();
         if ask.mechanism != Mechanism::Laplace && ask.atto_delta == 0 {
             // Of which the last unit is left to samplers, as of any δ that is asked for.
-            let least = self.budgets.iter().map(|(_, budget)| budget.atto_delta).min()?;
-            ask.atto_delta = least.saturating_sub(1);
+            ask.atto_delta = self.least_delta()?.saturating_sub(1);
         }
         let most = |(attribute, budget): &(u16, Budget)| {
             most_epsilon(&ask, groups, self.outputs, *attribute, budget)
@@ -146,9 +170,14 @@ pub(super) fn size(
 ) -> Result<(), NoiseFault> {
     let streams_per_owner = plan.most_streams_of_an_owner();
     if let Some(privacy) = &mut plan.privacy {
-        let units = members.iter().filter_map(|member| member.terms.unit);
-        privacy.unit = units.reduce(stronger).unwrap_or(privacy.unit);
+        let units = || members.iter().filter_map(|member| member.terms.unit);
+        privacy.unit = units().reduce(stronger).unwrap_or(privacy.unit);
         privacy.streams_per_owner = streams_per_owner;
+        if let Mechanism::Matrix(horizon) = &mut privacy.mechanism {
+            let most = units().map(|unit| touched(unit, plan.window, horizon.windows)).max();
+            horizon.touched =
+                most.unwrap_or(1).max(touched(privacy.unit, plan.window, horizon.windows));
+        }
     }
     fill(plan, schema)
 }
@@ -167,13 +196,21 @@ pub(super) fn finding(create: &Create, fault: NoiseFault) -> Finding {
     let mend = match fault {
         NoiseFault::Events { most, .. } => Some(Mend::Events(most)),
         NoiseFault::Unprotectable(_) => Some(Mend::NoNoise),
-        NoiseFault::Uncalibrated(_) | NoiseFault::Misstated { .. } => None,
+        NoiseFault::Uncalibrated(Uncalibrated::NoDelta | Uncalibrated::TooManySeeds { .. })
+            if create.cumulating.is_some() =>
+        {
+            Some(Mend::Tumbling)
+        }
+        NoiseFault::Uncalibrated(_)
+        | NoiseFault::Touched { .. }
+        | NoiseFault::Beyond { .. }
+        | NoiseFault::Misstated { .. } => None,
     };
     Finding { at: item_at(create), rule: Rule::Noise { fault: fault.to_string() }, mend }
 }
 
-/// How many windows the members' budgets allow, of the one that is spent first;
-/// none if nothing is charged to any.
+/// How many windows, or running totals of this length, the members' budgets allow, of
+/// the one that is spent first; none if nothing is charged to any.
 pub(super) fn lasting(demand: &Demand<'_>, members: &[Candidate<'_>]) -> Option<u64> {
     let mut seen = BTreeSet::new();
     let mut least: Option<u64> = None;

@@ -2,7 +2,7 @@
 
 use crate::budget::Epsilon;
 use crate::plan::Fraction;
-use crate::query::{At, Call, Create, Decimal, DidYouMean, Words, point_at};
+use crate::query::{At, Create, DidYouMean, Words, point_at};
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -53,6 +53,7 @@ impl Refusal {
                 Rule::Excluded { .. }
                     | Rule::NoMasks { .. }
                     | Rule::NoEpsilon
+                    | Rule::NotOfTotals { .. }
                     | Rule::NotWithNoise { .. }
                     | Rule::Noise { .. }
                     | Rule::NoReader { .. }
@@ -214,9 +215,17 @@ pub enum Rule {
     },
     /// Noise is spoken of, but not how much.
     #[error(
-        "how much noise is asked for? Say epsilon = … as well, or leave delta, mechanism and events out"
+        "how much noise is asked for? Say epsilon = … as well, or leave delta, mechanism, events and CUMULATING out"
     )]
     NoEpsilon,
+    /// A mechanism for what has one of its own, or totals that the service cannot add up.
+    #[error(
+        "running totals have noise of their own, and the service adds them up: leave {clause} out, or use WINDOW TUMBLING"
+    )]
+    NotOfTotals {
+        /// What does not go with them.
+        clause: &'static str,
+    },
     /// What is read off exact sums only.
     #[error("noise leaves no meaning in {function}: ask for counts or a histogram")]
     NotWithNoise {
@@ -313,7 +322,9 @@ pub enum Exclusion {
         most: Epsilon,
     },
     /// A δ is asked for and none is given.
-    #[error("the policy `{option}` allows `{attribute}` no δ: ask for mechanism = 'laplace'")]
+    #[error(
+        "the policy `{option}` allows `{attribute}` no δ: ask for mechanism = 'laplace', in tumbling windows"
+    )]
     NoDelta {
         /// The attribute.
         attribute: String,
@@ -419,77 +430,6 @@ impl fmt::Display for Share {
         match self.0 {
             Fraction { numerator: 0, .. } => f.write_str("0"),
             Fraction { numerator, denominator } => write!(f, "{numerator}/{denominator}"),
-        }
-    }
-}
-
-/// A violation and how the query could be changed not to commit it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Finding {
-    pub(super) at: At,
-    pub(super) rule: Rule,
-    pub(super) mend: Option<Mend>,
-}
-
-impl Finding {
-    /// Mended by leaving the item at `position` out.
-    pub(super) fn drop(at: At, rule: Rule, position: usize) -> Finding {
-        Finding { at, rule, mend: Some(Mend::Drop(position)) }
-    }
-
-    /// Not to be mended by us.
-    pub(super) fn plain(at: At, rule: Rule) -> Finding {
-        Finding { at, rule, mend: None }
-    }
-
-    pub(super) fn violation(&self) -> Violation {
-        Violation { at: self.at, rule: self.rule.clone() }
-    }
-}
-
-/// A change to a query.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Mend {
-    /// Leave an item out.
-    Drop(usize),
-    /// Ask another call in an item's place.
-    Call(usize, Call),
-    /// See an attribute in these buckets only.
-    Generalise(u16, crate::schema::Generalise),
-    /// Ask nothing of an attribute.
-    Without(u16),
-    /// Another size of window.
-    Window(Span),
-    /// Other bounds of the population.
-    Population(u32, u32),
-    /// Another consumer.
-    Consumer(String),
-    /// Another schema.
-    Schema(String),
-    /// Another name.
-    Name(String),
-    /// No noise.
-    NoNoise,
-    /// So much noise.
-    Epsilon(Decimal),
-    /// So much noise, or nothing of the attribute that asks for it.
-    Noise(Decimal, u16),
-    /// Laplace noise.
-    Laplace,
-    /// No more events of one stream than this.
-    Events(u64),
-    /// Everybody in one group.
-    NoGroups,
-    /// Every stream of the schema.
-    NoFilter,
-}
-
-impl Mend {
-    /// Where noise leads to no query that is accepted: nothing of the attribute.
-    pub(super) fn without_noise(self) -> Mend {
-        match self {
-            Mend::Noise(_, attribute) => Mend::Without(attribute),
-            other => other,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Select items looked up in a schema: which sums they need.
 
 use super::bins::{self, Aligned, NotAligned, Values};
-use super::refusal::{Finding, Mend, Rule};
+use super::finding::{Finding, Mend};
+use super::refusal::Rule;
 use super::rows::{NotEncoded, Rows};
 use crate::decimal::{format_scaled, parse_exact};
 use crate::layout::{FieldStatistic, Layout, PairMoment};

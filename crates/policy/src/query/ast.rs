@@ -70,8 +70,11 @@ pub struct Create {
     pub name: Word,
     /// Output columns, at least one.
     pub items: Vec<Item>,
-    /// Size of the tumbling windows.
+    /// Size of the tumbling windows; of cumulating ones the step.
     pub window: Span,
+    /// `WINDOW CUMULATING`: results are running totals up to this size, a multiple of
+    /// the step.
+    pub cumulating: Option<Span>,
     /// How long after its end a window waits for late events.
     pub grace: Option<Span>,
     /// The schema whose streams are asked.
@@ -93,7 +96,7 @@ pub struct Create {
 /// Where clauses that a planner may object to stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClausePlaces {
-    /// The window's size.
+    /// The window's size, or step.
     pub window: Place,
     /// The population's bounds, or the schema's name without them.
     pub population: Place,

@@ -60,7 +60,13 @@ impl<T: Display> Display for List<'_, T> {
 impl Display for Create {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "CREATE STREAM {} AS\nSELECT {}\n", self.name, List(&self.items))?;
-        write!(f, "WINDOW TUMBLING (SIZE {}", Words(self.window))?;
+        match self.cumulating {
+            None => write!(f, "WINDOW TUMBLING (SIZE {}", Words(self.window))?,
+            Some(size) => {
+                let step = Words(self.window);
+                write!(f, "WINDOW CUMULATING (STEP {step}, SIZE {}", Words(size))?;
+            }
+        }
         if let Some(grace) = self.grace {
             write!(f, ", GRACE PERIOD {}", Words(grace))?;
         }

@@ -8,8 +8,16 @@ use super::parser::Reader;
 use sqlparser::tokenizer::Token;
 
 /// Columns that every result has.
-const RESERVED: &[&str] =
-    &["window_start", "window_end", "population", "silent", "excluded", "status", "noise"];
+const RESERVED: &[&str] = &[
+    "window_start",
+    "window_end",
+    "population",
+    "silent",
+    "excluded",
+    "status",
+    "noise",
+    "windows",
+];
 
 /// A select item whose alias may still have to be chosen.
 pub(super) struct RawItem {

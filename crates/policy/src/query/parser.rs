@@ -189,7 +189,7 @@ fn names(reader: &mut Reader) -> Result<Vec<Word>, QueryError> {
 /// What follows the items, each clause at most once and in any order.
 #[derive(Default)]
 struct Clauses {
-    window: Option<(Span, Option<Span>)>,
+    window: Option<Windows>,
     from: Option<(Word, Option<(u32, u32)>)>,
     places: ClausePlaces,
     filter: Option<super::ast::Condition>,
@@ -204,7 +204,7 @@ fn clauses(reader: &mut Reader) -> Result<Clauses, QueryError> {
         let at = reader.here();
         let twice = |clause| QueryError::new(at, Problem::Twice { clause });
         let again = if reader.word("WINDOW") {
-            ("WINDOW", clauses.window.replace(window(reader, &mut clauses.places)?).is_some())
+            ("WINDOW", clauses.window.replace(windows(reader, &mut clauses.places)?).is_some())
         } else if reader.word("FROM") {
             ("FROM", clauses.from.replace(from(reader, &mut clauses.places)?).is_some())
         } else if reader.word("WHERE") {
@@ -254,7 +254,7 @@ impl Clauses {
         reader: &Reader,
     ) -> Result<Create, QueryError> {
         let missing = |clause, example| reader.error(Problem::Missing { clause, example });
-        let (window, grace) =
+        let Windows { window, cumulating, grace } =
             self.window.ok_or_else(|| missing("WINDOW", "WINDOW TUMBLING (SIZE 1 HOUR)"))?;
         let (from, population) =
             self.from.ok_or_else(|| missing("FROM", "FROM and the name of a schema"))?;
@@ -262,6 +262,7 @@ impl Clauses {
             name,
             items,
             window,
+            cumulating,
             grace,
             from,
             population,
@@ -274,10 +275,17 @@ impl Clauses {
     }
 }
 
-fn window(
-    reader: &mut Reader,
-    places: &mut ClausePlaces,
-) -> Result<(Span, Option<Span>), QueryError> {
+/// `WINDOW …`.
+struct Windows {
+    window: Span,
+    cumulating: Option<Span>,
+    grace: Option<Span>,
+}
+
+/// Steps of cumulating windows at most.
+const MOST_STEPS: u64 = 1 << 17;
+
+fn windows(reader: &mut Reader, places: &mut ClausePlaces) -> Result<Windows, QueryError> {
     for word in ["HOPPING", "SESSION", "SLIDING"] {
         if reader.sees(word) {
             let remedy =
@@ -287,11 +295,15 @@ fn window(
             );
         }
     }
-    reader.need("TUMBLING")?;
+    let cumulating = reader.word("CUMULATING");
+    if !cumulating && !reader.word("TUMBLING") {
+        return Err(reader.expected("TUMBLING, or CUMULATING for running totals"));
+    }
     reader.need_sign(&Token::LParen, "`(`")?;
-    reader.need("SIZE")?;
+    reader.need(if cumulating { "STEP" } else { "SIZE" })?;
     places.window = Place(reader.here());
-    let size = span(reader, false)?;
+    let window = span(reader, false)?;
+    let cumulating = if cumulating { Some(whole_size(reader, window)?) } else { None };
     let mut grace = None;
     if reader.takes(&Token::Comma) {
         reader.need("GRACE")?;
@@ -299,7 +311,19 @@ fn window(
         grace = Some(span(reader, true)?);
     }
     reader.need_sign(&Token::RParen, "`)`, or `, GRACE PERIOD 5 SECONDS)`")?;
-    Ok((size, grace))
+    Ok(Windows { window, cumulating, grace })
+}
+
+/// `, SIZE …`: what running totals add up in all, in whole steps.
+fn whole_size(reader: &mut Reader, step: Span) -> Result<Span, QueryError> {
+    reader.need_sign(&Token::Comma, "`, SIZE 365 DAYS`: how far the totals reach")?;
+    reader.need("SIZE")?;
+    let at = reader.here();
+    let size = span(reader, false)?;
+    let range = "a multiple of STEP, of 131072 steps at most";
+    let whole = size.0.is_multiple_of(step.0) && size.0 / step.0 <= MOST_STEPS;
+    let error = QueryError::new(at, Problem::OutOfRange { what: "SIZE", range });
+    if whole { Ok(size) } else { Err(error) }
 }
 
 /// Units of time, in microseconds.

@@ -211,3 +211,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn cumulating_windows_say_step_and_size() {
+    let text = "CREATE STREAM s AS SELECT SUM(x) WINDOW CUMULATING (STEP 1 HOUR, SIZE 7 DAYS, GRACE PERIOD 5 SECONDS) FROM X WITH (epsilon = 1)";
+    let query = create(text);
+    assert_eq!((query.window, query.cumulating), (HOUR, Some(Span::seconds(7 * 86_400))));
+    assert_eq!(query.grace, Some(Span::seconds(5)));
+    assert_eq!(create(&query.to_string()), query);
+    assert!(query.to_string().contains("WINDOW CUMULATING (STEP 1 HOUR, SIZE 7 DAYS, GRACE"));
+    for (window, says) in [
+        ("CUMULATING (STEP 1 HOUR)", "`, SIZE 365 DAYS`"),
+        ("CUMULATING (SIZE 1 DAY)", "STEP"),
+        ("CUMULATING (STEP 1 HOUR, SIZE 90 MINUTES)", "a multiple of STEP"),
+        ("CUMULATING (STEP 1 MILLISECOND, SIZE 1 DAY)", "131072 steps"),
+        ("CUMULATE (STEP 1 HOUR, SIZE 1 DAY)", "CUMULATING for running totals"),
+    ] {
+        let text = format!("CREATE STREAM s AS SELECT SUM(x) WINDOW {window} FROM X");
+        let refused = parse(&text).unwrap_err().to_string();
+        assert!(refused.contains(says), "{window}: {refused}");
+    }
+}

@@ -90,6 +90,20 @@ fn periods_begin_anew() {
     ask(300, 310, 1000).unwrap();
 }
 
+/// A release of many periods is checked against no more of them than there are releases:
+/// against four thousand million million here, there would be no end of it.
+#[test]
+fn a_long_release_is_checked_against_few_periods() {
+    let unit = PrivacyUnit::PersonPerPeriod(Span(1));
+    let budget = Budget { unit, ..budget(1000, 1500, 0) };
+    let mut accounts = Accounts::default();
+    let mut ask = |plan, own, micro| spend(&mut accounts, &budget, &charge(plan, own, pure(micro)));
+    ask(1, window(7, Timestamp::LIMIT.0), 600).unwrap();
+    ask(2, window(1 << 40, (1 << 40) + 1), 400).unwrap();
+    assert_eq!(ask(3, window(0, Timestamp::LIMIT.0), 1).unwrap_err().rule, Rule::Window);
+    ask(3, window(1 << 41, Timestamp::LIMIT.0), 400).unwrap();
+}
+
 /// Many small pure releases, and concentrated ones: within δ they cost less
 /// than their sum, by exact arithmetic.
 #[test]
@@ -285,6 +299,39 @@ proptest! {
         let mut again = Accounts::default();
         records.iter().rev().for_each(|record| again.apply(record));
         prop_assert_eq!(again, accounts);
+    }
+
+    /// What is granted, and refused, is what every moment and every period of the window,
+    /// looked at one by one, have left.
+    #[test]
+    fn periods_allow_what_each_of_them_allows(
+        asked in prop::collection::vec((0u8..3, 0u64..30, 1u64..25, 1u64..900), 1..40),
+        length in 1u64..8,
+    ) {
+        let unit = PrivacyUnit::PersonPerPeriod(Span(length));
+        let budget = Budget { unit, ..budget(1000, 1700, 0) };
+        let mut accounts = Accounts::default();
+        let mut granted: Vec<(u8, u64, u64, u64)> = Vec::new();
+        for (plan, from, span, micro) in asked {
+            let to = from + span;
+            if granted.iter().any(|own| (own.0, own.1, own.2) == (plan, from, to)) {
+                continue;
+            }
+            let spent = |start: u64, end: u64| -> u64 {
+                let inside = granted.iter().filter(|(_, from, to, _)| *from < end && start < *to);
+                inside.map(|own| own.3).sum()
+            };
+            let moments = (from..to).all(|at| spent(at, at + 1) + micro <= 1000);
+            let periods = (from / length..=(to - 1) / length)
+                .all(|own| spent(own * length, (own + 1) * length) + micro <= 1700);
+            let own = charge(plan, window(from, to), pure(micro));
+            let got = accounts.check(OWNER, 0, &budget, &own);
+            prop_assert_eq!(got.is_ok(), moments && periods);
+            if let Ok(Some(record)) = got {
+                accounts.apply(&record);
+                granted.push((plan, from, to, micro));
+            }
+        }
     }
 
     /// What a store holds, whatever was charged, given back and forgotten, makes

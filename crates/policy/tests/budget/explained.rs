@@ -1,8 +1,8 @@
 //! What is said before a query runs.
 
 use alpheus_policy::budget::{
-    Calibrated, Cost, Epsilon, Guarantee, OutputError, RowNoise, RunningNoise, Spread,
-    expected_errors, most_rho, row_spread, running_spread,
+    Calibrated, Cost, Epsilon, Guarantee, OutputError, RowNoise, RunningNoise, Shared, Spread,
+    expected_errors, most_rho, most_share_variance, row_spread, share_variance,
 };
 use alpheus_policy::ids::{ControllerId, SchemaId};
 use alpheus_policy::plan::{Fraction, MaskStrategy, Plan, PopulationBounds, Release};
@@ -39,28 +39,75 @@ fn exact(x: f64, shape: f64) -> (f64, f64) {
     (variance.sqrt(), within as f64)
 }
 
+fn of(honest: u32, members: u32) -> Shared {
+    Shared { honest, members, windows: 1, lost: 0 }
+}
+
 #[test]
 fn spreads_are_those_of_the_exact_distributions() {
     for (honest, members) in [(10, 10), (10, 15), (10, 30)] {
         let noise = RowNoise::Laplace { above: 1, below: 20 };
-        let spread = row_spread(&noise, honest, members);
+        let spread = row_spread(&noise, of(honest, members));
         let (deviation, within) = exact(0.05, f64::from(members) / f64::from(honest));
         close(spread.deviation, deviation, 1e-6);
         assert!(spread.within >= within - 1.0 && spread.within < 1.12 * within, "{within}");
     }
     let skellam = RowNoise::Skellam { above: 9, below: 1, granule: 3 };
-    close(row_spread(&skellam, 4, 8).deviation, (81.0 * 2.0 + 8.0 * 8.0 / 12.0f64).sqrt(), 1e-12);
+    close(
+        row_spread(&skellam, of(4, 8)).deviation,
+        (81.0 * 2.0 + 8.0 * 8.0 / 12.0f64).sqrt(),
+        1e-12,
+    );
     let gaussian = RowNoise::Gaussian { variance: 100 };
-    close(row_spread(&gaussian, 4, 4).deviation, 10.0, 1e-12);
-    assert_eq!(row_spread(&RowNoise::None, 1, 1), Spread::default());
+    close(row_spread(&gaussian, of(4, 4)).deviation, 10.0, 1e-12);
+    assert_eq!(row_spread(&RowNoise::None, of(1, 1)), Spread::default());
 }
 
 #[test]
 fn running_totals_spread_by_the_logarithm() {
     let noise = RunningNoise { seed_scale: 8 << 96, fraction_bits: 2, fine_bits: 96 };
-    close(running_spread(&noise, 1, 9).deviation, 3.0 * (4.0 + 1.0 / 192.0f64).sqrt(), 1e-9);
-    let year = running_spread(&noise, 8760, 9).deviation;
-    close(year, 6.0 * 3.9555f64.sqrt(), 0.001);
+    let spread = |windows, lost| {
+        row_spread(&RowNoise::Running(noise), Shared { windows, lost, ..of(9, 9) }).deviation
+    };
+    close(spread(1, 0), 3.0 * (4.0 + 1.0 / 192.0f64).sqrt(), 1e-9);
+    close(spread(8760, 0), 6.0 * 3.9555f64.sqrt(), 0.001);
+    // Nine lost ones of four seeds' variance each, beside the nine totals.
+    close(spread(8760, 36_000), 2.0 * (9.0 * 3.9555f64 + 36.0).sqrt(), 0.001);
+}
+
+/// What shares that were lost leave over is no more than their own variances, beside the
+/// total's: by the weights of each seed, added up one by one.
+#[test]
+fn lost_shares_cost_no_more_than_is_told() {
+    let b = |k: u32| (0..k).fold(1.0, |own, k| own * f64::from(2 * k + 1) / f64::from(2 * k + 2));
+    let weight = |place: Option<u32>, seed: u32| {
+        place.and_then(|place| place.checked_sub(seed)).map_or(0.0, b)
+    };
+    let share =
+        |(place, last): (u32, Option<u32>), seed| weight(Some(place), seed) - weight(last, seed);
+    let variance = |of: &dyn Fn(u32) -> f64| (0..400).map(|seed| of(seed).powi(2)).sum::<f64>();
+    let told = |(place, last)| share_variance(place, last) as f64 / 1000.0;
+    for lost in [(1, Some(0)), (100, Some(99)), (100, None), (200, Some(100)), (399, Some(9))] {
+        let exact = variance(&|seed| share(lost, seed));
+        assert!(exact <= told(lost) && told(lost) < exact + 0.002, "{lost:?} {exact}");
+        assert!(share_variance(lost.0, lost.1) <= most_share_variance(lost.0));
+    }
+    let runs: [&[(u32, Option<u32>)]; 4] = [
+        &[(5, Some(4)), (6, Some(5)), (7, Some(6))],
+        &[(0, None), (40, Some(0)), (41, Some(40)), (200, Some(41))],
+        &[(100, Some(20)), (150, Some(120)), (151, Some(150))],
+        &[(200, Some(100))],
+    ];
+    for lost in runs {
+        for total in [200, 201, 230, 399] {
+            let left = |seed| {
+                let gone: f64 = lost.iter().map(|own| share(*own, seed)).sum();
+                weight(Some(total), seed) - gone
+            };
+            let most = told((total, None)) + lost.iter().map(|own| told(*own)).sum::<f64>();
+            assert!(variance(&left) <= most, "{lost:?} {total}");
+        }
+    }
 }
 
 fn plan() -> ReleasePlan {
@@ -106,7 +153,8 @@ fn errors_are_told_in_the_columns_units() {
         cost: Cost::Pure(Epsilon(1)),
         charges: Vec::new(),
     };
-    let errors = expected_errors(&plan(), &noise.rows, 5, 5, 50);
+    let five = Shared { honest: 5, members: 5, windows: 1, lost: 0 };
+    let errors = expected_errors(&plan(), &noise.rows, five, 50);
     let deviation = |at: usize| errors[at].spread.map(|spread| spread.deviation);
     let expected =
         [Some(10.0), Some(0.2), None, Some(4.0), None, Some((4.0 + 12.0 * 2f64.powi(64)).sqrt())];
@@ -237,7 +285,7 @@ fn the_numbers_told_satisfy_the_sentence() {
 fn narrow_noise_stays_within_what_is_told() {
     for (above, below) in [(5, 2), (3, 2), (4, 1), (1, 1), (1, 2)] {
         for (honest, members) in [(1, 1), (3, 4), (10, 30)] {
-            let spread = row_spread(&RowNoise::Laplace { above, below }, honest, members);
+            let spread = row_spread(&RowNoise::Laplace { above, below }, of(honest, members));
             let shape = f64::from(members) / f64::from(honest);
             let (_, least) = exact(above as f64 / below as f64, shape);
             assert_eq!(spread.within, least, "{above}/{below} {shape}");
@@ -246,7 +294,7 @@ fn narrow_noise_stays_within_what_is_told() {
     // 2q^(w + 1)/(1 + q) is beyond w.
     let q = (-2.5f64).exp();
     assert!(2.0 * q / (1.0 + q) > 0.05 && 2.0 * q * q / (1.0 + q) < 0.05);
-    let one = row_spread(&RowNoise::Laplace { above: 5, below: 2 }, 1, 1);
+    let one = row_spread(&RowNoise::Laplace { above: 5, below: 2 }, of(1, 1));
     assert_eq!(one.within, 1.0);
 }
 

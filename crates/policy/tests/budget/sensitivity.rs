@@ -1,7 +1,8 @@
 //! How far one unit moves each row, against all pairs of events tried out.
 
 use alpheus_policy::budget::{
-    Change, RowNoise, Unprotectable, events_of, groups, holds_noise, windows_of,
+    Change, RowNoise, RunningNoise, Shared, Unprotectable, events_of, groups, holds_noise,
+    windows_of,
 };
 use alpheus_policy::layout::{FieldStatistic, Layout};
 use alpheus_policy::plan::Release;
@@ -125,12 +126,22 @@ fn rows_hold_their_noise_or_are_refused() {
     let release = release(&layout, &[FieldStatistic::Sum(0)]);
     let wide = |below| {
         let noise = [RowNoise::Laplace { above: 1, below }, RowNoise::None];
-        holds_noise(&release, &noise, &schema, &layout, 5, 7)
+        let shared = Shared { honest: 5, members: 7, windows: 1, lost: 0 };
+        holds_noise(&release, &noise, &schema, &layout, shared)
     };
     // Twice 46 scales, as 7 of 5 shares may be two sums.
     let room = ((1u128 << 63) - 20_000 * 200) / 2 / 46;
     assert_eq!(wide(room - 1), Ok(()));
     assert_eq!(wide(room + 1), Err(Unprotectable::TooWide { row: 0 }));
+    // Totals hold all of their windows, f bits finer.
+    let totals = |windows, fraction_bits| {
+        let own = RunningNoise { seed_scale: 6 << 96, fraction_bits, fine_bits: 96 };
+        let noise = [RowNoise::Running(own), RowNoise::None];
+        let shared = Shared { honest: 5, members: 7, windows, lost: 0 };
+        holds_noise(&release, &noise, &schema, &layout, shared)
+    };
+    assert_eq!(totals(1 << 17, 24), Ok(()));
+    assert_eq!(totals(1 << 17, 25), Err(Unprotectable::TooWide { row: 0 }));
 }
 
 /// Every pair of values of a small attribute moves the rows by no more, and one

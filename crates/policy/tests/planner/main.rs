@@ -9,3 +9,4 @@ mod noise;
 mod populations;
 mod refused;
 mod releases;
+mod totals;

@@ -8,6 +8,7 @@
 
 mod application;
 mod clock;
+mod growth;
 mod ours;
 mod plain;
 mod raw;
@@ -17,6 +18,7 @@ use crate::bench::BenchFailed;
 use crate::bench::report::{Figure, Goal};
 pub(super) use application::APPLICATIONS;
 use application::{Application, Asked};
+pub(super) use growth::figures as growth;
 use ours::Party;
 use plain::Job;
 use std::path::Path;

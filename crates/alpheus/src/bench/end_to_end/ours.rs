@@ -37,16 +37,43 @@ pub(super) fn run(
     party: Party,
     windows: usize,
 ) -> Result<Vec<Cost>, BenchFailed> {
-    let mut rng = ChaCha20Rng::from_seed([6; 32]);
-    let mut embedded = deployment(folder, application, producers, party, &mut rng)?;
-    let plan = plan_in(&embedded, application, asked, &mut rng)?;
-    embedded.start(START, &[plan])?;
-    let running = embedded.running();
-    if running.iter().any(|plan| embedded.manager.service.refusals(plan).next().is_some()) {
-        return Err(BenchFailed::Query);
+    let mut started = Started::new(folder, application, producers, asked, party)?;
+    (0..windows).map(|window| started.window(application, window)).collect()
+}
+
+/// A deployment whose devices have opened their sessions.
+pub(super) struct Started {
+    pub(super) embedded: Embedded,
+    rng: ChaCha20Rng,
+}
+
+impl Started {
+    pub(super) fn new(
+        folder: &Path,
+        application: &Application,
+        producers: u32,
+        asked: Asked,
+        party: Party,
+    ) -> Result<Started, BenchFailed> {
+        let mut rng = ChaCha20Rng::from_seed([6; 32]);
+        let mut embedded = deployment(folder, application, producers, party, &mut rng)?;
+        let plan = plan_in(&embedded, application, asked, &mut rng)?;
+        embedded.start(START, &[plan])?;
+        let running = embedded.running();
+        if running.iter().any(|plan| embedded.manager.service.refusals(plan).next().is_some()) {
+            return Err(BenchFailed::Query);
+        }
+        open_sessions(&mut embedded, &mut rng)?;
+        Ok(Started { embedded, rng })
     }
-    open_sessions(&mut embedded, &mut rng)?;
-    (0..windows).map(|window| one_window(&mut embedded, application, window, &mut rng)).collect()
+
+    pub(super) fn window(
+        &mut self,
+        application: &Application,
+        window: usize,
+    ) -> Result<Cost, BenchFailed> {
+        one_window(&mut self.embedded, application, window, &mut self.rng)
+    }
 }
 
 /// The plan that such a deployment runs.

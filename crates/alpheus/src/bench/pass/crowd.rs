@@ -3,7 +3,8 @@
 
 use crate::bench::pass::holders::{Stay, Tokens};
 use crate::bench::pass::load::{made, sleep_until};
-use crate::bench::pass::town::{Server, Town};
+use crate::bench::pass::town::Town;
+use crate::bench::program::Server;
 use crate::bench::report::Series;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::clock;

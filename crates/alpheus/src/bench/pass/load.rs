@@ -1,7 +1,8 @@
 //! Sends what was made before, and counts the servers' processor time.
 
 use crate::bench::pass::holders::{Stay, Tokens, takes, tokens};
-use crate::bench::pass::town::{Server, Town};
+use crate::bench::pass::town::Town;
+use crate::bench::program::Server;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::clock;

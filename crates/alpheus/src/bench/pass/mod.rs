@@ -21,7 +21,6 @@ use holders::Stay;
 use std::sync::Arc;
 use std::time::Duration;
 use town::Town;
-pub(super) use town::processor_seconds;
 
 const EXAMPLES: &str = "\
 Examples:

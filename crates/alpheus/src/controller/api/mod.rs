@@ -9,6 +9,8 @@
 //! | `GET /v1/streams` | the owner's streams |
 //! | `POST /v1/choices` | chooses anew |
 //! | `POST /v1/withdrawals` | takes consent back, for good; where the key is destroyed too, says so, signed |
+//! | `POST /v1/grants` | lets a consumer read days of a stream, or no more of them |
+//! | `POST /v1/keys` | by that consumer: hands it the keys of those days that are over |
 //! | `GET /v1/streams/{stream}/log` | who asked, what came out, how it ended |
 //! | `GET /v1/streams/{stream}/budgets` | what noise has cost of the owner's budgets |
 
@@ -17,9 +19,10 @@ use crate::network::answer::{ApiError, caller, decode, encode};
 use crate::network::door::Door;
 use crate::network::identity::to_hex;
 use crate::network::role::Role;
-use crate::network::wire::{Choice, Done, Handover, Withdraw};
+use crate::network::wire::{Choice, Done, GrantAsked, Handover, KeysAsked, Withdraw};
 use crate::runtime::embedded::wall_clock;
 use crate::service::http::Peer;
+use alpheus_encrypted_stream::error::GrantRefused;
 use alpheus_encrypted_stream::ledger::LogLine;
 use alpheus_policy::budget::Standing;
 use alpheus_policy::ids::StreamId;
@@ -52,6 +55,8 @@ pub fn router(guard: Arc<Mutex<Guard>>, schema: Schema) -> Router {
         .route("/v1/streams/{stream}/log", owner(get(log)))
         .route("/v1/streams/{stream}/budgets", owner(get(budgets)))
         .route("/v1/withdrawals", owner(post(withdraw)))
+        .route("/v1/grants", owner(post(grant)))
+        .route("/v1/keys", door.guard(post(keys), &[Role::Consumer], LARGEST))
         .with_state(Api { guard, schema: Arc::new(schema) })
 }
 
@@ -73,7 +78,12 @@ impl From<GuardError> for ApiError {
             GuardError::NotYours | GuardError::OtherController => {
                 ApiError::missing(error.to_string())
             }
+            GuardError::Grant(GrantRefused::NotHeld) => ApiError::missing(error.to_string()),
+            GuardError::Grant(
+                GrantRefused::NotGranted | GrantRefused::Withdrawn | GrantRefused::NotOver,
+            ) => ApiError::policy(error.to_string()),
             GuardError::Annotation(_)
+            | GuardError::Grant(_)
             | GuardError::NotSealed(_)
             | GuardError::WrongSchema
             | GuardError::Here => ApiError::malformed(error.to_string()),
@@ -154,4 +164,25 @@ async fn withdraw(
     let owner = caller(&peer, &[Role::Owner])?.name;
     let asked: Withdraw = decode(&body)?;
     encode(&api.act(move |mut guard| guard.withdraw(wall_clock(), &owner, &asked)).await?)
+}
+
+async fn grant(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let owner = caller(&peer, &[Role::Owner])?.name;
+    let asked: GrantAsked = decode(&body)?;
+    api.act(move |mut guard| guard.grant(wall_clock(), &owner, &asked)).await?;
+    encode(&Done {})
+}
+
+async fn keys(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let reader = caller(&peer, &[Role::Consumer])?.name;
+    let asked: KeysAsked = decode(&body)?;
+    encode(&api.act(move |mut guard| guard.hand_out(wall_clock(), &reader, &asked)).await?)
 }

@@ -1,6 +1,7 @@
 //! What a host of controllers holds: keys, ledgers, fence, and the controllers
 //! made of them; [`owners`]: what owners do with it.
 
+mod grants;
 mod owners;
 
 pub use owners::OwnersLog;
@@ -15,7 +16,7 @@ use crate::runtime::storage::{Beside, StoreLedger, scan_all};
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::certificate::{Certificate, Deployment};
 use alpheus_encrypted_stream::controller::{Controller, HeldStream, HostRecords, Identity};
-use alpheus_encrypted_stream::error::{AnnotationRefused, RestoreError};
+use alpheus_encrypted_stream::error::{AnnotationRefused, GrantRefused, RestoreError};
 use alpheus_encrypted_stream::handover::Purpose;
 use alpheus_encrypted_stream::ledger::Scope;
 use alpheus_policy::ids::{ControllerId, StreamId};
@@ -54,6 +55,9 @@ pub enum GuardError {
     /// The owner's choice.
     #[error(transparent)]
     Annotation(#[from] AnnotationRefused),
+    /// Raw access.
+    #[error(transparent)]
+    Grant(#[from] GrantRefused),
     /// Nobody of that id lives here.
     #[error("no such controller lives here")]
     OtherController,
@@ -88,6 +92,7 @@ pub struct Guard {
     layout: Arc<Layout>,
     outgoing: Outgoing,
     notices: Notices,
+    deployment: Deployment,
     rng: ChaCha20Rng,
 }
 
@@ -162,6 +167,7 @@ impl Guard {
             layout: Arc::new(layout),
             outgoing: Outgoing::default(),
             notices,
+            deployment: deployment.clone(),
             rng,
         };
         guard.seat(&deployment, now)?;
@@ -253,6 +259,12 @@ impl Guard {
         let said = self.host.handle(now, messages)?;
         self.outgoing.add(said);
         Ok(())
+    }
+
+    /// Draws some of the noise ahead that controllers lack since the start. Whether there
+    /// is more: it is done a slice at a time, so that owners are never kept waiting.
+    pub fn draw_ahead(&mut self, now: Timestamp) -> bool {
+        self.host.draw_ahead(now)
     }
 
     /// What there is to say.

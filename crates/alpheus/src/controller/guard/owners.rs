@@ -180,7 +180,7 @@ impl Guard {
         Ok(())
     }
 
-    fn of(&self, owner_name: &str, stream: &StreamId) -> Result<&Known, GuardError> {
+    pub(super) fn of(&self, owner_name: &str, stream: &StreamId) -> Result<&Known, GuardError> {
         let known = self.streams.get(stream);
         known.filter(|known| known.owner_name == owner_name).ok_or(GuardError::NotYours)
     }

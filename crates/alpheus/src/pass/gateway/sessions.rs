@@ -10,14 +10,15 @@ use alpheus_access_pass::request::{Stamp, Target};
 use alpheus_anonymous_credential::messages::{Logout, SessionId};
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_anonymous_credential::sessions::Standing;
+use futures_util::future::{FutureExt, Shared};
 use rand_chacha::ChaCha20Rng;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// A request looks at least this often whether its session still is, in case the
-/// wall clock is set.
+/// Whether a session still is, is looked at least this often, in case the wall
+/// clock is set.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// All sessions of this process.
@@ -26,22 +27,31 @@ pub struct Sessions(Mutex<Inner>);
 struct Inner {
     gateway: Gateway,
     rng: ChaCha20Rng,
-    /// Woken when a session ends before its time.
-    ended: HashMap<SessionId, Arc<Notify>>,
+    /// Of sessions with requests that can be cut.
+    endings: HashMap<SessionId, Ending>,
+}
+
+/// The end of a session, for all of its requests: with a timer for each, a request
+/// would wake whoever waits for the next of all timers.
+#[derive(Clone)]
+struct Ending {
+    /// Woken when the session ends before its time.
+    early: Arc<Notify>,
+    over: Shared<Cut>,
 }
 
 /// A request that runs; it counts against its session until this is dropped.
 pub struct Permit {
     sessions: Arc<Sessions>,
     session: SessionId,
-    ended: Arc<Notify>,
+    over: Shared<Cut>,
 }
 
 impl Sessions {
     /// None yet.
     #[must_use]
     pub fn new(gateway: Gateway, rng: ChaCha20Rng) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Inner { gateway, rng, ended: HashMap::new() })))
+        Arc::new(Self(Mutex::new(Inner { gateway, rng, endings: HashMap::new() })))
     }
 
     /// The clock is read under the lock, so that no request sees it go back.
@@ -95,8 +105,15 @@ impl Sessions {
     pub fn admit(self: &Arc<Self>, stamp: &Stamp, target: &Target<'_>) -> Result<Permit, Denied> {
         let (mut inner, now) = self.lock();
         let Admitted { session, .. } = inner.gateway.admit(now, stamp, target)?;
-        let ended = inner.ended.entry(session).or_default().clone();
-        Ok(Permit { sessions: Arc::clone(self), session, ended })
+        let known = inner.endings.get(&session).map(|ending| ending.over.clone());
+        // One that has come, by a clock that was set back since, is none.
+        let over = known.filter(|over| over.peek().is_none()).unwrap_or_else(|| {
+            let ending = Ending::new(self, session);
+            let over = ending.over.clone();
+            inner.endings.insert(session, ending);
+            over
+        });
+        Ok(Permit { sessions: Arc::clone(self), session, over })
     }
 
     /// A request may begin; nobody here sees its end.
@@ -115,8 +132,8 @@ impl Sessions {
     pub fn log_out(&self, logout: &Logout) -> Result<(), Denied> {
         let (mut inner, _) = self.lock();
         inner.gateway.log_out(logout)?;
-        if let Some(ended) = inner.ended.get(&logout.session) {
-            ended.notify_waiters();
+        if let Some(ending) = inner.endings.get(&logout.session) {
+            ending.early.notify_one();
         }
         Ok(())
     }
@@ -124,9 +141,9 @@ impl Sessions {
     /// Forgets what is over.
     pub fn prune(&self) {
         let (mut inner, now) = self.lock();
-        let Inner { gateway, ended, .. } = &mut *inner;
+        let Inner { gateway, endings, .. } = &mut *inner;
         gateway.prune(now);
-        ended.retain(|_, ended| Arc::strong_count(ended) > 1);
+        endings.retain(|_, ending| ending.over.strong_count().is_some_and(|held| held > 1));
     }
 
     /// How many are known.
@@ -142,29 +159,31 @@ impl Sessions {
     }
 }
 
+impl Ending {
+    /// Completes when the session was not carried on and the overlap is over, or its
+    /// holder logged out.
+    fn new(sessions: &Arc<Sessions>, session: SessionId) -> Ending {
+        let (sessions, early) = (Arc::downgrade(sessions), Arc::new(Notify::new()));
+        let woken = Arc::clone(&early);
+        let over: Cut = Box::pin(async move {
+            let until = || sessions.upgrade()?.lock().0.gateway.until(session);
+            while let Some(left) = until().map(clock::until).filter(|left| !left.is_zero()) {
+                tokio::select! {
+                    () = tokio::time::sleep(left.min(LOOK)) => {}
+                    () = woken.notified() => {}
+                }
+            }
+        });
+        Ending { early, over: over.shared() }
+    }
+}
+
 impl Permit {
     /// Completes when the request must be cut off: its session was not carried on
     /// and the overlap is over, or its holder logged out.
     #[must_use]
     pub fn cut(&self) -> Cut {
-        let (sessions, session) = (Arc::clone(&self.sessions), self.session);
-        let ended = Arc::clone(&self.ended);
-        Box::pin(async move {
-            loop {
-                let woken = ended.notified();
-                tokio::pin!(woken);
-                woken.as_mut().enable();
-                let Some(until) = sessions.lock().0.gateway.until(session) else { return };
-                let left = clock::until(until);
-                if left.is_zero() {
-                    return;
-                }
-                tokio::select! {
-                    () = tokio::time::sleep(left.min(LOOK)) => {}
-                    () = woken => {}
-                }
-            }
-        })
+        Box::pin(self.over.clone())
     }
 }
 

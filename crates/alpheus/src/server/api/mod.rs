@@ -11,11 +11,13 @@
 //! | `POST /v1/statements` | consumer | CREATE, EXPLAIN, SHOW, DESCRIBE, DROP |
 //! | `GET /v1/queries/{name}/results` | consumer | rows from an offset on, waiting for new ones |
 //! | `GET /v1/queries/{name}/plans/{plan}` | consumer | a plan as it was announced, to read sealed rows with |
+//! | `POST /v1/frames` | consumer | ciphertext of days that an owner lets it read |
 //! | `GET /v1/status` | consumer | how far behind it is, what fails, who is there |
 //! | `GET /openapi.json` | anybody | this, for programs |
 
 mod controllers;
 mod devices;
+mod frames;
 mod problem;
 mod public;
 mod queries;
@@ -76,6 +78,7 @@ pub fn router(api: Api) -> Router {
         .route("/v1/statements", consumer(post(queries::statement)))
         .route("/v1/queries/{name}/results", consumer(get(queries::results)))
         .route("/v1/queries/{name}/plans/{plan}", consumer(get(queries::plan)))
+        .route("/v1/frames", consumer(post(frames::frames)))
         .route("/v1/status", consumer(get(status::status)))
         .route("/openapi.json", anybody(get(public::openapi)))
         .fallback(public::unknown)

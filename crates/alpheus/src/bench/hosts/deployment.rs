@@ -1,0 +1,213 @@
+//! A service, and a controller for each owner, each a process with a
+//! certificate of its own.
+
+use crate::bench::program::{Program, Server, free};
+use crate::failure::{Blame, Category, Failure};
+use alpheus_policy::show::Table;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// The paper's application with the most words of those that a person might run.
+const SCHEMA: &str = include_str!("../../../../../examples/car-maintenance/schema.yaml");
+const POLICIES: &str = "\
+schema: CarSensors
+service: analyst
+default:
+  \"*\": { option: fleet, clients: small, window: 10s }
+";
+/// Every statistic of every attribute: all 169 words.
+const ATTRIBUTES: [&str; 11] = [
+    "vibration_velocity",
+    "vibration_displacement",
+    "vibration_acceleration",
+    "sound_pressure",
+    "humidity",
+    "speed",
+    "fuel",
+    "tyre_pressure",
+    "ambient_air",
+    "oil",
+    "engine",
+];
+/// Progress is said after each so many.
+const SOME: usize = 100;
+/// How long the service may take to hear of all streams.
+const HEARD: Duration = Duration::from_secs(120);
+
+/// What runs.
+pub(super) struct Deployment {
+    pub(super) program: Program,
+    /// Where the service is reached.
+    pub(super) url: String,
+    /// Length of a window in seconds.
+    window: u32,
+    service: Server,
+    controllers: Vec<Server>,
+}
+
+/// Says how far something is.
+struct Progress<'a> {
+    what: &'a str,
+    of: usize,
+    done: AtomicUsize,
+}
+
+impl<'a> Progress<'a> {
+    fn new(what: &'a str, of: usize) -> Self {
+        Progress { what, of, done: AtomicUsize::new(0) }
+    }
+
+    fn one(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(SOME) || done == self.of {
+            eprintln!("{}: {done} of {}", self.what, self.of);
+        }
+    }
+}
+
+/// Everybody's files, written by the commands that people would run.
+fn people(program: &Program, hosts: usize, window: u32) -> Result<(), Failure> {
+    let write = |name: &str, text: &str| {
+        let path = program.path(name);
+        fs::write(&path, text).blame_io(&path)
+    };
+    let by = |text: &str| text.replace("10s", &format!("{window}s"));
+    write("schema.yaml", &by(SCHEMA))?;
+    write("policies.yaml", &by(POLICIES))?;
+    write("key", "a key file of a benchmark")?;
+    let key = program.path("key");
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).blame_io(&key)?;
+    program.run(&["ca", "init", "pki"])?;
+    let issue = |role: &str, name: &str| {
+        program.run(&["ca", "issue", "pki", "--role", role, "--name", name])
+    };
+    issue("server", "service")?;
+    issue("consumer", "analyst")?;
+    issue("producer", "cars")?;
+    let progress = Progress::new("identities of controllers and owners", hosts);
+    (0..hosts).into_par_iter().try_for_each(|number| {
+        issue("owner", &format!("owner-{number}"))?;
+        let host = format!("host-{number}");
+        issue("controller", &host)?;
+        let (identity, state) = (format!("pki/{host}"), format!("run/{host}"));
+        let place = ["--identity", &identity, "--state", &state, "--key-file", "key"];
+        program.run(&[&["controller", "init"], &place[..], &["--ca", "pki"]].concat())?;
+        progress.one();
+        Ok(())
+    })
+}
+
+fn host(program: &Program, url: &str, number: usize) -> Result<(String, Server), Failure> {
+    let (identity, state) = (format!("pki/host-{number}"), format!("run/host-{number}"));
+    let api = free()?.to_string();
+    let place = ["--identity", &identity, "--state", &state, "--key-file", "key"];
+    let rest = ["--schema", "schema.yaml", "--server", url, "--api", &api];
+    let server = program.start(&[&["controller", "run"], &place[..], &rest].concat())?;
+    Ok((api, server))
+}
+
+fn add(program: &Program, number: usize, api: &str) -> Result<(), Failure> {
+    let (identity, controller) = (format!("pki/owner-{number}"), format!("https://{api}"));
+    let device = super::devices::file(number);
+    let who = ["--identity", &identity, "--controller", &controller, "--producer", "cars"];
+    let what = ["--schema", "schema.yaml", "--policies", "policies.yaml", "--device", &device];
+    program.run(&[&["owner", "add"], &who[..], &what].concat()).map(drop)
+}
+
+/// What was used meanwhile.
+pub(super) struct Used {
+    /// Of the clock.
+    pub(super) seconds: f64,
+    /// Seconds of processor time.
+    pub(super) service: f64,
+    /// Of all controllers together.
+    pub(super) controllers: f64,
+}
+
+impl Deployment {
+    /// With so many controllers, and at each a stream of an owner of its own;
+    /// windows have so many seconds.
+    pub(super) fn new(hosts: usize, window: u32) -> Result<Deployment, Failure> {
+        let program = Program::new()?;
+        people(&program, hosts, window)?;
+        let api = free()?.to_string();
+        let service = ["server", "--identity", "pki/service", "--schema", "schema.yaml"];
+        let rest = ["--state", "run/service", "--api", &api, "--idle", "60"];
+        let service = program.start(&[&service[..], &rest].concat())?;
+        let url = format!("https://{api}");
+        let progress = Progress::new("controllers that run, and streams at them", hosts);
+        let started = (0..hosts).into_par_iter().map(|number| {
+            let (api, controller) = host(&program, &url, number)?;
+            add(&program, number, &api)?;
+            progress.one();
+            Ok(controller)
+        });
+        let controllers = started.collect::<Result<Vec<_>, Failure>>()?;
+        Ok(Deployment { program, url, window, service, controllers })
+    }
+
+    /// Asks for windows over at least a third of the owners, once all are known;
+    /// what is said about it.
+    pub(super) fn register(&self) -> Result<String, Failure> {
+        let (owners, window) = (self.owners(), self.window);
+        let end = Instant::now() + HEARD;
+        while !self.knows(owners)? {
+            if Instant::now() > end {
+                return Err("the service has not heard of all streams").blame(Category::Check);
+            }
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        let selected: Vec<_> =
+            ATTRIBUTES.iter().map(|it| format!("VAR({it}), HISTOGRAM({it})")).collect();
+        let (selected, least) = (selected.join(", "), owners / 3);
+        self.ask(&format!(
+            "CREATE STREAM Fleet AS SELECT {selected} WINDOW TUMBLING (SIZE {window} SECONDS) \
+             FROM CarSensors BETWEEN {least} AND {owners}"
+        ))
+    }
+
+    fn knows(&self, owners: usize) -> Result<bool, Failure> {
+        let shown = self.ask("SHOW STREAMS")?;
+        let tables: Vec<Table> = serde_json::from_str(&shown).blame(Category::Check)?;
+        let rows = tables.into_iter().flat_map(|table| table.rows);
+        Ok(rows.flatten().any(|cell| cell == owners.to_string()))
+    }
+
+    fn ask(&self, sql: &str) -> Result<String, Failure> {
+        self.program.run(&[&self.reach()[..], &["--query", sql, "--format", "json"]].concat())
+    }
+
+    /// How many there are.
+    pub(super) fn owners(&self) -> usize {
+        self.controllers.len()
+    }
+
+    /// How the analyst asks the service.
+    pub(super) fn reach(&self) -> [&str; 5] {
+        ["query", "--server", &self.url, "--identity", "pki/analyst"]
+    }
+
+    /// What everybody uses while something is done.
+    pub(super) fn used_over(
+        &self,
+        work: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<Used, Failure> {
+        let all = || {
+            let each = self.controllers.iter().map(Server::cpu);
+            Ok::<_, Failure>((self.service.cpu()?, each.sum::<Result<f64, _>>()?))
+        };
+        let (before, began) = (all()?, Instant::now());
+        work()?;
+        let (after, seconds) = (all()?, began.elapsed().as_secs_f64());
+        Ok(Used { seconds, service: after.0 - before.0, controllers: after.1 - before.1 })
+    }
+
+    /// Of the service, and of all controllers together, in KB.
+    pub(super) fn memory(&self) -> Result<(f64, f64), Failure> {
+        let each = self.controllers.iter().map(Server::memory);
+        Ok((self.service.memory()?, each.sum::<Result<f64, _>>()?))
+    }
+}

@@ -1,0 +1,200 @@
+//! Running totals: windows in order, so that controllers' shares of noise go on from the
+//! last; and what has been opened so far, added up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alpheus_policy::budget::{RowNoise, most_share_variance, share_variance};
+use alpheus_policy::time::{Timestamp, Window};
+
+use super::Coordinator;
+use super::output::Opened;
+use super::recovery::ServiceRecord;
+use super::round::{Phase, Round};
+use super::summoning::OWED;
+use crate::error::Failure;
+use crate::ledger::Change;
+use crate::mask::set::RosterSet;
+use crate::sums::add;
+
+/// What a plan's windows have opened to so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    /// One for each row, in units of 2^−f.
+    pub(super) words: Vec<u64>,
+    /// How many windows are in them.
+    pub(super) windows: u32,
+    /// At most the variance of shares that controllers made for windows that then failed,
+    /// in thousandths of a seed's: they are missing where later shares go on from them.
+    pub(super) lost: u64,
+    /// The window that each controller made its last share for, as far as is known.
+    pub(super) last: BTreeMap<u32, u32>,
+    /// Whether controllers of whom nothing is known may have made one before a restart.
+    pub(super) restarted: bool,
+}
+
+impl Totals {
+    /// How much the shares vary that these controllers made for the window at `place`.
+    fn variance(&self, makers: &RosterSet, place: u32) -> u64 {
+        let mut counts: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+        for controller in makers.iter() {
+            *counts.entry(self.last.get(&controller).copied()).or_default() += 1;
+        }
+        let of = |(last, count): (Option<u32>, u64)| match last {
+            None if self.restarted => most_share_variance(place).saturating_mul(count),
+            last => share_variance(place, last).saturating_mul(count),
+        };
+        counts.into_iter().map(of).fold(0, u64::saturating_add)
+    }
+}
+
+/// Whether a window may go on to its opening set.
+pub(super) enum Turn {
+    /// With these members.
+    Now(RosterSet),
+    /// Once an earlier window has gone on.
+    Later,
+}
+
+impl Coordinator {
+    /// Whether results are running totals.
+    pub(super) fn cumulates(&self) -> bool {
+        self.plan().horizon().is_some()
+    }
+
+    /// Whether a window is beyond the plan's running totals: it is none of its own.
+    pub(super) fn is_beyond(&self, start: Timestamp) -> bool {
+        let end = start.plus(self.plan().window);
+        self.cumulates() && self.plan().place_in_totals(Window { start, end }).is_none()
+    }
+
+    /// Of running totals: whether an earlier window has no opening set yet.
+    pub(super) fn is_behind(&self, start: Timestamp) -> bool {
+        let unfixed = |round: &Round| !matches!(round.phase, Phase::Opening(..));
+        self.cumulates() && self.rounds.range(..start).any(|(_, round)| unfixed(round))
+    }
+
+    /// Whether M has to wait for earlier windows: a lone controller's token holds its share.
+    pub(super) fn waits_with_membership(&self, start: Timestamp) -> bool {
+        self.announced.is_single() && self.is_behind(start)
+    }
+
+    /// Who has made a share of a window's noise, or may have.
+    fn makers(&self, round: &Round) -> Option<RosterSet> {
+        match &round.phase {
+            Phase::Opening(_, opens) => Some(opens.set.clone()),
+            Phase::Collecting(fixing) if self.announced.is_single() => {
+                Some(fixing.fixed.members().clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// The members of a window's opening set: of running totals nobody who still owes the
+    /// opening of an earlier window, since a controller that opens a later one first
+    /// never opens the earlier. They are waited for, and left out where the rest can
+    /// open, once they have kept the earlier window waiting for long.
+    pub(super) fn turn(&self, now: Timestamp, start: Timestamp, held: RosterSet) -> Turn {
+        if !self.cumulates() {
+            return Turn::Now(held);
+        }
+        if self.is_behind(start) {
+            return Turn::Later;
+        }
+        let owing: BTreeSet<u32> = self.earlier(start).flat_map(Round::missing).collect();
+        if !held.iter().any(|member| owing.contains(&member)) {
+            return Turn::Now(held);
+        }
+        let patient = |round: &Round| {
+            let begun = round.deadline.0.saturating_sub(self.timing.openings.0);
+            now.0.saturating_sub(begun) < OWED.0
+                && round.missing().iter().any(|p| held.contains(*p))
+        };
+        let Some(round) = self.rounds.get(&start).filter(|_| !self.earlier(start).any(patient))
+        else {
+            return Turn::Later;
+        };
+        let rest = held.iter().filter(|member| !owing.contains(member));
+        let rest = self.graph.peel(RosterSet::of(self.announced.controllers(), rest));
+        let Phase::Collecting(fixing) = &round.phase else { return Turn::Later };
+        match self.forbids(&fixing.fixed, &rest) {
+            None => Turn::Now(rest),
+            Some(_) => Turn::Later,
+        }
+    }
+
+    /// Notes whether a window waits for its turn.
+    pub(super) fn note_turn(&mut self, start: Timestamp, waits: bool) {
+        if let Some(round) = self.rounds.get_mut(&start) {
+            round.waits_for_turn = waits;
+        }
+    }
+
+    fn earlier(&self, start: Timestamp) -> impl Iterator<Item = &Round> {
+        self.rounds.range(..start).map(|(_, round)| round)
+    }
+
+    /// Multiplies a window's ciphertext sums by 2^f, row by row, as controllers do with
+    /// their tokens.
+    pub(super) fn refine(&self, words: &mut [u64]) {
+        for (word, row) in words.iter_mut().zip(self.noise()) {
+            *word = word.wrapping_shl(row.fraction_bits());
+        }
+    }
+
+    fn noise(&self) -> &[RowNoise] {
+        self.plan().privacy.as_ref().map_or(&[], |privacy| &privacy.noise)
+    }
+
+    /// Takes a window that ends into the totals, which take its place in the result; of one
+    /// that failed what is missing from now on. What stores them, for the commit in which
+    /// the window ends.
+    pub(super) fn cumulate(
+        &mut self,
+        round: &Round,
+        result: &mut Result<Opened, Failure>,
+    ) -> Option<Change> {
+        let place = self.plan().place_in_totals(round.window)?;
+        let makers = self.makers(round)?;
+        match result {
+            Ok(opened) => self.add(opened),
+            Err(_) => {
+                let lost = self.totals.variance(&makers, place);
+                self.totals.lost = self.totals.lost.saturating_add(lost);
+            }
+        }
+        self.totals.last.extend(makers.iter().map(|controller| (controller, place)));
+        let Totals { words, windows, lost, .. } = &self.totals;
+        let (words, windows, lost) = (words.clone(), *windows, *lost);
+        Some(self.put(&ServiceRecord::Totals { words, windows, lost }))
+    }
+
+    fn add(&mut self, opened: &mut Opened) {
+        self.totals.words.resize(opened.outputs.len(), 0);
+        add(&mut self.totals.words, &opened.outputs);
+        self.totals.windows = self.totals.windows.saturating_add(1);
+        (opened.windows, opened.lost) = (self.totals.windows, self.totals.lost);
+        let finished = self.totals.words.iter().zip(self.noise());
+        opened.outputs = finished.map(|(word, row)| rounded(*word, row.fraction_bits())).collect();
+    }
+}
+
+/// A signed word in units of 2^−bits, to the nearest whole one.
+fn rounded(word: u64, bits: u32) -> u64 {
+    let Some(half) = bits.checked_sub(1) else { return word };
+    (word.cast_signed().wrapping_add(1 << half) >> bits).cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finished_rows_are_rounded_to_the_nearest() {
+        let signed = |word: i64, bits| rounded(word.cast_unsigned(), bits).cast_signed();
+        for (word, bits, whole) in
+            [(7, 0, 7), (7, 2, 2), (5, 2, 1), (6, 2, 2), (-7, 2, -2), (-5, 2, -1)]
+        {
+            assert_eq!(signed(word, bits), whole, "{word} {bits}");
+        }
+    }
+}
