@@ -63,7 +63,7 @@ impl Servers {
         let database = |side, key| Database::restore(&board, side, key, Log::New, [], now);
         Ok(Self {
             databases: [database(Side::First, first)?.0, database(Side::Second, second)?.0],
-            auditor: Auditor::restore(&board, auditor, Log::New, [])?.0,
+            auditor: Auditor::restore(&board, auditor, Log::New, [], now)?.0,
             board,
             members,
             now,
@@ -83,6 +83,7 @@ impl Servers {
                 Output::Said(said) if said.by != Party::Database(side) => {}
                 Output::Said(said) => self.said[side.index()].push(said.signed),
                 Output::Share(_, share) => self.shares[side.index()] = Some(share),
+                Output::NoShare(_) => {}
                 Output::Table(_, table) => self.table = Some(table),
             }
         }

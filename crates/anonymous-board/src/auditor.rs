@@ -68,7 +68,8 @@ pub enum NotJudged {
 impl Auditor {
     /// An auditor as its ledger has it; an empty one for a new auditor.
     ///
-    /// After a log that may be an old copy, all that had not ended is burnt.
+    /// After a log that may be an old copy, all that had not ended is burnt, and all that
+    /// may have begun and is not known any more: it may be settled already.
     ///
     /// # Errors
     /// [`NotRestored`].
@@ -77,6 +78,7 @@ impl Auditor {
         key: SigningKey,
         log: Log,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+        now: Time,
     ) -> Result<Restored, NotRestored> {
         if key.verifying_key() != *board.key(Party::Auditor) {
             return Err(NotRestored::OtherKey);
@@ -94,20 +96,28 @@ impl Auditor {
             }
             outputs.push(Spoken { epoch, by, conflicts, signed });
         }
-        if log == Log::New && !auditor.epochs.is_empty() {
+        if (log == Log::New) != auditor.epochs.is_empty() && log != Log::Doubtful {
             return Err(DamagedLog.into());
         }
-        if log == Log::Doubtful {
-            let open = |case: &Case| !ended(&case.transcript);
-            let open: Vec<Epoch> =
-                auditor.epochs.iter().filter(|(_, c)| open(c)).map(|(e, _)| *e).collect();
-            for epoch in open {
-                let (said, change) = auditor.say(epoch, What::Abort { why: Why::Restored });
-                outputs.push(said);
-                changes.push(change);
-            }
+        for epoch in if log == Log::Doubtful { auditor.open_epochs(now) } else { Vec::new() } {
+            let (said, change) = auditor.say(epoch, What::Abort { why: Why::Restored });
+            outputs.push(said);
+            changes.push(change);
         }
         Ok((auditor, Step::new(changes, outputs)))
+    }
+
+    /// Epochs that have begun by now and are not over, as far as is known here.
+    fn open_epochs(&mut self, now: Time) -> Vec<Epoch> {
+        if let Some(current) = self.board.schedule.at(now) {
+            for epoch in (current.0.saturating_sub(KEPT)..=current.0).map(Epoch) {
+                if now < self.board.schedule.burns(epoch) {
+                    self.case(epoch);
+                }
+            }
+        }
+        let open = self.epochs.iter().filter(|(_, case)| !ended(&case.transcript));
+        open.map(|(epoch, _)| *epoch).collect()
     }
 
     fn case(&mut self, epoch: Epoch) -> &mut Case {

@@ -46,11 +46,7 @@ pub(crate) struct Opened {
 }
 
 fn context<'a>(board: &'a Digest, epoch: &'a [u8; 8], side: Side) -> [&'a [u8]; 3] {
-    let side: &[u8] = match side {
-        Side::First => b"first",
-        Side::Second => b"second",
-    };
-    [board.as_ref(), epoch, side]
+    [board.as_ref(), epoch, side.name()]
 }
 
 /// Seals one side's key. The randomness comes from a seed, so that whoever is told
@@ -63,8 +59,12 @@ pub(crate) fn seal(
     seed: &Secret<32>,
 ) -> Result<Sealed, BadSealingKey> {
     let content = Content { shared: shared.clone(), root: *root.expose() };
+    // Room for all of it: a vector that grows leaves copies of the root behind.
+    let words = &shared.words;
+    let room = Vec::with_capacity(512 + 32 * words.levels.len() + words.payload.len());
     #[expect(clippy::expect_used, reason = "plain data serialises")]
-    let bytes = Zeroizing::new(postcard::to_allocvec(&content).expect("plain data serialises"));
+    let bytes =
+        Zeroizing::new(postcard::to_extend(&content, room).expect("plain data serialises"));
     let epoch = shared.epoch.0.to_be_bytes();
     let context = context(&shared.board, &epoch, side);
     let mut rng = ChaCha20Rng::from_seed(*seed.expose());

@@ -112,7 +112,7 @@ pub struct Spoken {
     pub epoch: Epoch,
     /// Whose it is.
     pub by: Party,
-    /// Whether it cannot stand beside what that server has said before.
+    /// Whether it cannot stand, alone or beside what that server has said before.
     pub conflicts: bool,
     /// As it was signed.
     pub signed: Signed<Statement>,
@@ -127,7 +127,7 @@ impl Message for Statement {
 /// what is next, and nothing after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
-    /// The epoch's keys, erased when it ends.
+    /// The epoch's keys, removed from the ledger when it ends.
     Begin {
         /// Envelopes are sealed for it.
         sealing: SealingPublic,
@@ -196,6 +196,18 @@ pub enum What {
     },
 }
 
+/// The places of a database's statements.
+impl What {
+    pub(crate) const BEGIN: usize = 0;
+    pub(crate) const CLOSE: usize = 1;
+    pub(crate) const CANDIDATES: usize = 2;
+    pub(crate) const COMMIT: usize = 3;
+    pub(crate) const OPEN: usize = 4;
+    pub(crate) const AGREE: usize = 5;
+    pub(crate) const LATCH: usize = 6;
+    pub(crate) const PUBLISH: usize = 7;
+}
+
 /// One write's digest, at one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audited {
@@ -252,9 +264,10 @@ pub enum Why {
     Told(Party),
 }
 
-/// What a server is blamed for. The first three everybody can check from signed
-/// statements, which every server hands on; the fourth from a receipt and a statement,
-/// which the writer has; the last only the auditor, to whom the writer opens a key.
+/// What a server is blamed for. [`LeftOut`](Self::LeftOut) is shown by a receipt and a
+/// statement, which the writer has, and [`WrongDigest`](Self::WrongDigest) to the auditor
+/// alone, to whom the writer opens a key. All others everybody can check from signed
+/// statements, which every server hands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Fault {
     /// It said two different things in one place, or something out of its turn.
@@ -272,6 +285,9 @@ pub enum Fault {
     /// Its digest of a write is not that of the key which the write holds for it.
     #[error("its digest of a write is wrong")]
     WrongDigest,
+    /// Everybody would know what is agreed on with its key of the epoch.
+    #[error("its key of the epoch has small order")]
+    Keys,
 }
 
 /// A writer's complaint to the auditor, after the digests and before the reveal.

@@ -37,7 +37,8 @@ pub struct Reading {
     pub messages: Vec<Vec<u8>>,
     /// Messages that stood alone.
     pub alone: usize,
-    /// Messages that were recovered from rows that two had met in.
+    /// Messages that were recovered from rows that hold two. One write may hold two, if its
+    /// writer added them up.
     pub recovered: usize,
     /// Rows that hold nothing legible.
     pub illegible: usize,

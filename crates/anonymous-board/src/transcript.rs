@@ -36,7 +36,7 @@ pub enum Heard {
     New,
     /// It was known.
     Known,
-    /// It cannot stand beside what its signer has said before.
+    /// It cannot stand, alone or beside what its signer has said before.
     Fault(Fault),
 }
 
@@ -152,6 +152,12 @@ impl Transcript {
         if at > said.len() {
             return Err(NotHeard::TooEarly);
         }
+        if let What::Begin { agreement, .. } = &statement.what
+            && agreement.has_small_order()
+        {
+            self.conflicts[by.index()].get_or_insert_with(|| signed.clone());
+            return Ok(Heard::Fault(Fault::Keys));
+        }
         said.push(Said { statement, signed: signed.clone() });
         Ok(Heard::New)
     }
@@ -167,8 +173,8 @@ impl Transcript {
         self.said[by.index()].iter().map(|said| said.statement.digest())
     }
 
-    /// A statement that cannot stand beside those: with them it proves that its signer
-    /// has not kept to the protocol.
+    /// A statement that cannot stand, alone or beside those: it proves that its signer has
+    /// not kept to the protocol.
     #[must_use]
     pub fn conflict(&self, by: Party) -> Option<&Signed<Statement>> {
         self.conflicts[by.index()].as_ref()
@@ -206,7 +212,7 @@ impl Transcript {
     /// A database's keys of the epoch.
     #[must_use]
     pub fn keys(&self, side: Side) -> Option<(SealingPublic, AgreementPublic)> {
-        match self.by(side, 0)? {
+        match self.by(side, What::BEGIN)? {
             What::Begin { sealing, agreement } => Some((*sealing, *agreement)),
             _ => None,
         }
@@ -218,7 +224,7 @@ impl Transcript {
     pub fn permutations(&self) -> Option<Prgs> {
         let begun = |side: Side| {
             self.keys(side)?;
-            self.digest_of(side, 0)
+            self.digest_of(side, What::BEGIN)
         };
         let (first, second) = (begun(Side::First)?, begun(Side::Second)?);
         let [tree, payload, hash] = [b"tree".as_slice(), b"payload", b"hash"].map(|what| {
@@ -232,7 +238,7 @@ impl Transcript {
     /// The writes that a database had when it closed.
     #[must_use]
     pub fn closed(&self, side: Side) -> Option<&[WriteName]> {
-        match self.by(side, 1)? {
+        match self.by(side, What::CLOSE)? {
             What::Close { writes } => Some(writes),
             _ => None,
         }
@@ -241,7 +247,7 @@ impl Transcript {
     /// A database's own candidates and its part of κ.
     #[must_use]
     pub fn own_candidates(&self, side: Side) -> Option<(&[WriteName], &[u8; 32])> {
-        match self.by(side, 2)? {
+        match self.by(side, What::CANDIDATES)? {
             What::Candidates { writes, coin } => Some((writes, coin)),
             _ => None,
         }
@@ -268,8 +274,10 @@ impl Transcript {
         let common = ours.iter().filter(|name| theirs.contains(name)).copied();
         let writes: Vec<WriteName> = sorted(common);
         let mut bases = Vec::new();
-        for (side, place) in [(0, 0), (1, 0), (0, 2), (1, 2)] {
-            bases.push(self.digest_of(Side::BOTH[side], place)?);
+        for place in [What::BEGIN, What::CANDIDATES] {
+            for side in Side::BOTH {
+                bases.push(self.digest_of(side, place)?);
+            }
         }
         let bases: Vec<&[u8]> = bases.iter().map(AsRef::as_ref).collect();
         let digest = self.names(labels::BOARD_CANDIDATES, &bases, &writes);
@@ -302,21 +310,20 @@ impl Transcript {
             bytes.extend_from_slice(&one.high);
             bytes.extend_from_slice(one.shared.as_ref());
         }
-        let side: &[u8] = if side == Side::First { b"first" } else { b"second" };
-        labelled(labels::BOARD_DIGESTS, &[side, candidates.as_ref(), &bytes, nonce])
+        labelled(labels::BOARD_DIGESTS, &[side.name(), candidates.as_ref(), &bytes, nonce])
     }
 
     /// Whether a database has bound itself to digests.
     #[must_use]
     pub fn committed(&self, side: Side) -> bool {
-        self.by(side, 3).is_some_and(|what| matches!(what, What::Commit { .. }))
+        self.by(side, What::COMMIT).is_some_and(|what| matches!(what, What::Commit { .. }))
     }
 
     /// A database's digests, if they are those that it committed to.
     #[must_use]
     pub fn audited(&self, side: Side) -> Option<Result<&[Audited], Dispute>> {
         let (What::Commit { candidates, digests }, What::Open { digests: opened, nonce }) =
-            (self.by(side, 3)?, self.by(side, 4)?)
+            (self.by(side, What::COMMIT)?, self.by(side, What::OPEN)?)
         else {
             return None;
         };
@@ -361,7 +368,7 @@ impl Transcript {
         let rejected = names.filter(|(_, e)| !**e).map(|(n, _)| *n).collect();
         let mut bases = Vec::new();
         for side in Side::BOTH {
-            bases.extend([self.digest_of(side, 3)?, self.digest_of(side, 4)?]);
+            bases.extend([self.digest_of(side, What::COMMIT)?, self.digest_of(side, What::OPEN)?]);
         }
         let bases: Vec<&[u8]> = bases.iter().map(AsRef::as_ref).collect();
         let opens = labelled(labels::BOARD_OPENS, &bases);
@@ -376,7 +383,7 @@ impl Transcript {
     /// Inside: [`Dispute`].
     #[must_use]
     pub fn agrees(&self, side: Side, set: &Set) -> Option<Result<(), Dispute>> {
-        let What::Agree { opens, set: theirs, size } = self.by(side, 5)? else { return None };
+        let What::Agree { opens, set: theirs, size } = self.by(side, What::AGREE)? else { return None };
         if *opens != set.opens {
             return Some(Err(Dispute::Contradiction));
         }
@@ -397,7 +404,7 @@ impl Transcript {
     /// The set and the share that a database is bound to.
     #[must_use]
     pub fn latched(&self, side: Side) -> Option<(Digest, Digest)> {
-        match self.by(side, 6)? {
+        match self.by(side, What::LATCH)? {
             What::Latch { set, share } => Some((*set, *share)),
             _ => None,
         }
@@ -406,7 +413,7 @@ impl Transcript {
     /// The set and the table that a database published.
     #[must_use]
     pub fn published(&self, side: Side) -> Option<(Digest, Digest)> {
-        match self.by(side, 7)? {
+        match self.by(side, What::PUBLISH)? {
             What::Publish { set, table } => Some((*set, *table)),
             _ => None,
         }
@@ -415,8 +422,7 @@ impl Transcript {
     /// What a database's latch is to bind.
     #[must_use]
     pub fn share_digest(side: Side, set: &Digest, share: &[u8]) -> Digest {
-        let side: &[u8] = if side == Side::First { b"first" } else { b"second" };
-        labelled(labels::BOARD_SHARE, &[side, set.as_ref(), share])
+        labelled(labels::BOARD_SHARE, &[side.name(), set.as_ref(), share])
     }
 
     /// What a published table is named by.
@@ -447,13 +453,13 @@ fn place(by: Party, what: &What) -> Option<usize> {
         What::Abort { .. } => Some(0),
         What::Settle { .. } => (!database).then_some(0),
         _ if !database => None,
-        What::Begin { .. } => Some(0),
-        What::Close { .. } => Some(1),
-        What::Candidates { .. } => Some(2),
-        What::Commit { .. } => Some(3),
-        What::Open { .. } => Some(4),
-        What::Agree { .. } => Some(5),
-        What::Latch { .. } => Some(6),
-        What::Publish { .. } => Some(7),
+        What::Begin { .. } => Some(What::BEGIN),
+        What::Close { .. } => Some(What::CLOSE),
+        What::Candidates { .. } => Some(What::CANDIDATES),
+        What::Commit { .. } => Some(What::COMMIT),
+        What::Open { .. } => Some(What::OPEN),
+        What::Agree { .. } => Some(What::AGREE),
+        What::Latch { .. } => Some(What::LATCH),
+        What::Publish { .. } => Some(What::PUBLISH),
     }
 }

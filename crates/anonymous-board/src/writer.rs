@@ -46,8 +46,7 @@ pub struct Written {
     name: WriteName,
     tag: Tag,
     row: u32,
-    /// None for a cover.
-    message: Option<Zeroizing<Vec<u8>>>,
+    cover: bool,
     encoded: Zeroizing<Vec<u8>>,
     seed: Secret<32>,
     /// The one side whose key may be shown: once chosen, the other's never is, whatever is
@@ -128,15 +127,12 @@ impl View {
         rng: &mut impl CryptoRng,
     ) -> Result<(Written, Submission), NotWritten> {
         // A cover takes the same path: a message is made and masked away.
-        let (message, encoded) = match content {
-            Content::Message(message) => {
-                let encoded = self.board.format.encode(message, rng)?;
-                (Some(Zeroizing::new(message.to_vec())), encoded)
-            }
+        let (cover, encoded) = match content {
+            Content::Message(message) => (false, self.board.format.encode(message, rng)?),
             Content::Cover => {
                 let mut encoded = self.board.format.encode(&[], rng)?;
                 encoded.fill(0);
-                (None, encoded)
+                (true, encoded)
             }
         };
         let row = below(self.board.rows, rng);
@@ -152,7 +148,7 @@ impl View {
             name,
             tag,
             row,
-            message,
+            cover,
             encoded,
             seed,
             shown: OnceLock::new(),
@@ -302,15 +298,22 @@ impl Written {
         Some(Standing::Complain(Box::new(Grounds::Digest { side, opening })))
     }
 
-    /// What became of the write, by a table that [was read](crate::reader::Reading).
+    /// What became of the write, by a table that [was read](crate::reader::Reading). An
+    /// equal message of somebody else does not count as this one.
     #[must_use]
     pub fn fate(&self, table: &[u8]) -> Fate {
-        let Some(message) = &self.message else { return Fate::Covered };
+        if self.cover {
+            return Fate::Covered;
+        }
         let width = self.board.shape().width();
         let row = table.chunks_exact(width).nth(self.row as usize).unwrap_or_default();
-        match self.board.format.decode(row) {
-            Row::One(found) if found == **message => Fate::Delivered,
-            Row::Two(both) if both.contains(message) => Fate::Recovered,
+        if row == self.encoded.as_slice() {
+            return Fate::Delivered;
+        }
+        let format = &self.board.format;
+        let rest: Vec<u8> = row.iter().zip(self.encoded.iter()).map(|(a, b)| a ^ b).collect();
+        match (format.decode(row), format.decode(&rest)) {
+            (Row::Two(_), Row::One(_)) => Fate::Recovered,
             _ => Fate::Lost,
         }
     }

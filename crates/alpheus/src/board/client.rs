@@ -2,6 +2,7 @@
 //! themselves, and other parts that send uploads through a board.
 
 use crate::board::card::Opened;
+use crate::board::complaints::Complaints;
 use crate::failure::{Category, Failure};
 use crate::pass::clock;
 use crate::pass::link::{Link, LinkError};
@@ -10,12 +11,10 @@ use alpheus_anonymous_board::auditor::Verdict;
 use alpheus_anonymous_board::configuration::{Epoch, Party, Pinned, Time};
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::error::NotWritten;
-use alpheus_anonymous_board::messages::{Complaint, Receipt, Statement, Submission, WriteName};
+use alpheus_anonymous_board::messages::{Receipt, Statement, Submission, WriteName};
 use alpheus_anonymous_board::reader::{NotRead, Reading, read};
 use alpheus_anonymous_board::transcript::{Heard, Transcript};
-use alpheus_anonymous_board::writer::{
-    Content, Fate, NoReceipt, Received, Standing, View, Written,
-};
+use alpheus_anonymous_board::writer::{Content, Fate, NoReceipt, Received, View, Written};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -33,8 +32,6 @@ const AGAIN: Duration = Duration::from_millis(250);
 /// How long after an epoch that is not published should be burnt it is still asked for,
 /// in microseconds: clocks differ.
 const LONGER: u64 = 10_000_000;
-/// The auditor's refusals of a complaint that may be heard later.
-const EARLY: [&str; 2] = ["epoch", "early"];
 /// How long a large answer may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -350,7 +347,7 @@ impl Client {
         tokio::time::timeout(PATIENCE, whole).await.map_err(slow).map_err(server)?
     }
 
-    async fn send<T: DeserializeOwned>(
+    pub(super) async fn send<T: DeserializeOwned>(
         &self,
         to: Party,
         path: &str,
@@ -370,55 +367,6 @@ fn hear(transcript: &mut Transcript, of: Party, said: &Signed<Statement>) -> boo
         tracing::warn!(%of, %fault, "both statements are signed: show them to the operators");
     }
     heard.is_ok()
-}
-
-/// Complaints that the auditor has not judged yet.
-#[derive(Default)]
-struct Complaints {
-    /// Whether writes were looked for among candidates, and in the set.
-    looked: [bool; 2],
-    open: Vec<Complaint>,
-}
-
-impl Complaints {
-    /// Finds what there is to complain of, once for each thing that may be wrong.
-    fn look(&mut self, transcript: &Transcript, posted: &[Posted]) {
-        let listed = Side::BOTH.iter().all(|side| transcript.own_candidates(*side).is_some());
-        let now = [listed, transcript.set().is_some()];
-        if now == self.looked {
-            return;
-        }
-        self.looked = now;
-        for Posted { written, submission, received } in posted {
-            if let Standing::Complain(grounds) = written.standing(transcript, received) {
-                let complaint = written.complaint(submission, *grounds);
-                if !self.open.contains(&complaint) {
-                    tracing::warn!("a write was left out; complaining to the auditor");
-                    self.open.push(complaint);
-                }
-            }
-        }
-    }
-
-    /// Sends them; what the auditor has no time or no statements for yet is sent again.
-    async fn send(&mut self, client: &Client) {
-        while let Some(complaint) = self.open.last() {
-            let sent = client.send::<bool>(Party::Auditor, "/v1/complaints", complaint).await;
-            match sent {
-                Ok(upheld) => tracing::warn!(upheld, "the auditor has judged"),
-                Err(BoardError::Server(_, LinkError::Refused(problem)))
-                    if problem.status < 500 && !EARLY.contains(&problem.rule.as_str()) =>
-                {
-                    tracing::warn!(%problem, "the auditor does not hear the complaint");
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "the complaint is sent again");
-                    return;
-                }
-            }
-            self.open.pop();
-        }
-    }
 }
 
 /// Whether a complaint was upheld: what the auditor answers.

@@ -3,13 +3,14 @@
 //!
 //! - [`keys`], [`init`], [`card`]: keys and the public card of a board,
 //! - [`serve`]: a database or the auditor as a process,
-//! - [`client`]: the ways to the three servers, for writers, readers and other parts,
+//! - [`client`], `complaints`: the ways to the three servers, for writers, readers and other parts,
 //! - [`post`], [`read`]: the writer and the reader,
 //! - [`replay`], [`stage`]: a whole board for one epoch of a file's lines,
 //! - [`settings`]: what the processes can be told.
 
 pub mod card;
 pub mod client;
+mod complaints;
 pub mod init;
 pub mod keys;
 pub mod post;

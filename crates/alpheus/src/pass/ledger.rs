@@ -103,6 +103,12 @@ impl FencedLedger {
         Ok(Found { ledger, records: found, untouched, log })
     }
 
+    /// Its records, for reading beside it.
+    #[must_use]
+    pub fn records(&self) -> Records {
+        Records(Arc::clone(&self.store), self.records.clone())
+    }
+
     fn write(&mut self, changes: &[Change]) -> Result<(), NotWritten> {
         let mut batch = Batch::new();
         for Change { key, value } in changes {
@@ -119,6 +125,20 @@ impl FencedLedger {
         self.store.commit(batch)?;
         let fence = Fence { sequence: self.sequence, clock: Timestamp(0), restored: None };
         Ok(self.fence.advance([(ENTRY, fence)])?)
+    }
+}
+
+/// Reads records as they are durable, beside the ledger's one writer. Clones are one.
+#[derive(Clone)]
+pub struct Records(Arc<dyn Store>, Space);
+
+impl Records {
+    /// A record.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.0.get(&self.1, key)?.map(|value| value.to_vec()))
     }
 }
 

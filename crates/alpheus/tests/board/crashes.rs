@@ -1,8 +1,9 @@
 //! Servers killed over and over while an epoch goes through, and one that comes
 //! back from an old copy.
 
-use crate::common::PATIENCE;
-use crate::town::Town;
+use crate::common::{PATIENCE, alpheus};
+use crate::town::{Town, member};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Each server is killed many times, at points that a seed chooses: the epoch goes
@@ -64,4 +65,25 @@ fn an_old_copy_burns_the_epoch() {
         assert!(Instant::now() < until, "{:?}", town.messages());
         std::thread::sleep(Duration::from_millis(200));
     }
+}
+
+/// A writer who waits asks on while a server is away, and learns in the end what became of
+/// the message.
+#[test]
+fn a_writer_who_waits_outlives_a_silent_server() {
+    let mut town = Town::new(3, &["--complaints", "1", "--rows", "4000"]);
+    town.servers[2].kill();
+    let key = member(0);
+    let post = ["board", "post", "mine", "--wait", "--card", "board.json", "--key", &key];
+    let mut command = alpheus(post);
+    let mut waiting = command.current_dir(town.path("")).stdout(Stdio::piped()).spawn().unwrap();
+    town.post(1, "another");
+    town.post(2, "a third");
+    // Long enough for several rounds of asking in vain.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(waiting.try_wait().unwrap().is_none(), "it gave up");
+    town.restart(2);
+    let done = waiting.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && said.contains("epoch 0: delivered"), "{said}");
 }

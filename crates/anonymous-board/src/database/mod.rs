@@ -35,6 +35,8 @@ pub enum Output {
     Said(Spoken),
     /// The masked share of an epoch's table.
     Share(Epoch, Arc<Vec<u8>>),
+    /// Nobody needs that share any more.
+    NoShare(Epoch),
     /// An epoch's table.
     Table(Epoch, Arc<Vec<u8>>),
 }
@@ -87,6 +89,7 @@ impl Database {
             let running = database.epochs.get_mut(&submission.epoch).ok_or(DamagedLog)?;
             running.take(board, side, name, tag, submission).map_err(|_| DamagedLog)?;
         }
+        database.epochs.values_mut().for_each(|running| running.note_lacking(side));
         for (epoch, by, signed) in later.conflicts {
             let running = database.epochs.get_mut(&epoch).ok_or(DamagedLog)?;
             let heard = running.transcript.hear(by, &signed).map_err(|_| DamagedLog)?;
@@ -123,28 +126,24 @@ impl Database {
                 outputs.push(Output::Said(Spoken { epoch, by, conflicts: false, signed: said }));
             }
             Record::Masked(share) => running.masked = Some(Arc::new(share)),
-            Record::Table(table) => {
-                let table = Arc::new(table);
-                running.table = Some(Arc::clone(&table));
-                outputs.push(Output::Table(epoch, table));
-            }
-            Record::Skip => {}
+            Record::Table(table) => outputs.push(Output::Table(epoch, Arc::new(table))),
         }
         Ok(())
     }
 
-    /// Burns what has begun, and begins nothing that may have been begun before.
+    /// Burns what has begun, and what may have been begun and forgotten.
     fn burn_all(&mut self, now: Time, outputs: &mut Vec<Output>) -> Vec<Change> {
         let mut changes = Vec::new();
         let side = self.side;
+        if let Some(now) = self.board.schedule.at(now) {
+            self.last = self.last.max(Some(now));
+            let board = &self.board;
+            self.epochs.entry(now).or_insert_with(|| Running::new(board, now));
+        }
         let open: Vec<Epoch> =
             self.epochs.iter().filter(|(_, r)| !r.ended(side)).map(|(e, _)| *e).collect();
         for epoch in open {
             changes.extend(self.say(epoch, What::Abort { why: Why::Restored }, outputs));
-        }
-        if let Some(now) = self.board.schedule.at(now) {
-            self.last = self.last.max(Some(now));
-            changes.push(records::skip(now));
         }
         changes
     }
@@ -225,25 +224,15 @@ impl Database {
         admission: &impl Admission,
     ) -> Result<Step<Signed<Receipt>>, Refused> {
         let (epoch, name) = (submission.epoch, submission.name(&self.board.fingerprint()));
-        let running = self.epochs.get(&epoch).ok_or(Refused::Epoch)?;
-        if !running.missing(self.side).contains(&name) {
+        let running = self.epochs.get_mut(&epoch).ok_or(Refused::Epoch)?;
+        // Whether it is taken or not, it is not asked for again.
+        if !running.wait_no_more(self.side, &name) {
             return Err(Refused::NotListed);
         }
         if running.writes.len() >= self.board.writers as usize {
-            self.give_up(epoch, name);
             return Err(Refused::Full);
         }
-        let taken = self.take(submission, name, admission);
-        if taken.is_err() {
-            self.give_up(epoch, name);
-        }
-        taken
-    }
-
-    fn give_up(&mut self, epoch: Epoch, name: WriteName) {
-        if let Some(running) = self.epochs.get_mut(&epoch) {
-            running.given_up.insert(name);
-        }
+        self.take(submission, name, admission)
     }
 
     fn take(
@@ -264,18 +253,22 @@ impl Database {
             None => {}
         }
         let change = records::write(epoch, &name, &tag, &submission);
-        match running.take(&self.board, self.side, name, tag, submission) {
-            Ok(()) => Ok(Step::new(vec![change], receipt)),
-            Err(None) => Err(Refused::Replayed),
-            Err(Some(bad)) => Err(bad.into()),
-        }
+        running.take(&self.board, self.side, name, tag, submission)?;
+        Ok(Step::new(vec![change], receipt))
     }
 
     /// Writes that the other database has and this one lacks: to be fetched there and
     /// given to [`Database::forwarded`].
     #[must_use]
     pub fn missing(&self, epoch: Epoch) -> Vec<WriteName> {
-        self.epochs.get(&epoch).map_or_else(Vec::new, |running| running.missing(self.side))
+        let running = self.epochs.get(&epoch);
+        running.map_or_else(Vec::new, |running| running.missing(self.side).copied().collect())
+    }
+
+    /// Where the ledger has an epoch's table: a database itself keeps none in memory.
+    #[must_use]
+    pub fn table_key(epoch: Epoch) -> Vec<u8> {
+        records::table(epoch, None).key
     }
 
     /// A write for the other database, which lacks it.
@@ -312,9 +305,10 @@ impl Database {
                 Ok(Step::new(vec![change], vec![spoken(true)]))
             }
             Heard::New => {
+                running.note_lacking(self.side);
                 let mut changes = vec![records::statement(epoch, by, place, signed)];
-                changes.extend(unneeded(running, self.side));
                 let mut outputs = vec![spoken(false)];
+                changes.extend(unneeded(running, self.side, &mut outputs));
                 outputs.extend(share(running, self.side));
                 Ok(Step::new(changes, outputs))
             }
@@ -404,18 +398,19 @@ impl Database {
         outputs.push(Output::Said(Spoken { epoch, by, conflicts: false, signed }));
         if running.transcript.aborted(by).is_some() && running.masked.take().is_some() {
             changes.push(records::masked(epoch, None));
+            outputs.push(Output::NoShare(epoch));
         }
         if running.transcript.latched(self.side).is_some() && !ends {
             changes.push(records::masked(epoch, running.masked.as_deref().map(Vec::as_slice)));
             outputs.extend(share(running, self.side));
         }
-        if let Some(table) = running.table.as_ref().filter(|_| ends) {
-            changes.push(records::table(epoch, Some(table)));
-            outputs.push(Output::Table(epoch, Arc::clone(table)));
+        if ends && let Some(table) = running.table.take() {
+            changes.push(records::table(epoch, Some(&table)));
+            outputs.push(Output::Table(epoch, table));
         }
         if ends {
-            changes.extend(unneeded(running, self.side));
-            changes.extend(running.erase());
+            changes.extend(unneeded(running, self.side, outputs));
+            changes.extend(running.remove_secrets());
         }
         changes
     }
@@ -427,9 +422,8 @@ impl Database {
         let mut changes = Vec::new();
         for epoch in old {
             let Some(mut running) = self.epochs.remove(&epoch) else { continue };
-            changes.extend(running.erase());
-            let rest = [records::masked(epoch, None), records::table(epoch, None)];
-            changes.extend(rest.into_iter().chain([records::no_skip(epoch)]));
+            changes.extend(running.remove_secrets());
+            changes.extend([records::masked(epoch, None), records::table(epoch, None)]);
             for by in Party::ALL {
                 let places = 0..running.transcript.heard_of(by);
                 changes.extend(places.map(|place| records::no_statement(epoch, by, place)));
@@ -449,11 +443,15 @@ struct Later {
 
 /// Removes the masked share when both have the same table: nobody asks for it any more.
 /// If they differ it stays: with the other one's it shows who published what is not the sum.
-fn unneeded(running: &mut Running, side: Side) -> Option<Change> {
+fn unneeded(running: &mut Running, side: Side, outputs: &mut Vec<Output>) -> Option<Change> {
     let ours = running.transcript.published(side)?;
     let theirs = running.transcript.published(side.other())?;
-    let over = ours == theirs && running.masked.take().is_some();
-    over.then(|| records::masked(running.transcript.epoch(), None))
+    if ours != theirs || running.masked.take().is_none() {
+        return None;
+    }
+    let epoch = running.transcript.epoch();
+    outputs.push(Output::NoShare(epoch));
+    Some(records::masked(epoch, None))
 }
 
 /// The masked share, once both databases are bound to theirs for one set.

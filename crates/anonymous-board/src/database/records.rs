@@ -14,7 +14,6 @@ const WRITE: u8 = b'w';
 const STATEMENT: u8 = b's';
 const MASKED: u8 = b'm';
 const TABLE: u8 = b't';
-const SKIP: u8 = b'x';
 const CONFLICT: u8 = b'c';
 
 /// One record, read.
@@ -24,7 +23,6 @@ pub(super) enum Record {
     Statement(Party, Signed<Statement>),
     Masked(Vec<u8>),
     Table(Vec<u8>),
-    Skip,
     Conflict(Party, Signed<Statement>),
 }
 
@@ -76,14 +74,6 @@ pub(super) fn table(epoch: Epoch, table: Option<&[u8]>) -> Change {
     Change { key: key(epoch, TABLE, &[]), value }
 }
 
-pub(super) fn skip(epoch: Epoch) -> Change {
-    put(key(epoch, SKIP, &[]), Vec::new())
-}
-
-pub(super) fn no_skip(epoch: Epoch) -> Change {
-    Change { key: key(epoch, SKIP, &[]), value: None }
-}
-
 pub(super) fn conflict(epoch: Epoch, by: Party, said: Option<&Signed<Statement>>) -> Change {
     let key = key(epoch, CONFLICT, &[by.number()]);
     Change { key, value: said.map(|said| encoded(said).into()) }
@@ -106,7 +96,6 @@ pub(super) fn read(key: &[u8], value: &[u8]) -> Result<(Epoch, Record), DamagedL
         }
         MASKED => Record::Masked(value.to_vec()),
         TABLE => Record::Table(value.to_vec()),
-        SKIP => Record::Skip,
         CONFLICT => {
             let by = rest.first().and_then(|by| Party::ALL.get(usize::from(*by)));
             let said = postcard::from_bytes(value).map_err(|_| DamagedLog)?;

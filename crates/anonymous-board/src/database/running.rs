@@ -5,6 +5,7 @@ use super::work::{Done, Outcome, TableShare, Task, Work};
 use crate::configuration::{Epoch, Party, Pinned, Time};
 use crate::dpf::Side;
 use crate::envelope::{self, BadEnvelope, Opened};
+use crate::error::Refused;
 use crate::messages::{Audited, Fault, Submission, Tag, What, Why, WriteName};
 use crate::transcript::{Dispute, Set, Transcript, sorted};
 use alpheus_crypto::agree::AgreementKey;
@@ -19,7 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// A database's secrets of an epoch, all from one seed; erased when it ends.
+/// A database's secrets of an epoch, all from one seed; wiped here and removed from the
+/// ledger when it ends, which is not to say from the disk.
 pub(super) struct Secrets {
     pub(super) sealing: SealingKey,
     pub(super) agreement: AgreementKey,
@@ -54,8 +56,9 @@ pub(super) struct Running {
     pub(super) tags: HashMap<Tag, WriteName>,
     /// Digests of the roots that were opened.
     pub(super) roots: HashSet<Digest>,
-    /// Writes of the other database that did not come or that count for nothing here.
-    pub(super) given_up: BTreeSet<WriteName>,
+    /// Writes that the other database has closed with and that are waited for here, once
+    /// it has closed.
+    lacking: Option<BTreeSet<WriteName>>,
     audited: Option<(Vec<Audited>, TableShare)>,
     /// The share of the table with accepted writes alone.
     share: Option<TableShare>,
@@ -78,7 +81,7 @@ impl Running {
             writes: BTreeMap::new(),
             tags: HashMap::new(),
             roots: HashSet::new(),
-            given_up: BTreeSet::new(),
+            lacking: None,
             audited: None,
             share: None,
             masked: None,
@@ -103,29 +106,41 @@ impl Running {
         name: WriteName,
         tag: Tag,
         submission: Submission,
-    ) -> Result<(), Option<BadEnvelope>> {
-        let secrets = self.secrets.as_ref().ok_or(Some(BadEnvelope::Unreadable))?;
+    ) -> Result<(), Refused> {
+        let secrets = self.secrets.as_ref().ok_or(BadEnvelope::Unreadable)?;
         let sealed = &submission.envelopes[side.index()];
-        let opened = envelope::open(&secrets.sealing, board, submission.epoch, side, &tag, sealed)
-            .map_err(Some)?;
+        let opened = envelope::open(&secrets.sealing, board, submission.epoch, side, &tag, sealed)?;
         if !self.roots.insert(root_digest(&opened)) {
-            return Err(None);
+            return Err(Refused::Replayed);
+        }
+        if let Some(lacking) = &mut self.lacking {
+            lacking.remove(&name);
         }
         self.tags.insert(tag, name);
         self.writes.insert(name, Held { submission, opened: Arc::new(opened) });
         Ok(())
     }
 
+    /// Looks what this database lacks, once the other one has closed.
+    pub(super) fn note_lacking(&mut self, side: Side) {
+        let (None, Some(theirs)) = (&self.lacking, self.transcript.closed(side.other())) else {
+            return;
+        };
+        let lacking = theirs.iter().filter(|name| !self.writes.contains_key(name));
+        self.lacking = Some(lacking.copied().collect());
+    }
+
     /// Writes that the other database has closed with, and this one lacks: fetched before
     /// this one closes too, since the other may have closed because it is full.
-    pub(super) fn missing(&self, side: Side) -> Vec<WriteName> {
-        if self.ended(side) || self.transcript.own_candidates(side).is_some() {
-            return Vec::new();
-        }
-        let theirs = self.transcript.closed(side.other()).unwrap_or_default();
-        let lacking =
-            |name: &&WriteName| !self.writes.contains_key(name) && !self.given_up.contains(name);
-        theirs.iter().filter(lacking).copied().collect()
+    pub(super) fn missing(&self, side: Side) -> impl Iterator<Item = &WriteName> {
+        let over = self.ended(side) || self.transcript.own_candidates(side).is_some();
+        self.lacking.iter().flatten().filter(move |_| !over)
+    }
+
+    /// Whether a write was waited for; it is no more.
+    pub(super) fn wait_no_more(&mut self, side: Side, name: &WriteName) -> bool {
+        let over = self.ended(side) || self.transcript.own_candidates(side).is_some();
+        !over && self.lacking.as_mut().is_some_and(|lacking| lacking.remove(name))
     }
 
     /// What this database says next, if it is time.
@@ -148,13 +163,13 @@ impl Running {
             return abort(if both { Why::Withheld(by) } else { Why::Late });
         }
         match self.transcript.heard_of(Party::Database(side)) {
-            1 => self.close(board, now),
-            2 => self.candidates(board, side, now),
-            3 => self.commit(board, side),
-            4 => self.open(side),
-            5 => self.agree(board),
-            6 => self.latch(side),
-            7 => self.publish(side),
+            What::CLOSE => self.close(board, now),
+            What::CANDIDATES => self.candidates(board, side, now),
+            What::COMMIT => self.commit(board, side),
+            What::OPEN => self.open(side),
+            What::AGREE => self.agree(board),
+            What::LATCH => self.latch(side),
+            What::PUBLISH => self.publish(side),
             _ => None,
         }
     }
@@ -176,7 +191,7 @@ impl Running {
         let end = board.schedule.end(self.transcript.epoch());
         let since = (*self.both_closed.get_or_insert(now)).min(end);
         let waited = now.0 >= since.0.saturating_add(board.schedule.patience / 2);
-        if !self.missing(side).is_empty() && !waited {
+        if self.missing(side).next().is_some() && !waited {
             return None;
         }
         let coin = *self.secrets.as_ref()?.coin.expose();
@@ -246,7 +261,7 @@ impl Running {
         let (_, theirs) = self.transcript.keys(side.other())?;
         let Ok(agreed) = self.secrets.as_ref()?.agreement.agree(&theirs) else {
             let by = Party::Database(side.other());
-            return Some(What::Abort { why: Why::Blamed(by, Fault::Set) });
+            return Some(What::Abort { why: Why::Blamed(by, Fault::Keys) });
         };
         let masked = mask(&agreed, &set, share);
         let digest = Transcript::share_digest(side, &set, &masked);
@@ -304,7 +319,7 @@ impl Running {
     }
 
     /// Forgets what an ended epoch no longer needs, here and in the ledger.
-    pub(super) fn erase(&mut self) -> Vec<Change> {
+    pub(super) fn remove_secrets(&mut self) -> Vec<Change> {
         let epoch = self.transcript.epoch();
         let mut changes = vec![records::no_seed(epoch)];
         changes.extend(self.writes.keys().map(|name| records::no_write(epoch, name)));
@@ -315,6 +330,7 @@ impl Running {
         self.audited = None;
         self.share = None;
         self.theirs = None;
+        self.lacking = None;
         changes
     }
 }

@@ -19,8 +19,7 @@ pub enum NotGenerated {
     /// The message has another length than a row.
     #[error("the message has another length than a row")]
     Length,
-    /// The control bits came out equal or the check word zero, which random seeds
-    /// do with a chance of 2^-512.
+    /// The check word came out zero, which random seeds do with a chance of 2^-512.
     #[error("the seeds make no key; mend the random number generator")]
     Seeds,
 }
@@ -86,7 +85,7 @@ pub fn from_roots(
     }
     let hashes = [&nodes[0], &nodes[1]].map(|node| Zeroizing::new(prgs.leaf_hash(row, node)));
     let check = std::array::from_fn(|i| hashes[0][i] ^ hashes[1][i]);
-    if check == [0; 64] || (nodes[0][0] ^ nodes[1][0]) & 1 == 0 {
+    if check == [0; 64] {
         return Err(NotGenerated::Seeds);
     }
     let words = Words { levels, payload, check };

@@ -60,6 +60,14 @@ impl Side {
             Self::Second => Self::First,
         }
     }
+
+    /// Its name where it is hashed.
+    pub(crate) const fn name(self) -> &'static [u8] {
+        match self {
+            Self::First => b"first",
+            Self::Second => b"second",
+        }
+    }
 }
 
 /// The shape of a table: how many rows, of how many blocks each.

@@ -18,6 +18,8 @@ use zeroize::Zeroizing;
 const TABLE_BLOCK: usize = 256 * 1024;
 /// Keys in a group: their frontiers and digests share the cache with the table.
 const GROUP: usize = 128;
+/// Bytes of all frontiers of a group: of large tables fewer keys pass together.
+const FRONTIERS: usize = 64 << 20;
 /// Blocks that are made together: inputs and outputs fit the first-level cache.
 const STAGE: usize = 256;
 
@@ -93,11 +95,17 @@ impl<'a> Pass<'a> {
             return Err(Misfit);
         }
         let mut digests = Vec::with_capacity(writes.len());
-        for group in writes.chunks(GROUP) {
+        for group in writes.chunks(self.together()) {
             let done = self.group(group, table.as_deref_mut(), kappa);
             digests.extend(done.into_iter().map(Running::finish));
         }
         Ok(digests)
+    }
+
+    /// How many keys pass over the table together.
+    fn together(&self) -> usize {
+        let frontier = BLOCK << (self.shape.depth() - self.block);
+        GROUP.min(FRONTIERS / frontier).max(1)
     }
 
     fn group(
@@ -308,4 +316,25 @@ fn and(a: &[u8; BLOCK], b: &[u8; BLOCK]) -> [u8; BLOCK] {
 #[inline(always)]
 fn mask(node: &[u8; BLOCK]) -> u8 {
     0u8.wrapping_sub(node[0] & 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What frontiers take does not grow with the table, but for the one that is needed.
+    #[test]
+    fn frontiers_are_bounded() {
+        let prgs = Prgs::new(&[1; BLOCK], &[2; BLOCK], &[3; BLOCK]);
+        let mut most = 0;
+        for depth in [1, 10, 16, 23, 31] {
+            let Ok(shape) = Shape::new(1 << depth, 23) else { panic!("a good shape") };
+            let pass = Pass::new(&prgs, shape, Side::First);
+            let frontier = BLOCK << (shape.depth() - pass.block);
+            let (together, bytes) = (pass.together(), pass.together() * frontier);
+            assert!(together >= 1 && (together == 1 || bytes <= FRONTIERS), "{depth}: {bytes}");
+            most = most.max(bytes);
+        }
+        assert!(most <= FRONTIERS, "{most}");
+    }
 }

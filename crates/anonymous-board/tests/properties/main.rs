@@ -12,5 +12,7 @@ mod epochs;
 mod hearers;
 mod keys;
 mod malice;
+mod returns;
 mod rows;
+mod schedules;
 mod town;

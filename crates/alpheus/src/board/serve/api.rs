@@ -19,11 +19,13 @@ use crate::board::card::Opened;
 use crate::board::client::upheld;
 use crate::network::answer::{ApiError, decode, encode};
 use crate::network::door::in_time;
+use crate::pass::ledger::Records;
 use alpheus_anonymous_board::auditor::NotJudged;
 use alpheus_anonymous_board::configuration::{Epoch, Party};
+use alpheus_anonymous_board::database::Database;
 use alpheus_anonymous_board::error::Refused;
 use alpheus_anonymous_board::messages::{Complaint, Statement, Submission, WriteName};
-use alpheus_anonymous_board::reader::read;
+use alpheus_anonymous_board::reader::{Reading, read};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
 use axum::body::Bytes;
@@ -38,6 +40,8 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use serde::Serialize;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// The page for readers.
 const PAGE: &str = include_str!("page.html");
@@ -60,6 +64,10 @@ pub struct Api {
     pub engine: Handle,
     /// What it has published.
     pub bulletin: Bulletin,
+    /// Older tables.
+    pub records: Records,
+    /// Tables are read and decoded one at a time, whoever asks.
+    pub reading: Arc<Semaphore>,
     /// The card.
     pub card: Opened,
     /// Which server this is.
@@ -176,13 +184,7 @@ async fn summary(State(api): State<Api>) -> Json<Summary> {
 }
 
 async fn shown(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Json<Shown>, ApiError> {
-    let missing = || ApiError::missing("this server has no table of that epoch");
-    let table = api.bulletin.page(Epoch(epoch)).and_then(|page| page.table);
-    let table = table.ok_or_else(missing)?;
-    let transcript = api.engine.ask(|reply| Job::Heard(Epoch(epoch), reply)).await?;
-    let transcript = transcript.ok_or_else(missing)?;
-    let reading = read(&api.card.board, &transcript, &table)
-        .map_err(|error| ApiError::new(StatusCode::CONFLICT, "not-read", error.to_string()))?;
+    let reading = readings(&api, Epoch(epoch)).await?;
     let text = |message: &Vec<u8>| String::from_utf8_lossy(message).into_owned();
     Ok(Json(Shown {
         epoch,
@@ -191,6 +193,59 @@ async fn shown(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Json<Sh
         flagged: reading.flagged,
         messages: reading.messages.iter().map(text).collect(),
     }))
+}
+
+/// What an epoch's table says; it is decoded for the first who asks.
+async fn readings(api: &Api, epoch: Epoch) -> Result<Arc<Reading>, ApiError> {
+    let known = || api.bulletin.page(epoch).and_then(|page| page.reading);
+    if let Some(reading) = known() {
+        return Ok(reading);
+    }
+    let _one = api.reading.acquire().await.map_err(|_| NotDone::Stopped)?;
+    if let Some(reading) = known() {
+        return Ok(reading);
+    }
+    let table = table_of(api, epoch).await?;
+    let transcript = api.engine.ask(|reply| Job::Heard(epoch, reply)).await?;
+    let transcript = transcript.ok_or_else(no_table)?;
+    let board = api.card.board.clone();
+    let reading = tokio::task::spawn_blocking(move || read(&board, &transcript, table.as_ref()));
+    let reading = reading.await.map_err(|_| NotDone::Stopped)?;
+    let reading = reading
+        .map_err(|error| ApiError::new(StatusCode::CONFLICT, "not-read", error.to_string()))?;
+    let reading = Arc::new(reading);
+    api.bulletin.keep(Arc::clone(&reading));
+    Ok(reading)
+}
+
+fn no_table() -> ApiError {
+    ApiError::missing("this server has no table of that epoch")
+}
+
+/// A table, from memory or the ledger.
+async fn table_of(api: &Api, epoch: Epoch) -> Result<Shared, ApiError> {
+    let page = api.bulletin.page(epoch).filter(|page| page.published).ok_or_else(no_table)?;
+    if let Some(table) = page.table {
+        return Ok(Shared(table));
+    }
+    let records = api.records.clone();
+    let key = Database::table_key(epoch);
+    let table = tokio::task::spawn_blocking(move || records.get(&key));
+    let table = table.await.map_err(|_| NotDone::Stopped)?;
+    let failed = |error: alpheus_transport::Error| {
+        tracing::error!(%error, "a table in the ledger");
+        NotDone::Busy
+    };
+    table.map_err(failed)?.map(|table| Shared(Arc::new(table))).ok_or_else(no_table)
+}
+
+/// Bytes that many requests are answered with at a time.
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 async fn statements(
@@ -239,16 +294,19 @@ async fn held(
     encode(&held.ok_or_else(|| ApiError::missing("there is no such write here"))?)
 }
 
-async fn share(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
+async fn share(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, ApiError> {
     let share = api.bulletin.page(Epoch(epoch)).and_then(|page| page.share);
     let missing = || ApiError::missing("both databases must be bound to their shares first");
-    share.map(|share| share.to_vec()).ok_or_else(missing)
+    share.map(|share| Bytes::from_owner(Shared(share))).ok_or_else(missing)
 }
 
-async fn table(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
-    let table = api.bulletin.page(Epoch(epoch)).and_then(|page| page.table);
-    let missing = || ApiError::missing("this server has no table of that epoch");
-    table.map(|table| table.to_vec()).ok_or_else(missing)
+async fn table(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, ApiError> {
+    // The last ones are in memory; reading older ones waits for its turn.
+    let page = api.bulletin.page(Epoch(epoch));
+    let in_memory = page.is_some_and(|page| page.table.is_some());
+    let turn = async { api.reading.acquire().await.map_err(|_| NotDone::Stopped) };
+    let _one = if in_memory { None } else { Some(turn.await?) };
+    table_of(&api, Epoch(epoch)).await.map(Bytes::from_owner)
 }
 
 async fn complain(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {

@@ -13,6 +13,7 @@ use alpheus_anonymous_board::error::Refused;
 use alpheus_anonymous_board::messages::{
     Complaint, Receipt, Spoken, Statement, Submission, WriteName,
 };
+use alpheus_anonymous_board::reader::Reading;
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
@@ -28,6 +29,9 @@ const WAITING: usize = 4096;
 const BATCH: usize = 256;
 /// Epochs that are kept for readers.
 const KEPT: usize = 64;
+/// Of the last so many tables and what was read from them are in memory; older tables are
+/// read from the ledger.
+const TABLES: usize = 3;
 /// Epochs before the current one of which the other servers are still asked.
 const ASKED: u64 = 3;
 
@@ -129,8 +133,12 @@ pub struct Page {
     pub conflicts: [Option<Arc<Signed<Statement>>>; 3],
     /// Its masked share.
     pub share: Option<Arc<Vec<u8>>>,
-    /// The table.
+    /// Whether there is a table, here or in the ledger.
+    pub published: bool,
+    /// The table, of one of the last epochs.
     pub table: Option<Arc<Vec<u8>>>,
+    /// What was read from it, once somebody has asked.
+    pub reading: Option<Arc<Reading>>,
 }
 
 impl Bulletin {
@@ -144,7 +152,7 @@ impl Bulletin {
     #[must_use]
     pub fn last(&self) -> Option<Epoch> {
         let pages = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        pages.iter().rev().find(|(_, page)| page.table.is_some()).map(|(epoch, _)| *epoch)
+        pages.iter().rev().find(|(_, page)| page.published).map(|(epoch, _)| *epoch)
     }
 
     /// Publishes what a database gives.
@@ -153,9 +161,17 @@ impl Bulletin {
             match output {
                 Output::Said(said) => self.say(said),
                 Output::Share(epoch, share) => self.change(epoch, |page| page.share = Some(share)),
-                Output::Table(epoch, table) => self.change(epoch, |page| page.table = Some(table)),
+                Output::NoShare(epoch) => self.change(epoch, |page| page.share = None),
+                Output::Table(epoch, table) => self.change(epoch, |page| {
+                    (page.published, page.table) = (true, Some(table));
+                }),
             }
         }
+    }
+
+    /// Keeps what was read from a table for whoever asks next.
+    pub fn keep(&self, reading: Arc<Reading>) {
+        self.change(reading.epoch, |page| page.reading = Some(reading));
     }
 
     /// Publishes a statement.
@@ -177,6 +193,10 @@ impl Bulletin {
         change(pages.entry(epoch).or_default());
         while pages.len() > KEPT {
             pages.pop_first();
+        }
+        let held = |page: &&mut Page| page.table.is_some() || page.reading.is_some();
+        for page in pages.values_mut().rev().filter(held).skip(TABLES) {
+            (page.table, page.reading) = (None, None);
         }
     }
 }
@@ -229,7 +249,8 @@ pub fn run(
     worked
 }
 
-type Waiting = (Box<Submission>, Reply<Result<Signed<Receipt>, Refused>>);
+/// A write, and where its writer waits; nowhere, if the other database has handed it on.
+type Waiting = (Box<Submission>, Option<Reply<Result<Signed<Receipt>, Refused>>>);
 
 impl Engine {
     fn work(&mut self, jobs: &mut mpsc::Receiver<Job>, own: &Handle) -> Result<(), LedgerError> {
@@ -243,7 +264,8 @@ impl Engine {
             let mut writes: Vec<Waiting> = Vec::new();
             for job in batch {
                 match job {
-                    Job::Submit(submission, reply) => writes.push((submission, reply)),
+                    Job::Submit(submission, reply) => writes.push((submission, Some(reply))),
+                    Job::Forwarded(submission) => writes.push((submission, None)),
                     Job::Stop => return self.take(std::mem::take(&mut writes)),
                     job => {
                         self.take(std::mem::take(&mut writes))?;
@@ -263,17 +285,22 @@ impl Engine {
         let (mut steps, mut replies) = (Vec::new(), Vec::new());
         for (submission, reply) in writes {
             let Server::Database(database, members) = &mut self.server else { continue };
-            match database.submit(now(), *submission, members) {
-                Ok(step) => {
+            let taken = match &reply {
+                Some(_) => database.submit(now(), *submission, members),
+                None => database.forwarded(*submission, members),
+            };
+            match (taken, reply) {
+                (Ok(step), reply) => {
                     steps.push(step);
                     replies.push(reply);
                 }
-                Err(refused) => drop(reply.send(Err(refused))),
+                (Err(refused), Some(reply)) => drop(reply.send(Err(refused))),
+                (Err(refused), None) => tracing::warn!(%refused, "a write of the other database"),
             }
         }
         let receipts = Step::join(steps).commit(&mut self.ledger)?;
         for (reply, receipt) in replies.into_iter().zip(receipts) {
-            let _ = reply.send(Ok(receipt));
+            let _ = reply.map(|reply| reply.send(Ok(receipt)));
         }
         Ok(())
     }
@@ -286,12 +313,8 @@ impl Engine {
             Job::Differs(epoch, theirs, reply) => drop(reply.send(self.differs(epoch, &theirs))),
             Job::Heard(epoch, reply) => drop(reply.send(self.transcript(epoch).cloned())),
             job => {
-                let Server::Database(database, members) = &mut self.server else { return Ok(()) };
+                let Server::Database(database, _) = &mut self.server else { return Ok(()) };
                 match job {
-                    Job::Forwarded(submission) => match database.forwarded(*submission, members) {
-                        Ok(step) => drop(step.commit(&mut self.ledger)?),
-                        Err(refused) => tracing::warn!(%refused, "a write of the other database"),
-                    },
                     Job::Share(epoch, share) => {
                         if let Err(error) = database.hear_share(epoch, share) {
                             tracing::warn!(%error, "the other database's share");

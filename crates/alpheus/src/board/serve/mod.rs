@@ -33,6 +33,8 @@ use engine::{Bulletin, Engine, Server};
 use prometheus_client::metrics::family::Family;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -125,8 +127,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     globals.metrics.with(|registry| {
         registry.register("board_requests", "Requests, by kind and status", asked.clone());
     });
+    let (records, reading) = (engine.ledger.records(), Arc::new(Semaphore::new(1)));
+    let (to, card_of) = (handle.clone(), card.clone());
     let router =
-        api::router(Api { engine: handle.clone(), bulletin, card: card.clone(), party, asked });
+        api::router(Api { engine: to, bulletin, records, reading, card: card_of, party, asked });
     let (trigger, part) = (Trigger::new(), globals.health.part("board"));
     let broken = trigger.shutdown();
     let worker = std::thread::Builder::new().name("board".into());
@@ -187,7 +191,7 @@ fn restore(
             Server::Database(Box::new(database), members)
         }
         _ => {
-            let restored = Auditor::restore(&board, key, log, records);
+            let restored = Auditor::restore(&board, key, log, records, now);
             let (auditor, step) = restored.blame(Category::Input)?;
             let said = step.commit(&mut ledger).blame(Category::Io)?;
             said.into_iter().for_each(|said| bulletin.say(said));
