@@ -63,8 +63,7 @@ pub(crate) fn seal(
     let words = &shared.words;
     let room = Vec::with_capacity(512 + 32 * words.levels.len() + words.payload.len());
     #[expect(clippy::expect_used, reason = "plain data serialises")]
-    let bytes =
-        Zeroizing::new(postcard::to_extend(&content, room).expect("plain data serialises"));
+    let bytes = Zeroizing::new(postcard::to_extend(&content, room).expect("plain data serialises"));
     let epoch = shared.epoch.0.to_be_bytes();
     let context = context(&shared.board, &epoch, side);
     let mut rng = ChaCha20Rng::from_seed(*seed.expose());

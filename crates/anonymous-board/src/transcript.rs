@@ -383,7 +383,9 @@ impl Transcript {
     /// Inside: [`Dispute`].
     #[must_use]
     pub fn agrees(&self, side: Side, set: &Set) -> Option<Result<(), Dispute>> {
-        let What::Agree { opens, set: theirs, size } = self.by(side, What::AGREE)? else { return None };
+        let What::Agree { opens, set: theirs, size } = self.by(side, What::AGREE)? else {
+            return None;
+        };
         if *opens != set.opens {
             return Some(Err(Dispute::Contradiction));
         }

@@ -142,17 +142,8 @@ impl View {
         let envelopes = made.envelopes(&self.sealing)?;
         let name = write_name(&board.fingerprint(), epoch, &envelopes);
         let submission = Submission { epoch, envelopes, ticket: ticket(&name) };
-        let written = Written {
-            board,
-            epoch,
-            name,
-            tag,
-            row,
-            cover,
-            encoded,
-            seed,
-            shown: OnceLock::new(),
-        };
+        let written =
+            Written { board, epoch, name, tag, row, cover, encoded, seed, shown: OnceLock::new() };
         Ok((written, submission))
     }
 }

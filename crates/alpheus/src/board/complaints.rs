@@ -68,9 +68,7 @@ mod tests {
     use crate::board::card::Opened;
     use crate::pass::link::Base;
     use crate::pass::serve::block_on;
-    use alpheus_anonymous_board::configuration::{
-        Configuration, Epoch, Pinned, Schedule, Time,
-    };
+    use alpheus_anonymous_board::configuration::{Configuration, Epoch, Pinned, Schedule, Time};
     use alpheus_anonymous_board::messages::{Grounds, Receipt, Submission};
     use alpheus_anonymous_board::row::Format;
     use alpheus_crypto::hash::Digest;

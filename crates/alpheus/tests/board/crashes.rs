@@ -83,6 +83,13 @@ fn a_writer_who_waits_outlives_a_silent_server() {
     std::thread::sleep(Duration::from_secs(2));
     assert!(waiting.try_wait().unwrap().is_none(), "it gave up");
     town.restart(2);
+    let until = Instant::now() + PATIENCE;
+    while waiting.try_wait().unwrap().is_none() {
+        if Instant::now() > until {
+            waiting.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
     let done = waiting.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && said.contains("epoch 0: delivered"), "{said}");

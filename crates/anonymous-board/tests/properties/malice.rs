@@ -245,10 +245,10 @@ fn post_to(town: &mut Town, member: u8, row: u32) -> WriteName {
     let width = town.board.shape().width();
     loop {
         let message = b"the victim's";
+        // What the writer will draw.
+        let mark = town.board.format.encode(message, &mut town.rng.clone()).unwrap();
         let (written, submission) = town.write(member, Content::Message(message));
         let mut table = vec![0; town.board.shape().bytes()];
-        let rng = &mut ChaCha20Rng::from_seed([0; 32]);
-        let mark = town.board.format.encode(message, rng).unwrap();
         table[row as usize * width..][..width].copy_from_slice(&mark);
         if written.fate(&table) == alpheus_anonymous_board::writer::Fate::Delivered {
             for side in Side::BOTH {
