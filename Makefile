@@ -10,6 +10,8 @@ MAKEFLAGS += --no-print-directory
 
 CARGO ?= cargo
 PYTHON ?= python3
+# Tested, and not in default builds: their libraries are many.
+FEATURES := alpheus/object-store
 # How long `make fuzz` stays with each decoder.
 SECONDS_EACH ?= 60
 export CARGO_TERM_COLOR ?= auto
@@ -59,7 +61,8 @@ test: tools lint unit vectors ## everything that must hold before a change lands
 .PHONY: lint
 lint: tools ## formatting, compiler lints, house rules
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) --locked -- -D warnings
+	$(CARGO) clippy --package alpheus --locked -- -D warnings
 	$(CARGO) clippy --package alpheus --no-default-features --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet --document-private-items
 	$(CARGO) xtask tidy
@@ -69,7 +72,7 @@ unit: tools web browser ## unit, property, protocol and whole-system tests
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --features $(FEATURES) --locked
 
 .PHONY: vectors
 vectors: tools .venv/ready ## make the test vectors anew with independent Python and compare
@@ -89,6 +92,7 @@ bench: compiler ## the figures, with their floors, as JSON
 	$(CARGO) run --quiet --release --package alpheus -- bench streams --format json
 	$(CARGO) run --quiet --release --package alpheus -- bench pass --format json
 	$(CARGO) run --quiet --release --package alpheus -- bench board --format json
+	$(CARGO) run --quiet --release --package alpheus -- bench tables --format json
 
 .PHONY: totals
 totals: compiler ## a million running totals to their law: `make test` holds a hundred thousand

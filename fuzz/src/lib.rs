@@ -9,10 +9,18 @@ use alpheus_access_pass::request::Stamp;
 use alpheus_anonymous_board::messages as board;
 use alpheus_anonymous_board::row::{Format, Row};
 use alpheus_anonymous_credential::codes::Code;
+use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
+use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages as credential;
+use alpheus_anonymous_credential::schedule::{Schedule, Time};
+use alpheus_anonymous_credential::sessions::codes::code_tags;
 use alpheus_crypto::group::Element;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma::{Claim, Proof, Statement};
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::annotation::Annotation;
 use alpheus_encrypted_stream::consumer::SealedSum;
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
@@ -21,8 +29,13 @@ use alpheus_policy::document::Node;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
+use alpheus_verifiable_table::label::{Column, DataSet, Kind};
+use alpheus_verifiable_table::messages::{Answer, Block, Manifest, Request};
+use alpheus_verifiable_table::parameters::Set;
+use alpheus_verifiable_table::server::Sum;
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Debug;
+use std::sync::OnceLock;
 
 /// An encrypted event is read, and written back to the same bytes.
 pub fn frame(data: &[u8]) {
@@ -195,6 +208,49 @@ fn same_again<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) 
     assert_eq!(again, Some(message));
 }
 
+/// The manifest of the table whose messages are tried.
+#[must_use]
+pub fn table_manifest(data_set: DataSet) -> Manifest {
+    let products = vec![(Column(0), Column(0))];
+    Manifest { data_set, set: Set::L128, columns: 1, products }
+}
+
+/// Blocks, requests and answers of a table are read, and written back to the same bytes;
+/// a server adds up any block that it has taken, or says that it is damaged.
+pub fn table(data: &[u8]) {
+    let mut data_set = DataSet([0; 16]);
+    if let Some(named) = data.get(1..17) {
+        data_set.0.copy_from_slice(named);
+    }
+    let manifest = table_manifest(data_set);
+    if let Ok(block) = Block::from_bytes(&manifest, data) {
+        assert_eq!(block.as_bytes(), data, "a block is kept as it came");
+        let address = block.address();
+        let run = alpheus_verifiable_table::messages::Run {
+            segment: address.segment,
+            epoch: address.epoch,
+            from: 0,
+            to: 1,
+        };
+        let weights = alpheus_verifiable_table::messages::Weights::Ones;
+        let request = Request { kind: Kind::Column(Column(0)), runs: vec![run], weights };
+        if let Ok(mut sum) = Sum::new(&manifest, &request) {
+            let _ = sum.add(&block);
+        }
+    }
+    for kind in [Kind::Column(Column(0)), Kind::Product(Column(0), Column(0))] {
+        if let Ok(answer) = Answer::from_bytes(manifest.ring(), kind, data) {
+            assert_eq!(answer.to_bytes(manifest.ring()), data, "an answer has one spelling");
+        }
+    }
+    if let Ok(request) = postcard::from_bytes::<Request>(data) {
+        let _ = Sum::new(&manifest, &request);
+    }
+    if let Ok(manifest) = postcard::from_bytes::<Manifest>(data) {
+        let _ = manifest.check();
+    }
+}
+
 /// What clients and gates send is read and written back to the same bytes.
 pub fn access_pass(data: &[u8]) {
     let spelling = "a message has one spelling";
@@ -212,6 +268,9 @@ pub fn access_pass(data: &[u8]) {
     }
     if let Ok(code) = Code::from_bytes(data) {
         assert_eq!(code.to_bytes(), data, "{spelling}");
+        // A verifier names its tags before it knows whether its epoch makes sense.
+        let tags = pinned().as_ref().map(|pinned| code_tags(pinned, &code, &Digest([0; 32])));
+        assert_eq!(tags.map(|tags| tags.len()), Some(code.onward.len() + 1));
     }
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(stamp) = text.parse::<Stamp>()
@@ -242,4 +301,28 @@ fn decoded<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {
     let Ok(message) = postcard::from_bytes::<T>(data) else { return };
     let written = postcard::to_allocvec(&message).unwrap_or_default();
     assert_eq!(postcard::from_bytes::<T>(&written).as_ref(), Ok(&message), "written back");
+}
+
+/// Any deployment that takes codes.
+fn pinned() -> &'static Option<Pinned> {
+    static PINNED: OnceLock<Option<Pinned>> = OnceLock::new();
+    PINNED.get_or_init(|| {
+        let key = IssuerKey::from_bytes(&Secret::from_bytes([1; 128])).ok()?;
+        let schedule = Schedule {
+            start: Time(0),
+            epoch: 100,
+            pre_login: 10,
+            border_pre_login: 10,
+            epochs_per_period: 100,
+            ahead: 3,
+        };
+        let (issuer, limit) = (*key.public(), Limit::ONE);
+        let deployment = [1; 32];
+        let (kind, tier, incarnation) = (1, 1, 1);
+        let configuration =
+            Configuration { deployment, kind, tier, limit, incarnation, schedule, issuer };
+        let operator = SigningKey::from_seed(&Secret::from_bytes([3; 32]));
+        let signed = Signed::new(&configuration, &operator);
+        Pinned::open(&signed, &operator.verifying_key()).ok()
+    })
 }

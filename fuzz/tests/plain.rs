@@ -1,6 +1,8 @@
 //! Every fuzz target on stable Rust: over its seeds, each prefix of them, and
 //! mutations drawn from a fixed seed.
 
+#![expect(clippy::expect_used, reason = "a test's way to fail")]
+
 mod messages;
 mod mutate;
 
@@ -63,6 +65,7 @@ plain!(sealed_sum, vectors("consumer", "encoded"));
 plain!(board, vectors("anonymous-board", "row two three payload"));
 plain!(credential, vectors("anonymous-credential", "request login response re_up"));
 plain!(access_pass, pass_messages());
+plain!(table, table_messages());
 plain!(proof, vec![Element::base().as_bytes().repeat(2), vec![2; 64]]);
 
 /// Stamps, and messages of each length.
@@ -116,4 +119,34 @@ fn avsc(schemas: &[Vec<u8>]) -> Vec<Vec<u8>> {
 fn a_decoder_that_breaks_on_nesting_is_seen() {
     let breaks = |data: &[u8]| assert!(!data.windows(8).any(|w| w == b"[[[[[[[["), "too deep");
     run(breaks, &[b"a: [1, 2]".to_vec()]);
+}
+
+/// A block, its answer, and a request for it.
+fn table_messages() -> Vec<Vec<u8>> {
+    use alpheus_verifiable_table::TableKey;
+    use alpheus_verifiable_table::label::Order;
+    use alpheus_verifiable_table::layout::{Declared, Layout, Moment};
+    use alpheus_verifiable_table::owner::Owner;
+    use alpheus_verifiable_table::parameters::Set;
+    use alpheus_verifiable_table::server::Sum;
+    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+
+    let mut rng = ChaCha20Rng::from_seed([6; 32]);
+    let mut ledger = std::collections::BTreeMap::new();
+    let column = Declared { min: 0, max: 9, optional: false, squares: true };
+    let layout = Layout::new(vec![column], &[]).expect("a column");
+    let key = TableKey::random(&mut rng);
+    let owner = Owner::create(&key, Set::L128, Order::ONE, layout, &mut rng);
+    let mut owner = owner.commit(&mut ledger).expect("memory");
+    let rows = vec![vec![Some(7)]; 4096];
+    let step = owner.append(&rows, &mut rng).expect("rows within bounds");
+    let block = step.commit(&mut ledger).expect("memory").pop().expect("a full block");
+    let plan = owner.plan(Moment::Sum(0), 0, 4096).expect("a sum");
+    let request = plan.question().expect("a whole block").request().clone();
+    let mut sum = Sum::new(owner.manifest(), &request).expect("a good request");
+    sum.add(&block).expect("a good block");
+    let asked = postcard::to_allocvec(&request).expect("a request");
+    let manifest = postcard::to_allocvec(owner.manifest()).expect("a manifest");
+    let answer = sum.answer().to_bytes(owner.manifest().ring());
+    vec![block.as_bytes().to_vec(), answer, asked, manifest]
 }

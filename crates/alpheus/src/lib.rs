@@ -21,7 +21,8 @@
 //! - [`replay`]: a recorded file through the whole system,
 //! - [`runtime`]: every role in one process, over a durable log,
 //! - [`server`]: the service,
-//! - [`service`]: health, metrics, logs, TLS and an orderly stop, for all of them.
+//! - [`service`]: health, metrics, logs, TLS and an orderly stop, for all of them,
+//! - [`table`]: an encrypted table on a server that is not trusted.
 
 #[cfg(feature = "bench")]
 pub mod bench;
@@ -47,3 +48,5 @@ pub mod replay;
 pub mod runtime;
 pub mod server;
 pub mod service;
+#[cfg(feature = "table")]
+pub mod table;

@@ -25,6 +25,7 @@ use alpheus_policy::schema::Schema;
 use alpheus_policy::select::ReleasePlan;
 use alpheus_policy::time::Timestamp;
 use serde_json::{Map, Value};
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -92,19 +93,42 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     loop {
         let given: FramesGiven = service.exchange("/v1/frames", &asked, Duration::ZERO)?;
         for frame in &given.frames {
-            let Some(row) = events.row(frame)? else { continue };
+            let Some(row) = events.row(frame).blame(Category::Check)? else { continue };
             if printed(sink.write(row))?.is_break() {
                 return Ok(());
             }
         }
-        if given.next == asked.after {
-            break;
+        match goes_on(asked.after, given.next).blame(Category::Check)? {
+            Some(next) => asked.after = next,
+            None => break,
         }
-        asked.after = given.next;
     }
     printed(sink.end()).map(drop)?;
     events.tell(&schema);
     events.check()
+}
+
+/// Runs of a device that are told apart: one a day, and one for each start.
+const MOST_SESSIONS: usize = 1 << 16;
+
+/// A service that would have its reader read for ever.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum NoEnd {
+    #[error("the service goes back in its log, from {after} to {next}: it cannot be read from")]
+    Back { after: u64, next: u64 },
+    #[error(
+        "the service hands out more than {MOST_SESSIONS} runs of the device, which no device has; grant fewer days, or ask who runs the service"
+    )]
+    Sessions,
+}
+
+/// Where to go on in the service's log; none at its end.
+fn goes_on(after: u64, next: u64) -> Result<Option<u64>, NoEnd> {
+    match next.cmp(&after) {
+        Ordering::Less => Err(NoEnd::Back { after, next }),
+        Ordering::Equal => Ok(None),
+        Ordering::Greater => Ok(Some(next)),
+    }
 }
 
 /// Why what a controller hands out is not what an owner has granted.
@@ -154,10 +178,14 @@ impl Events {
         Events { keys, release, select, sessions, beyond: 0, alien: 0 }
     }
 
-    /// An event's time and columns; none of a border, or of a day without a key.
-    fn row(&mut self, bytes: &[u8]) -> Result<Option<Vec<Value>>, Failure> {
-        let frame = Frame::parse(bytes).blame(Category::Check)?;
-        self.sessions.note(&frame);
+    /// An event's time and columns; none of a border, of a day without a key, or of what is
+    /// no event of this stream, which is counted.
+    fn row(&mut self, bytes: &[u8]) -> Result<Option<Vec<Value>>, NoEnd> {
+        let Ok(frame) = Frame::parse(bytes) else {
+            self.alien += 1;
+            return Ok(None);
+        };
+        self.sessions.note(&frame)?;
         let words = match self.keys.read(&frame) {
             Ok(Some(words)) => words,
             Ok(None) => return Ok(None),
@@ -172,7 +200,11 @@ impl Events {
         };
         let mut rows = vec![0; self.release.outputs()];
         self.release.add(&words, &mut rows);
-        let outputs = decode(&self.select, &rows).blame(Category::Check)?;
+        // Whoever carries the words may have changed them to none that the schema has.
+        let Ok(outputs) = decode(&self.select, &rows) else {
+            self.alien += 1;
+            return Ok(None);
+        };
         let values = outputs.into_iter().map(|own| serde_json::to_value(own).unwrap_or_default());
         Ok(Some(std::iter::once(Value::from(frame.t().0 / 1000)).chain(values).collect()))
     }
@@ -232,14 +264,16 @@ struct Missing {
 }
 
 impl Sessions {
-    fn note(&mut self, frame: &FrameView<'_>) {
+    fn note(&mut self, frame: &FrameView<'_>) -> Result<(), NoEnd> {
         let (t, link) = (frame.t(), frame.link());
         let keyed = |at: Timestamp| self.days.contains(&(at.0 / DAY));
         let tailed = matches!(frame, Frame::Closing { .. }) || !keyed(t);
         let headed = link.is_none_or(|link| !keyed(link.previous));
         // A border is of the time before it.
         self.reached.extend(link.map(|_| t.0.saturating_sub(1) / DAY));
+        let many = self.seen.len();
         match self.seen.get_mut(&frame.session()) {
+            None if many >= MOST_SESSIONS => return Err(NoEnd::Sessions),
             None => {
                 self.seen.insert(frame.session(), Session { headed, tailed, last: t });
             }
@@ -249,6 +283,7 @@ impl Sessions {
                 (session.last, session.tailed) = (t, session.tailed || tailed);
             }
         }
+        Ok(())
     }
 
     fn missing(&self) -> Missing {
@@ -283,7 +318,9 @@ impl Missing {
 
 /// The service has handed out what no device of this stream sent.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} events are none of this stream: their check words are not zero; what is printed is")]
+#[error(
+    "{0} frames are none of this stream: malformed, with a check word that is not zero, or with values that the schema does not have; what is printed is"
+)]
 struct NotThisStream(u64);
 
 /// Rows on standard output.
@@ -329,88 +366,4 @@ impl Sink {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use alpheus_crypto::mac::Tag;
-    use alpheus_crypto::secret::Secret;
-    use alpheus_crypto::sign::SigningKey;
-    use alpheus_crypto::signed::Signed;
-    use alpheus_encrypted_stream::frame::Link;
-    use alpheus_encrypted_stream::grant::Grant;
-
-    /// Frames of a session at these hours: the first opens it, if it may.
-    fn frames(session: u64, hours: &[u64], opens: bool, closes: bool) -> Vec<Vec<u8>> {
-        let at = |hour: u64| Timestamp(hour * DAY / 24);
-        let tag = Tag([0; 16]);
-        let opening = hours
-            .first()
-            .filter(|_| opens)
-            .map(|hour| Frame::<Vec<u64>>::Opening { session, t: at(*hour), tag }.to_bytes());
-        let rest = hours.windows(2).zip(2..).map(|(pair, number)| {
-            let link = Link { session, previous: at(pair[0]), t: at(pair[1]) };
-            let words = vec![0_u64; 2];
-            match closes && number == hours.len() {
-                true => Frame::Closing { link, count: 0, tag, words }.to_bytes(),
-                false => Frame::Border { link, count: 0, tag, words }.to_bytes(),
-            }
-        });
-        opening.into_iter().chain(rest).collect()
-    }
-
-    fn missing(sessions: &[Vec<Vec<u8>>]) -> Missing {
-        let mut own = Sessions { days: [1, 2].into(), ..Sessions::default() };
-        for bytes in sessions.iter().flatten() {
-            own.note(&Frame::parse(bytes).unwrap_or_else(|error| unreachable!("{error}")));
-        }
-        own.missing()
-    }
-
-    const NOTHING: Missing = Missing { inside: 0, heads: 0, tails: 0, days: 0 };
-
-    #[test]
-    fn what_did_not_come_is_counted() {
-        let monday = || frames(1, &[25, 30, 40, 48], true, true);
-        let tuesday = || frames(2, &[48, 60, 72], true, true);
-        assert_eq!(missing(&[monday(), tuesday()]), NOTHING);
-        let mut gap = monday();
-        gap.remove(2);
-        assert_eq!(missing(&[gap, tuesday()]), Missing { inside: 1, ..NOTHING });
-        let headless = monday().split_off(1);
-        assert_eq!(missing(&[headless, tuesday()]), Missing { heads: 1, ..NOTHING });
-        let mut cut = tuesday();
-        cut.pop();
-        assert_eq!(missing(&[monday(), cut]), Missing { tails: 1, ..NOTHING });
-        assert_eq!(missing(&[monday()]), Missing { days: 1, ..NOTHING });
-        assert_eq!(missing(&[]), Missing { days: 2, ..NOTHING });
-        // A session of an earlier build comes from the day before, and goes on after.
-        assert_eq!(missing(&[frames(3, &[20, 25, 30, 50, 70, 75], false, false)]), NOTHING);
-        let doubled = [monday(), monday().split_off(3)].concat();
-        assert_eq!(missing(&[doubled, tuesday()]), Missing { inside: 1, ..NOTHING });
-    }
-
-    #[test]
-    fn a_grant_is_its_owners_or_none() {
-        let key = |seed: u8| SigningKey::from_seed(&Secret::from_bytes([seed; 32]));
-        let (stream, reader) = (StreamId([1; 16]), ConsumerId([2; 32]));
-        let grant = Grant { stream, reader, at: Timestamp(7), days: None };
-        let signed = Signed::new(&grant, &key(1));
-        let given = |owner: &SigningKey| KeysGiven {
-            signed: signed.clone(),
-            owner: owner.verifying_key(),
-            keys: Vec::new(),
-        };
-        let own = given(&key(1));
-        let whose = owner_id(&key(1).verifying_key());
-        assert!(by_the_owner(&own, (stream, reader), Some(whose)).is_ok());
-        assert!(by_the_owner(&own, (stream, reader), None).is_ok());
-        let said = |result: Result<(), NotTheOwners>| result.err().map(|error| error.to_string());
-        for (refused, part) in [
-            (by_the_owner(&given(&key(2)), (stream, reader), None), "not signed by the owner"),
-            (by_the_owner(&own, (StreamId([3; 16]), reader), None), "another stream"),
-            (by_the_owner(&own, (stream, ConsumerId([3; 32])), None), "another reader"),
-            (by_the_owner(&own, (stream, reader), Some(OwnerId([9; 32]))), "ask the owner"),
-        ] {
-            assert!(said(refused).is_some_and(|said| said.contains(part)), "{part}");
-        }
-    }
-}
+mod tests;

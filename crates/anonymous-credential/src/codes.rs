@@ -82,7 +82,8 @@ impl Code {
 
     fn elements(&self) -> impl Iterator<Item = (Epoch, &Element)> {
         let tags = std::iter::once(&self.login.tag).chain(self.onward.iter().map(|(tag, _)| tag));
-        (self.login.epoch.0..).map(Epoch).zip(tags)
+        // A code that was read may name any epoch; none is open at the end of all.
+        (0..).zip(tags).map(|(n, tag)| (Epoch(self.login.epoch.0.saturating_add(n)), tag))
     }
 
     /// Whether the code's holder signed a challenge, as for a connection: without

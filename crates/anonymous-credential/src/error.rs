@@ -90,11 +90,13 @@ pub enum Refused {
     #[error("the epoch is not open for logins and re-ups now")]
     Epoch,
     /// This party's clock went back: it serves nothing until it is right again.
-    #[error("this server's clock went back; set it right")]
+    #[error(
+        "this server's clock went back; set it right, or, if it was ahead before, start from a doubtful log"
+    )]
     ClockStepped,
     /// This shard may have forgotten tags of the epoch.
     #[error(
-        "this shard restarted from a log that may lack tags of the epoch; log in for the next one"
+        "this shard restarted from a log that may lack tags of the epoch; log in for a later one"
     )]
     MayHaveForgotten,
     /// The proof does not hold.
@@ -172,7 +174,7 @@ pub enum HolderRefused {
     /// The response is no message.
     #[error("the response is malformed: {0}")]
     Malformed(#[from] Malformed),
-    /// The signing party did not sign what it should have.
+    /// What was burnt for a code does not make one.
     #[error("a stored record is damaged; restore it from a copy or request a new credential")]
     Damaged,
 }

@@ -54,7 +54,8 @@ impl Issuer {
         }
         match (log, begun) {
             (Log::Whole, true) => return Ok(Step::new(Vec::new(), issuer)),
-            (Log::New, false) if issuer.issued.is_empty() => {}
+            // Whoever was killed as it began for the first time begins again.
+            (Log::New, _) if issuer.issued.is_empty() && issuer.issues_from == Period(0) => {}
             (Log::Doubtful, _) => issuer.issues_from = issuer.issues_from.max(issuer.unasked(now)),
             (Log::New | Log::Whole, _) => return Err(DamagedLog.into()),
         }
@@ -108,6 +109,33 @@ impl Issuer {
         let change = change(self.pinned.kind, &place, &digest, &response);
         self.issued.insert(place, (digest, response.clone()));
         Ok(Step::new(vec![change], response))
+    }
+
+    /// Whether records are those of an issuer that began and never gave anything: as
+    /// good as none.
+    #[must_use]
+    pub fn has_only_begun(records: &[(Vec<u8>, Vec<u8>)]) -> bool {
+        records.iter().all(|(key, value)| key.starts_with(FROM) && *value == [0; 8])
+    }
+
+    /// Forgets the periods before the last one. Nothing is issued anew for them any more,
+    /// also if the clock goes back.
+    pub fn prune(&mut self, now: Time) -> Step<()> {
+        let running = self.pinned.schedule.epoch_at(now);
+        let running = running.map_or(0, |epoch| self.pinned.schedule.period_of(epoch).0);
+        let first = Period(running.saturating_sub(1));
+        let kind = self.pinned.kind;
+        let over = |place: &(Vec<u8>, Period)| place.1 < first;
+        let gone = self.issued.keys().filter(|place| over(place));
+        let mut changes: Vec<Change> =
+            gone.map(|place| Change { key: issued_key(kind, place), value: None }).collect();
+        if changes.is_empty() {
+            return Step::new(changes, ());
+        }
+        self.issued.retain(|place, _| !over(place));
+        self.issues_from = self.issues_from.max(first);
+        changes.push(put(self.begun_key(), self.issues_from.0.to_be_bytes().to_vec()));
+        Step::new(changes, ())
     }
 
     /// The running period and the next one.
@@ -187,8 +215,11 @@ impl Asked {
 
 /// `issued ‖ kind:32 ‖ period:64 ‖ account` → `H(request) ‖ response`.
 fn change(kind: u32, place: &(Vec<u8>, Period), digest: &Digest, response: &[u8]) -> Change {
-    let key = [ISSUED, &kind.to_be_bytes(), &place.1.0.to_be_bytes(), place.0.as_slice()].concat();
-    put(key, [digest.as_bytes(), response].concat())
+    put(issued_key(kind, place), [digest.as_bytes(), response].concat())
+}
+
+fn issued_key(kind: u32, place: &(Vec<u8>, Period)) -> Vec<u8> {
+    [ISSUED, &kind.to_be_bytes(), &place.1.0.to_be_bytes(), place.0.as_slice()].concat()
 }
 
 const ISSUED: &[u8] = b"issued";

@@ -1,13 +1,14 @@
 //! A showing takes the same number of instructions whoever shows, and whatever
-//! the index: counted by valgrind, where there is one, over this very binary.
+//! the index; so do a request and a re-up: counted by valgrind, where there is one,
+//! over this very binary.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 #[path = "../examples/support/mod.rs"]
 mod support;
 
-use alpheus_anonymous_credential::configuration::Compared;
-use alpheus_anonymous_credential::holder::{Holder, Outgoing, Which};
+use alpheus_anonymous_credential::configuration::{Compared, Pinned};
+use alpheus_anonymous_credential::holder::{Holder, Outgoing, Requesting, Which};
 use alpheus_anonymous_credential::limit::Limit;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::process::Command;
@@ -46,14 +47,48 @@ fn one_showing() {
     assert!(service.re_up(at(1), &sent).is_err() && session == sent.session);
 }
 
+#[inline(never)]
+fn carrying(holder: &mut Holder, rng: &mut ChaCha20Rng) -> Outgoing {
+    holder.re_up(at(13), rng).unwrap().commit(&mut Ledger::new()).unwrap()
+}
+
+#[inline(never)]
+fn requesting(pinned: &Pinned, account: &[u8], rng: &mut ChaCha20Rng) -> Requesting {
+    let begun = Requesting::begin(pinned.clone(), account, at(1), Which::Running, rng);
+    begun.unwrap().commit(&mut Ledger::new()).unwrap()
+}
+
+/// Requests a credential, logs in, carries the session on. The first run of each makes
+/// tables, which are not counted against one holder.
+#[test]
+fn one_request_and_re_up() {
+    let shown = std::env::var(SHOWN).unwrap_or("1 1 0".into());
+    let seed: u32 = shown.split(' ').nth(1).unwrap().parse().unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(u64::from(seed));
+    let mut service = Service::new(Limit::ONE, &mut rng).unwrap();
+    let asked = requesting(&service.pinned, &seed.to_be_bytes(), &mut rng);
+    assert_eq!(asked.bytes().len(), 136);
+    let mut holder = service.register(&seed.to_be_bytes(), &mut Ledger::new(), &mut rng).unwrap();
+    let compared = service.pinned.compare(&service.pinned.fingerprint()).unwrap();
+    let sent = showing(&mut holder, &compared, &mut rng);
+    service.log_in(at(1), &sent).unwrap();
+    let sent = carrying(&mut holder, &mut rng);
+    service.re_up(at(13), &sent).unwrap();
+}
+
 /// Of the two showings of `one_showing`, together.
 fn instructions(limit: u32, seed: u32, index: u32) -> u64 {
+    counted("showing", "one_showing", &format!("{limit} {seed} {index}"))
+}
+
+/// Of a function, in a test.
+fn counted(function: &str, test: &str, shown: &str) -> u64 {
     let out = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg("--toggle-collect=instructions::showing")
+        .arg(format!("--toggle-collect=instructions::{function}"))
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "one_showing"])
-        .env(SHOWN, format!("{limit} {seed} {index}"))
+        .args(["--exact", test])
+        .env(SHOWN, shown)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -76,4 +111,18 @@ fn a_showing_takes_the_same_instructions_for_every_holder_and_index() {
     let indices = [(1, 2), (1, 511), (1, 512), (2, 999)];
     let indices = indices.map(|(seed, index)| instructions(1000, seed, index));
     assert_eq!([indices[0]; 4], indices);
+}
+
+#[test]
+fn a_request_and_a_re_up_take_the_same_instructions_for_every_holder() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("not checked: there is no valgrind here");
+        return;
+    }
+    for function in ["requesting", "carrying"] {
+        let holders =
+            [1, 2].map(|seed| counted(function, "one_request_and_re_up", &format!("1 {seed} 0")));
+        assert!(holders[0] > 100_000, "something was counted: {holders:?}");
+        assert_eq!(holders[0], holders[1], "{function}");
+    }
 }

@@ -145,7 +145,7 @@ pub const CREDENTIAL_CONNECTION: &str = "alpheus/credential/connection/v1";
 /// A session ends, by its holder (signature).
 pub const CREDENTIAL_LOGOUT: &str = "alpheus/credential/logout/v1";
 /// For whom a code's tags are held on other shards (hash).
-pub const CREDENTIAL_CODE_HOLD: &str = "alpheus/credential/code-hold/v1";
+pub const CREDENTIAL_CODE_HOLD: &str = "alpheus/credential/code-hold/v2";
 /// A gateway's challenge, for its own eyes (HMAC).
 pub const PASS_CHALLENGE: &str = "alpheus/pass/challenge/v1";
 /// What a holder signs to speak for a session: challenge and both agreement keys (hash).
@@ -212,3 +212,11 @@ pub const BOARD_MEMBERS: &str = "alpheus/board/members/v1";
 pub const BOARD_ROOT: &str = "alpheus/board/seen-root/v1";
 /// A board's public card (signature).
 pub const BOARD_CARD: &str = "alpheus/board/card/v1";
+/// A table's secrets, each for one purpose, from the owner's key (HKDF).
+pub const TABLE_KEY: &str = "alpheus/table/key/v1";
+/// c1 of a ciphertext, from its public seed (HKDF).
+pub const TABLE_UNIFORM: &str = "alpheus/table/uniform/v1";
+/// What a ciphertext is drawn from: randomness, key and label (HKDF).
+pub const TABLE_BLOCK: &str = "alpheus/table/block/v1";
+/// The masks of one segment, epoch and kind of tag (HKDF).
+pub const TABLE_MASK: &str = "alpheus/table/mask/v1";

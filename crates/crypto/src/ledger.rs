@@ -56,7 +56,7 @@ impl Ledger for std::collections::BTreeMap<Vec<u8>, Vec<u8>> {
 /// ledger itself that it is an older copy: whoever opens the store must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Log {
-    /// The role never served before. Refused if something is there.
+    /// The role never served before. Refused if something is there that it released.
     New,
     /// Every acknowledged commit is there. Refused if nothing is.
     Whole,

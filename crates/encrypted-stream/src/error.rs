@@ -7,12 +7,14 @@
 mod consumer;
 mod exclusion;
 mod grant;
+mod plan_fault;
 mod restore;
 mod violation;
 
 pub use consumer::{ConsumerFault, Unreadable};
 pub use exclusion::Exclusion;
 pub use grant::{GrantRefused, NotReadable};
+pub use plan_fault::PlanFault;
 pub use restore::RestoreError;
 pub use violation::PolicyViolation;
 
@@ -222,29 +224,18 @@ pub enum PlanRefused {
         "running totals go on from what was said last, which this controller's restored ledger may have lost; drop the query and ask again"
     )]
     TotalsLost,
-}
-
-/// What is malformed in a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum PlanFault {
-    /// The roster is empty or not strictly ascending.
-    #[error("the roster is empty or not ascending")]
-    Roster,
-    /// Streams are not strictly ascending, or at a position beyond the roster.
-    #[error("the streams are not ascending or lie beyond the roster")]
-    Streams,
-    /// The window is empty.
-    #[error("the window is empty")]
-    Window,
-    /// The release has no row, an empty one, or more than an event has words.
-    #[error("the release has no row, an empty one, or more rows than an event has words")]
-    Release,
-    /// The population bounds are empty.
-    #[error("the population bounds allow no window")]
-    Population,
-    /// A fraction is over zero or above one.
-    #[error("a fraction is not between 0 and 1")]
-    Fraction,
+    /// Running totals that are too long beside others.
+    #[error(
+        "these running totals need {wanted} seeds of noise, beside {running} of other queries; a controller keeps {most} at most, so drop one of them, or ask for a shorter SIZE or longer steps"
+    )]
+    TooManySeeds {
+        /// Of other plans.
+        running: u64,
+        /// Of this one.
+        wanted: u64,
+        /// Of all together.
+        most: u64,
+    },
 }
 
 /// Why a controller does not answer something about a window.

@@ -10,7 +10,7 @@ use alpheus_crypto::prf::Prf;
 use alpheus_crypto::secret::Secret;
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::plan::Release;
-use alpheus_policy::time::Timestamp;
+use alpheus_policy::time::{Span, Timestamp};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 pub const MAX_WORDS: usize = 2 << 12;
 
 /// Microseconds of a day, the period that one subkey serves.
-pub const DAY: u64 = 86_400_000_000;
+pub const DAY: u64 = Span::DAY.0;
 
 /// What a producer shares with its owner's controller and nobody else. Erasing
 /// every copy erases the stream's data everywhere.
@@ -131,8 +131,8 @@ impl StreamKeys {
     }
 
     /// The key of one day since the Unix epoch, which opens that day and no
-    /// other, since no session is of two days: within one, `K` at two times opens the sum
-    /// of all between.
+    /// other, since no session goes on beyond the first border of another day: within one,
+    /// `K` at two times opens the sum of all between.
     #[must_use]
     pub fn day_key(&self, day: u64) -> DayKey {
         DayKey::derive(&self.master, self.stream, self.schema, day)

@@ -168,9 +168,29 @@ fn a_session_ends_with_its_day() {
         assert_eq!(session, expected, "border {at}");
         assert_eq!(kind != Interior, ends || at == 0, "border {at}");
     }
-    // A tick longer than a day: each session is of one.
-    let kinds: Vec<_> = borders_of(2 * DAY, 20_000 * DAY, 2).into_iter().map(|b| b.1).collect();
-    assert_eq!(kinds, [Opening, Opening, Closing, Opening, Closing]);
+}
+
+/// Keys of the days before and after a day are key vectors of no one session, so its sum
+/// stays hidden, whatever the tick.
+#[test]
+fn no_session_reaches_the_day_after_the_next() {
+    for tick in [DAY / 24 * 25, DAY / 2 * 3, 2 * DAY] {
+        let (stream, schema) = (StreamId([2; 16]), SchemaId([3; 32]));
+        let made = Producer::new(&master(), stream, schema, Span(tick), WORDS);
+        assert_eq!(made.map(|_| ()), Err(SetupError::Tick(Span(tick))));
+    }
+    for tick in [DAY, DAY - 1000, DAY / 24 * 23, 7 * DAY / 16, DAY / 3] {
+        let start = (20_000 * DAY).next_multiple_of(tick);
+        let mut ends = std::collections::BTreeMap::new();
+        for (session, _, border) in borders_of(tick, start, 40) {
+            let day = (start + border * tick) / DAY;
+            let (_, last) = ends.entry(session).or_insert((day, day));
+            *last = day;
+        }
+        for (first, last) in ends.values() {
+            assert!(last - first <= 1, "a tick of {tick}");
+        }
+    }
 }
 
 #[test]

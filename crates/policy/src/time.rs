@@ -28,6 +28,9 @@ impl Timestamp {
 }
 
 impl Span {
+    /// A day, as UTC counts it.
+    pub const DAY: Span = Span(86_400_000_000);
+
     /// `n` seconds.
     #[must_use]
     pub const fn seconds(n: u64) -> Span {

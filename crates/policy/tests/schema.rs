@@ -207,6 +207,22 @@ fn mistakes_are_told_with_their_line_and_remedy() {
     }
 }
 
+/// A longer tick would leave a session of three days, whose middle one the keys of the
+/// other two would open the sum of.
+#[test]
+fn ticks_are_of_a_day_at_most() {
+    let schema = |tick: &str| {
+        Schema::from_yaml(&format!("tick: {tick}\n{}", small(INTEGER, "option: public")))
+    };
+    for tick in ["25h", "36h", "2d", "500us"] {
+        let message = schema(tick).unwrap_err().to_string();
+        assert!(message.contains("1d"), "{tick}: {message}");
+    }
+    for tick in ["1d", "24h", "23h", "1ms"] {
+        assert!(schema(tick).is_ok(), "{tick}");
+    }
+}
+
 #[test]
 fn mistaken_options_are_told_with_their_line_and_remedy() {
     let cases = [

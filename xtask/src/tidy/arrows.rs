@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-anonymous-credential", &["alpheus-crypto"]),
     ("alpheus-access-pass", &["alpheus-crypto", "alpheus-anonymous-credential"]),
     ("alpheus-anonymous-board", &["alpheus-crypto"]),
+    ("alpheus-verifiable-table", &["alpheus-crypto"]),
     (
         "alpheus",
         &[
@@ -23,6 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-anonymous-credential",
             "alpheus-access-pass",
             "alpheus-anonymous-board",
+            "alpheus-verifiable-table",
         ],
     ),
     (
@@ -35,6 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-anonymous-credential",
             "alpheus-access-pass",
             "alpheus-anonymous-board",
+            "alpheus-verifiable-table",
             "alpheus",
         ],
     ),

@@ -11,6 +11,7 @@ const PROTOCOLS: &[&str] = &[
     "crates/anonymous-credential",
     "crates/access-pass",
     "crates/anonymous-board",
+    "crates/verifiable-table",
 ];
 
 const README_LINES: usize = 150;

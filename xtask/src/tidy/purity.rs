@@ -11,6 +11,7 @@ const PURE: &[&str] = &[
     "crates/anonymous-credential/",
     "crates/access-pass/",
     "crates/anonymous-board/",
+    "crates/verifiable-table/",
 ];
 
 /// Doors to the outside, and what to take as an argument instead.

@@ -20,6 +20,8 @@ mod pass;
 mod program;
 mod report;
 mod sums;
+#[cfg(feature = "table")]
+mod tables;
 
 use crate::commands::{Format, Globals};
 use crate::failure::{Blame, Category, Failure};
@@ -39,7 +41,8 @@ Examples:
   alpheus bench streams --quick --strict
   alpheus bench hosts --controllers 100
   alpheus bench pass --clients 12000 --epochs 40
-  alpheus bench board --writes 500";
+  alpheus bench board --writes 500
+  alpheus bench tables --only X128";
 
 /// Arguments of `alpheus bench`.
 #[derive(Debug, clap::Args)]
@@ -62,6 +65,9 @@ enum What {
     #[cfg(feature = "pass")]
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
     Pass(pass::Args),
+    #[cfg(feature = "table")]
+    /// Verifiable tables: each part of the work, and what checking adds
+    Tables(tables::Args),
 }
 
 /// Arguments of `alpheus bench streams`.
@@ -163,6 +169,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         What::Hosts(hosts) => (hosts::measure(hosts)?, false),
         #[cfg(feature = "pass")]
         What::Pass(pass) => (pass::measure(pass)?, pass.strict),
+        #[cfg(feature = "table")]
+        What::Tables(tables) => (tables::measure(tables), tables.strict),
     };
     print(&report, globals.format.unwrap_or_default())?;
     let missed = report.figures.iter().filter(|figure| figure.met == Some(false)).count();

@@ -14,19 +14,19 @@ pub(crate) struct Report {
     pub(crate) environment: Environment,
     /// The figures, in the order of measurement.
     pub(crate) figures: Vec<Figure>,
-    /// What changed while it was measured; in JSON only.
+    /// Curves; in JSON only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) series: Vec<Series>,
 }
 
-/// Something measured over time.
+/// Something measured over time, or over what its name says.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Series {
     /// What was measured.
     pub(crate) name: String,
     /// Unit of the values.
     pub(crate) unit: &'static str,
-    /// Seconds since the start, and the value then.
+    /// Seconds since the start, or that other number, and the value then.
     pub(crate) points: Vec<[f64; 2]>,
 }
 

@@ -98,6 +98,21 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     }
 }
 
+/// Makes an authority and identities of it, for processes that try things among
+/// themselves.
+///
+/// # Errors
+/// If a folder cannot be written, or is there already.
+#[cfg(feature = "table")]
+pub(crate) fn make(folder: &Path, identities: &[(Role, &str)]) -> Result<(), Failure> {
+    init(folder)?;
+    identities.iter().try_for_each(|(role, name)| {
+        let (folder, name) = (folder.to_owned(), (*name).to_owned());
+        let (host, output) = (Vec::new(), None);
+        issue_one(&Issue { folder, role: *role, name, host, days: 1, output })
+    })
+}
+
 fn init(folder: &Path) -> Result<(), Failure> {
     let place = Place::create(folder)?;
     let mut rng = entropy::rng()?;

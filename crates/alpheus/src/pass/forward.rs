@@ -3,14 +3,17 @@
 
 use crate::pass::link::{Link, LinkError};
 use crate::service::http::{Closer, Cut, Watching};
+use axum::BoxError;
 use axum::body::{Body, Bytes};
 use axum::http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header,
 };
-use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use hyper::upgrade::{OnUpgrade, on};
 use hyper_util::rt::TokioIo;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 /// What ends a request in the middle of its answer: the connection is closed, also
@@ -90,8 +93,8 @@ pub fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get(header::UPGRADE).filter(|_| asked).cloned()
 }
 
-/// Sends the request on. `guard` lives as long as anything of it runs; `cutting`
-/// ends it, in the middle of an answer if need be. Of upgrades only WebSockets are
+/// Sends the request on. `guard` lives as long as anything of it runs, an upload that
+/// goes on after its answer too; `cutting` ends it, in the middle of either if need be. Of upgrades only WebSockets are
 /// handed on: another protocol would be requests that nobody checks.
 ///
 /// # Errors
@@ -100,7 +103,7 @@ pub async fn forward(
     link: &Link,
     mut request: Request<Body>,
     cutting: Option<Cutting>,
-    guard: impl Send + Unpin + 'static,
+    guard: impl Send + Sync + 'static,
 ) -> Result<Response<Body>, NotForwarded> {
     if request.method() == Method::CONNECT {
         return Err(NotForwarded::Tunnel);
@@ -110,9 +113,15 @@ pub async fn forward(
         None => (never(), None),
     };
     let ours = outbound(&mut request);
+    let lasting = Arc::new(Lasting::new(guard));
+    let uploads = !request.body().is_end_stream();
+    let request = if uploads { request.map(|body| lasting.watched(body)) } else { request };
     let mut response = tokio::select! {
         biased;
-        () = &mut cut => return Err(NotForwarded::Cut),
+        () = &mut cut => {
+            lasting.over.store(true, Ordering::Relaxed);
+            return Err(NotForwarded::Cut);
+        }
         response = link.send(request) => response?,
     };
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -120,7 +129,7 @@ pub async fn forward(
         let ours = ours.ok_or_else(unasked)?;
         let theirs = on(&mut response);
         tokio::spawn(async move {
-            let _guard = guard;
+            let _lasting = lasting;
             tokio::select! {
                 () = cut => {}
                 () = bridge(ours, theirs) => {}
@@ -130,9 +139,10 @@ pub async fn forward(
         return Ok(Response::from_parts(head, Body::empty()));
     }
     strip_hop_by_hop(response.headers_mut());
-    let closer = closer.filter(|_| !response.body().is_end_stream());
-    let watching = closer.map(|closer| closer.watch(cut));
-    Ok(response.map(|inner| Body::new(Watched { inner, _guard: guard, _watching: watching })))
+    // The answer may be whole before what it answers is.
+    let closer = closer.filter(|_| uploads || !response.body().is_end_stream());
+    *lasting.watching() = closer.map(|closer| closer.watch(cut));
+    Ok(response.map(|body| lasting.watched(body)))
 }
 
 /// Leaves in a request what is for the other server: of its connection nothing but
@@ -158,22 +168,54 @@ async fn bridge(ours: OnUpgrade, theirs: OnUpgrade) {
     let _ = tokio::io::copy_bidirectional(&mut ours, &mut theirs).await;
 }
 
-/// An answer's body, and what lasts as long as it does.
-struct Watched<G> {
-    inner: Incoming,
+/// What lasts until both a request's body and its answer's have ended.
+struct Lasting<G> {
+    /// It was cut before there was an answer: of the request nothing more is handed on.
+    over: AtomicBool,
+    watching: Mutex<Option<Watching>>,
     _guard: G,
-    _watching: Option<Watching>,
 }
 
-impl<G: Unpin> HttpBody for Watched<G> {
+/// One of the two bodies.
+struct Watched<B, G> {
+    inner: B,
+    lasting: Arc<Lasting<G>>,
+}
+
+impl<G: Send + Sync + 'static> Lasting<G> {
+    fn new(guard: G) -> Self {
+        Self { over: AtomicBool::new(false), watching: Mutex::new(None), _guard: guard }
+    }
+
+    fn watching(&self) -> MutexGuard<'_, Option<Watching>> {
+        self.watching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watched<B>(self: &Arc<Self>, inner: B) -> Body
+    where
+        B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<BoxError>,
+    {
+        Body::new(Watched { inner, lasting: Arc::clone(self) })
+    }
+}
+
+impl<B, G> HttpBody for Watched<B, G>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        Pin::new(&mut self.inner).poll_frame(cx)
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.lasting.over.load(Ordering::Relaxed) {
+            return Poll::Ready(Some(Err(NotForwarded::Cut.into())));
+        }
+        Pin::new(&mut self.inner).poll_frame(cx).map_err(Into::into)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -190,46 +232,4 @@ fn never() -> Cut {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_about_a_connection_is_not_handed_on() {
-        let mut headers = HeaderMap::new();
-        for (name, value) in [
-            ("connection", "close, X-Mine"),
-            ("x-mine", "1"),
-            ("keep-alive", "5"),
-            ("te", "trailers"),
-            ("transfer-encoding", "chunked"),
-            ("accept", "*/*"),
-        ] {
-            headers.insert(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
-        }
-        strip_hop_by_hop(&mut headers);
-        assert_eq!(headers.keys().collect::<Vec<_>>(), ["accept"]);
-    }
-
-    #[test]
-    fn nobody_says_for_somebody_else_where_a_request_came_from() {
-        let mut headers = HeaderMap::new();
-        let theirs = ["forwarded", "x-forwarded-for", "x-forwarded-user", "x-real-ip", "via"];
-        let ours = ["alpheus-session", "alpheus-pass"];
-        for name in theirs.iter().chain(&ours).chain(&["accept"]) {
-            headers.insert(name.parse::<HeaderName>().unwrap(), "1".parse().unwrap());
-        }
-        strip_forwarded(&mut headers);
-        assert_eq!(headers.len(), 3);
-        strip_ours(&mut headers);
-        assert_eq!(headers.keys().collect::<Vec<_>>(), ["accept"]);
-    }
-
-    #[test]
-    fn an_upgrade_is_asked_for_by_two_headers() {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::UPGRADE, "websocket".parse().unwrap());
-        assert_eq!(wanted_upgrade(&headers), None);
-        headers.insert(header::CONNECTION, "keep-alive, Upgrade".parse().unwrap());
-        assert_eq!(wanted_upgrade(&headers).unwrap(), "websocket");
-    }
-}
+mod tests;

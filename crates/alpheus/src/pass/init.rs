@@ -27,7 +27,7 @@ Examples:
 
 /// The key that issues and verifies passes.
 const ISSUER_KEY: &str = "issuer.key";
-/// The key that signs configurations; needed for the next one only.
+/// The key that signed the configuration and the card. No command reads it.
 const OPERATOR_KEY: &str = "operator.key";
 const SECOND: u64 = 1_000_000;
 

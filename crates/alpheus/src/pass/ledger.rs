@@ -40,6 +40,9 @@ pub struct Found {
     pub records: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether there was never anything, neither ledger nor fence.
     pub untouched: bool,
+    /// Whether its fence is there: what was never fenced was never released, unless the
+    /// fence is lost.
+    pub fenced: bool,
     /// Whole if the fence has seen no more than the ledger holds, and it is the
     /// ledger of the same shard of as many as before.
     pub log: Log,
@@ -100,7 +103,7 @@ impl FencedLedger {
         let sequence = held.unwrap_or(0).max(seen.unwrap_or(0));
         let moves_to = (!same).then_some(place);
         let ledger = Self { store, records, fenced, fence, sequence, moves_to, failed: false };
-        Ok(Found { ledger, records: found, untouched, log })
+        Ok(Found { ledger, records: found, untouched, fenced: seen.is_some(), log })
     }
 
     /// Its records, for reading beside it.

@@ -377,6 +377,43 @@ impl AsyncWrite for Stream {
 mod tests {
     use super::*;
 
+    /// What each side has to say goes to the other, until nobody has.
+    fn shake(client: &mut rustls::ClientConnection, server: &mut rustls::ServerConnection) {
+        while client.wants_write() || server.wants_write() {
+            let mut said = Vec::new();
+            client.write_tls(&mut said).unwrap();
+            server.read_tls(&mut said.as_slice()).unwrap();
+            server.process_new_packets().unwrap();
+            let mut said = Vec::new();
+            server.write_tls(&mut said).unwrap();
+            client.read_tls(&mut said.as_slice()).unwrap();
+            client.process_new_packets().unwrap();
+        }
+    }
+
+    /// Even a server that hands out tickets cannot tell by them who comes again.
+    #[test]
+    fn a_connection_is_never_resumed() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = rustls::ServerConfig::builder_with_provider(provider);
+        let builder = builder.with_protocol_versions(&[&TLS13]).unwrap().with_no_client_auth();
+        let secret = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
+        let server = builder.with_single_cert(vec![certificate.der().clone()], secret).unwrap();
+        assert!(server.send_tls13_tickets > 0);
+        let (server, client) = (Arc::new(server), tls(certificate.pem().as_bytes(), None).unwrap());
+        let client = Arc::new(client);
+        for _ in 0..2 {
+            let name = ServerName::try_from("localhost").unwrap();
+            let mut ours = rustls::ClientConnection::new(client.clone(), name).unwrap();
+            let mut theirs = rustls::ServerConnection::new(server.clone()).unwrap();
+            shake(&mut ours, &mut theirs);
+            assert_eq!(ours.handshake_kind(), Some(rustls::HandshakeKind::Full));
+        }
+    }
+
     #[test]
     fn sessions_go_to_other_machines_by_tls_only() {
         for good in [

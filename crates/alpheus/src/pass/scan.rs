@@ -11,7 +11,7 @@ use crate::pass::ledger::FencedLedger;
 use crate::pass::link::LinkError;
 use crate::pass::serve::block_on;
 use crate::pass::verifier::api::Scan;
-use crate::pass::verifier::shards::Shards;
+use crate::pass::verifier::shards::{FOR_CLIENTS, Shards};
 use crate::pass::{card, clock, init};
 use crate::service::{ServiceError, Settings};
 use alpheus_access_pass::code::{self, GateNonce};
@@ -29,6 +29,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
+  alpheus ca issue pki --role gateway --name gate
   alpheus pass scan --identity pki/gate --card deployment/card.json --verifiers https://localhost:7502 CODE
   zbarcam --raw --oneshot | alpheus pass scan --identity pki/gate --card deployment/card.json --verifiers https://localhost:7502
   alpheus pass scan --offline --deployment deployment --state run/gate --gates 3 CODE
@@ -119,7 +120,7 @@ fn online(args: &Args, globals: &Globals, shown: Vec<u8>) -> Result<(), Failure>
     let scan = *Secret::<32>::random(&mut entropy::rng()?).expose();
     let scan = Scan { scan, nonce: args.nonce, shown };
     block_on(async {
-        let shards = Shards::new(&verifiers, &identity)?;
+        let shards = Shards::new(&verifiers, &identity, FOR_CLIENTS)?;
         let mut tries = 3;
         loop {
             tries -= 1;

@@ -4,8 +4,9 @@
 use crate::commands::Globals;
 use crate::failure::Failure;
 use crate::pass::settings::PassSettings;
+use crate::pass::verifier::shards::UNDER_WAY;
 use crate::service::http::{Bounds, Drained, Server};
-use crate::service::shutdown::{Shutdown, Trigger, signalled};
+use crate::service::shutdown::{Shutdown, Signals, Trigger};
 use crate::service::tls::{TlsError, TlsFiles, server};
 use crate::service::{ServiceError, Settings};
 use axum::Router;
@@ -43,6 +44,8 @@ pub fn serve(
 ) -> Result<(), Failure> {
     let pass = settings.pass.clone().unwrap_or_default();
     block_on(async {
+        // Whoever is told that this serves may stop it at once.
+        let mut signals = Signals::listen().map_err(ServiceError::from)?;
         let (trigger, mut serving, mut addresses) = (Trigger::new(), Vec::new(), Vec::new());
         for listener in listeners()? {
             let (server, address) = bind(&listener, &pass).await?;
@@ -52,7 +55,7 @@ pub fn serve(
         }
         started(&addresses);
         tokio::select! {
-            signalled = signalled() => signalled.map_err(ServiceError::from)?,
+            () = signals.next() => {}
             () = broken.stopping() => {}
         }
         globals.health.stop();
@@ -73,13 +76,16 @@ async fn bind(listener: &Listener, pass: &PassSettings) -> Result<(Server, Strin
     let scheme = if tls.is_some() { "https" } else { "http" };
     let bound = Server::bind(listener.address, tls).await?;
     let connections = pass.connections.unwrap_or(CONNECTIONS);
-    let usual = Bounds::default();
-    // A gateway asks a verifier for all its clients, but not so that others cannot.
-    let of_one = (connections / 4).max(usual.of_one);
-    let silence = usual.silence.filter(|_| !listener.streams);
-    let bound = bound.with_bounds(Bounds { connections, of_one, silence });
+    let bound = bound.with_bounds(bounds(connections, listener.streams));
     let address = format!("{scheme}://{}", bound.address()?);
     Ok((bound, address))
+}
+
+/// A gateway asks a verifier for all its clients, but not so that others cannot; it needs
+/// as many connections as it has requests under way.
+fn bounds(connections: usize, streams: bool) -> Bounds {
+    let silence = Bounds::default().silence.filter(|_| !streams);
+    Bounds { connections, of_one: (connections / 4).max(UNDER_WAY), silence }
 }
 
 /// Runs a future on all processors.
@@ -89,4 +95,18 @@ async fn bind(listener: &Listener, pass: &PassSettings) -> Result<(Server, Strin
 pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(ServiceError::from)?.block_on(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_may_have_as_many_connections_as_it_uses() {
+        for connections in [UNDER_WAY, 300, CONNECTIONS] {
+            assert!(bounds(connections, false).of_one >= UNDER_WAY, "{connections}");
+        }
+        assert_eq!(bounds(CONNECTIONS, false).of_one, CONNECTIONS / 4);
+        assert!(bounds(300, true).silence.is_none() && bounds(300, false).silence.is_some());
+    }
 }

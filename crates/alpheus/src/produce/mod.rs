@@ -329,7 +329,7 @@ fn after(wanted: Timestamp, last: Timestamp, tick: Span) -> Timestamp {
 }
 
 /// Waits until the clock shows `at`.
-fn wait_for(at: Timestamp) {
+pub(crate) fn wait_for(at: Timestamp) {
     let left = at.0.saturating_sub(wall_clock().0);
     std::thread::sleep(Duration::from_micros(left));
 }

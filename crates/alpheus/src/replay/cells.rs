@@ -34,7 +34,7 @@ impl Cell {
 }
 
 /// The time that a cell names.
-pub(super) fn parse_time(text: &str, time: &Time) -> Result<Timestamp, RowFault> {
+pub(crate) fn parse_time(text: &str, time: &Time) -> Result<Timestamp, RowFault> {
     let number = text.strip_prefix(time.prefix.as_str()).ok_or(RowFault::BadTime)?;
     let micros = match time.steps {
         None => parse_scaled(number, time.unit.places()).map_err(|_| RowFault::BadTime)?,

@@ -223,7 +223,8 @@ impl Embedded {
             Service::open(store.clone(), &topics, service_key.clone(), shape, pace.timing())?;
         let mut embedded = Embedded {
             manager: Manager::new(service, &schema, deployment.clone(), service_key)?,
-            host: ControllerHost::new(&deployment, ledger, FenceFile::load(&fence)?),
+            host: ControllerHost::new(&deployment, ledger, FenceFile::load(&fence)?)
+                .that_draws_at_once(),
             devices: Vec::with_capacity(members.len()),
             encoder: Encoder::new(&schema, &layout)?,
             controller_of: Vec::with_capacity(members.len()),

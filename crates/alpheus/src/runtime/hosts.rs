@@ -26,10 +26,15 @@ pub struct ControllerHost {
     fence: FenceFile,
 }
 
+/// Seeds of running totals that a thread draws ahead at once: up to half a second's.
+const SLICE: u32 = 1024;
+
 /// Controllers that one thread serves.
 struct Shard {
     inbox: Inbox,
     controllers: HashMap<ControllerId, Controller>,
+    /// Answers wait until all of their noise is drawn.
+    draws_at_once: bool,
 }
 
 /// A message to a controller, about a plan.
@@ -54,9 +59,20 @@ impl ControllerHost {
     /// A host without controllers.
     #[must_use]
     pub fn new(deployment: &Deployment, ledger: StoreLedger, fence: FenceFile) -> ControllerHost {
-        let shard = || Shard { inbox: Inbox::new(deployment.clone()), controllers: HashMap::new() };
+        let shard = || Shard {
+            inbox: Inbox::new(deployment.clone()),
+            controllers: HashMap::new(),
+            draws_at_once: false,
+        };
         let shards = (0..rayon::current_num_threads()).map(|_| shard()).collect();
         ControllerHost { shards, place: HashMap::new(), down: HashSet::new(), ledger, fence }
+    }
+
+    /// Has answers wait until all of their noise is drawn, where nobody else waits.
+    #[must_use]
+    pub fn that_draws_at_once(mut self) -> Self {
+        self.shards.iter_mut().for_each(|shard| shard.draws_at_once = true);
+        self
     }
 
     /// What the fence says of a controller.
@@ -161,11 +177,10 @@ impl ControllerHost {
     }
 
     /// Has controllers draw some of the noise ahead that restarted ones lack: one slice on
-    /// each thread. Whether there is more to draw.
+    /// each thread, however many controllers there are. Whether there may be more to draw.
     pub fn draw_ahead(&mut self, now: Timestamp) -> bool {
         let each = self.shards.par_iter_mut();
-        each.map(|shard| shard.controllers.values_mut().any(|own| own.draw_ahead(now)))
-            .reduce(|| false, |one, other| one | other)
+        each.map(|shard| shard.draw_ahead(now)).reduce(|| false, |one, other| one | other)
     }
 
     /// Stops a controller, as a crash of its machine would: it answers nothing.
@@ -222,6 +237,18 @@ impl ControllerHost {
 }
 
 impl Shard {
+    /// Whether the slice was used up.
+    fn draw_ahead(&mut self, now: Timestamp) -> bool {
+        let mut left = SLICE;
+        for own in self.controllers.values_mut() {
+            left = left.saturating_sub(own.draw_ahead(now, left));
+            if left == 0 {
+                return true;
+            }
+        }
+        false
+    }
+
     /// The answers, each with its records.
     fn handle(&mut self, now: Timestamp, messages: Vec<ToController>) -> Vec<Step<FromController>> {
         let mut steps = Vec::with_capacity(messages.len());
@@ -229,7 +256,14 @@ impl Shard {
             let Some(controller) = self.controllers.get_mut(&id) else { continue };
             match self.inbox.open(&message) {
                 Ok(heard) => {
-                    steps.push(controller.handle(now, &heard).map(|answer| (id, plan, answer)));
+                    let lacked = controller.lacks_seeds();
+                    let mut step = controller.handle(now, &heard);
+                    if self.draws_at_once && !lacked && controller.lacks_seeds() {
+                        // It was declined for that, which leaves nothing behind.
+                        while controller.draw_ahead(now, SLICE) >= SLICE {}
+                        step = controller.handle(now, &heard);
+                    }
+                    steps.push(step.map(|answer| (id, plan, answer)));
                 }
                 Err(rejected) => tracing::warn!(%rejected, "a message of the service was dropped"),
             }

@@ -65,9 +65,6 @@ impl Embedded {
             made.push(self.controller(seat, &host, private)?);
         }
         self.host.take(made)?;
-        let now = if self.root_is_new { Timestamp(0) } else { self.started()? };
-        // Nobody else waits for them here.
-        while self.host.draw_ahead(now) {}
         Ok(())
     }
 

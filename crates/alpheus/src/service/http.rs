@@ -37,6 +37,9 @@ use x509_cert::der::Decode;
 const STALLED: Duration = Duration::from_secs(75);
 /// How long a client may take for its TLS handshake, and for a request's head.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The largest head of a request that is sure to be taken. A connection reads into as much
+/// at once, so it keeps twice as much at most.
+const HEAD: usize = 64 << 10;
 /// After an error of the listener (too many open files), it rests so long.
 const REST: Duration = Duration::from_millis(50);
 
@@ -307,7 +310,7 @@ async fn serve_one(
     patient.set_read_timeout(silence);
     patient.set_write_timeout(Some(STALLED));
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEAD);
     let stream = TokioIo::new(Box::pin(patient));
     let connection = builder.serve_connection(stream, service).with_upgrades();
     tokio::pin!(connection, closing);

@@ -175,6 +175,8 @@ pub fn run(
     let router = router.merge(http::observability(health.clone(), metrics.clone()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
+        // Whoever is told that this serves may stop it at once.
+        let mut signals = shutdown::Signals::listen()?;
         let server = Server::bind(address, tls).await?;
         let trigger = Trigger::new();
         let served = server.address()?;
@@ -182,7 +184,7 @@ pub fn run(
         started(served);
         tracing::info!(address = %served, "serving");
         tokio::select! {
-            signalled = shutdown::signalled() => signalled?,
+            () = signals.next() => {}
             () = broken.stopping() => {}
         }
         tracing::info!("stopping");

@@ -59,33 +59,28 @@ impl Shutdown {
 }
 
 /// The two ways to ask a process to stop: SIGTERM and SIGINT (Ctrl-C).
-struct Signals {
+pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
     /// From here on they no longer end the process by themselves.
-    fn listen() -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The operating system does not let us listen to signals.
+    pub fn listen() -> io::Result<Self> {
         let terminate = signal(SignalKind::terminate())?;
         Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    async fn next(&mut self) {
+    /// Waits for either.
+    pub async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
         }
     }
-}
-
-/// Waits for SIGTERM or SIGINT.
-///
-/// # Errors
-/// The operating system does not let us listen to signals.
-pub async fn signalled() -> io::Result<()> {
-    Signals::listen()?.next().await;
-    Ok(())
 }
 
 /// For a command that works for a while: the first signal asks it to stop in

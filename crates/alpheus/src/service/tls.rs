@@ -125,6 +125,8 @@ pub fn server(files: &TlsFiles, now: SystemTime) -> Result<Arc<ServerConfig>, Tl
         error => unusable(&certificate)(error),
     })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // A ticket would link two connections of a client to whoever listens or serves.
+    config.send_tls13_tickets = 0;
     Ok(Arc::new(config))
 }
 

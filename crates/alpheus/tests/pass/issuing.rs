@@ -23,6 +23,12 @@ fn issue(town: &Town, more: &[&str]) -> (Option<i32>, String) {
 fn an_account_gets_one_pass_and_an_issuer_does_not_forget() {
     let town = Town::new("60", 1, &[]);
     std::fs::write(town.path("accounts"), "").unwrap();
+    // Killed at its first start, between its ledger and the fence, it starts again.
+    let mut issuer = town.issuer(&["--first"]);
+    issuer.kill();
+    let fence = town.path("run/issuer/fence");
+    std::fs::remove_file(&fence).unwrap();
+    assert_eq!(issue(&town, &[]).0, Some(4), "nobody says that it is the first time");
     let mut issuer = town.issuer(&["--first"]);
     let fetch = |name: &str| fetch(&town, name);
     town.join("ada", "ada");
@@ -38,11 +44,16 @@ fn an_account_gets_one_pass_and_an_issuer_does_not_forget() {
     town.join("again", "ada");
     let (code, said) = fetch("again");
     assert!(code == Some(3) && said.contains("already-issued"), "{said}");
-    // Killed and started again it still knows; --first is then refused.
+    // Killed and started again it still knows; --first is then refused, without the
+    // fence too.
     issuer.kill();
     let first = ["--first"];
     let issue = |more: &[&str]| issue(&town, more);
     assert_eq!(issue(&first).0, Some(4));
+    let kept = std::fs::read(&fence).unwrap();
+    std::fs::remove_file(&fence).unwrap();
+    assert_eq!(issue(&first).0, Some(4));
+    std::fs::write(&fence, kept).unwrap();
     let mut issuer = town.issuer(&[]);
     assert!(fetch("again").1.contains("already-issued"));
     // Without its state it does not start by itself, and gives nothing for periods

@@ -79,20 +79,14 @@ fn nginx_asks_about_each_request() {
     upgrade.set_read_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
     let (status, answer) = read_answer(upgrade);
     assert_eq!(status, 403, "{answer}");
-    asks_like_traefik_and_envoy(&town, check, &mut ada, &wire);
+    asks_like_traefik_and_envoy(check, &mut ada, &wire);
     nginx.terminate();
     nginx.wait();
 }
 
 /// The forms in which Traefik, Caddy and Envoy ask: with a stamp that nobody has
 /// used, taken off the wire before it reaches nginx.
-fn asks_like_traefik_and_envoy(
-    town: &Town,
-    check: SocketAddr,
-    ada: &mut crate::town::Client,
-    wire: &Wire,
-) {
-    let _ = town;
+fn asks_like_traefik_and_envoy(check: SocketAddr, ada: &mut crate::town::Client, wire: &Wire) {
     let host = wire.address;
     let fresh = |path: &str| {
         wire.hold(true);

@@ -2,9 +2,10 @@
 //! asked, streams for ever, speaks after an upgrade. And a wire that can be
 //! listened to, and that can lose answers.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,14 +30,11 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
                 return Ok(());
             }
         }
-        match head.split(' ').nth(1).unwrap_or_default() {
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        let _open = Open::new(&path);
+        match path.split('?').next().unwrap_or_default() {
             "/stream" => return drip(&mut stream),
-            "/flood" => {
-                OPEN.fetch_add(1, Ordering::SeqCst);
-                let ended = flood(&mut stream);
-                OPEN.fetch_sub(1, Ordering::SeqCst);
-                return ended;
-            }
+            "/flood" => return flood(&mut stream),
             "/ws" => {
                 write!(
                     stream,
@@ -60,8 +58,30 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
     }
 }
 
-/// Floods that somebody still takes, or could.
-pub(crate) static OPEN: AtomicUsize = AtomicUsize::new(0);
+/// Answers that somebody still takes, or could, by path and query.
+static OPEN: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+
+/// How many answers to a path run.
+pub(crate) fn open(path: &str) -> usize {
+    OPEN.lock().unwrap().get(path).copied().unwrap_or(0)
+}
+
+struct Open(String);
+
+impl Open {
+    fn new(path: &str) -> Self {
+        *OPEN.lock().unwrap().entry(path.to_owned()).or_default() += 1;
+        Self(path.to_owned())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(open) = OPEN.lock().unwrap().get_mut(&self.0) {
+            *open -= 1;
+        }
+    }
+}
 
 /// As much as one takes, for ever.
 fn flood(stream: &mut TcpStream) -> std::io::Result<()> {

@@ -1,10 +1,9 @@
 //! A subscriber uses the service; nobody else does on the same pass.
 
-use crate::service::{OPEN, Wire};
+use crate::service::{Wire, open};
 use crate::town::{Town, read_answer};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -122,15 +121,16 @@ fn what_runs_is_cut_when_its_session_is_over() {
     let mut ada = town.connected("ada");
     let mut bob = town.connected("bob");
     let streams = ["", "Connection: upgrade\r\nUpgrade: websocket\r\n"];
-    let open = |client: &crate::town::Client| {
-        let [stream, socket] = [client.open("/stream", streams[0]), client.open("/ws", streams[1])];
-        (stream, socket)
+    let both = |client: &crate::town::Client, name: &str| {
+        let [stream, socket] = ["/stream?", "/ws?"].map(|path| format!("{path}{name}"));
+        (client.open(&stream, streams[0]), client.open(&socket, streams[1]))
     };
-    let (mut stream, mut socket) = open(&bob);
-    let (mut other, _other_socket) = open(&ada);
+    let (mut stream, mut socket) = both(&bob, "bob");
+    let (mut other, _other_socket) = both(&ada, "ada");
     // Nobody reads this one, so that all buffers on the way are full.
     let _unread = ada.open("/flood", "");
-    crate::town::until("a flood", || (OPEN.load(Ordering::SeqCst) == 1).then_some(()));
+    let runs = || (open("/flood") == 1 && open("/ws?ada") == 1).then_some(());
+    crate::town::until("a flood and a socket", runs);
     // They live longer than an epoch, since the session is carried on.
     let mut bytes = [0; 4096];
     let end = Instant::now() + Duration::from_secs(4);
@@ -150,10 +150,10 @@ fn what_runs_is_cut_when_its_session_is_over() {
     assert!(!rest.ends_with(b"0\r\n\r\n"), "nobody takes it for the whole");
     let ended = socket.read(&mut bytes);
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
-    // A client that is frozen does not carry its session on: its stream is cut when
-    // the epoch and the overlap are over, by the gateway.
+    // A client that is frozen does not carry its session on: its streams and sockets are
+    // cut when the epoch and the overlap are over, by the gateway.
     ada.process.freeze();
-    crate::town::until("the flood's end", || (OPEN.load(Ordering::SeqCst) == 0).then_some(()));
+    crate::town::until("an end", || (open("/flood") + open("/ws?ada") == 0).then_some(()));
     ada.process.thaw();
     let mut rest = Vec::new();
     other.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

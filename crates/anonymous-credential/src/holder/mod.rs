@@ -10,7 +10,7 @@ mod codes;
 mod records;
 mod request;
 
-pub use records::DamagedRecord;
+pub use records::{DamagedRecord, forget_before};
 pub use request::Requesting;
 
 use crate::configuration::{Compared, Pinned};
@@ -71,6 +71,14 @@ pub struct Outgoing {
     pub epoch: Epoch,
     /// A [`Login`] or [`ReUp`].
     pub bytes: Vec<u8>,
+}
+
+impl Outgoing {
+    /// Whether it is a [`ReUp`].
+    #[must_use]
+    pub fn is_re_up(&self) -> bool {
+        ReUp::from_bytes(&self.bytes).is_ok()
+    }
 }
 
 impl Holder {
@@ -153,6 +161,19 @@ impl Holder {
         let outgoing = Outgoing { session: shown.session, epoch, bytes: shown.bytes.clone() };
         // Stored again, in case the first commit is still on its way to the disk.
         Ok(Step::new(vec![records::shown(self.period, epoch, *index, shown)], outgoing))
+    }
+
+    /// What was shown last of the session that an epoch was shown for: if it was carried
+    /// on to the next epoch, and that is open, its store takes nothing else any more.
+    ///
+    /// # Errors
+    /// [`HolderRefused::NothingShown`].
+    pub fn resend_latest(&self, now: Time, epoch: Epoch) -> Result<Step<Outgoing>, HolderRefused> {
+        let session = |epoch| self.shown.get(&(epoch, 0)).map(|shown| shown.session);
+        let onward = epoch.next();
+        let carried = session(epoch).is_some() && session(epoch) == session(onward);
+        let open = self.pinned.schedule.is_open(onward, now);
+        self.resend(if carried && open { onward } else { epoch })
     }
 
     /// Signs a server's fresh nonce for a connection of a session.

@@ -2,7 +2,7 @@
 
 use super::{Holder, Requesting, Shown};
 use crate::configuration::Pinned;
-use crate::ledger::{Change, put};
+use crate::ledger::{Change, Step, put};
 use crate::messages::{Request, SessionId, TagId};
 use crate::schedule::{Epoch, Period};
 use alpheus_crypto::group::{Element, SecretScalar};
@@ -67,6 +67,19 @@ impl Holder {
         };
         read().map(Some).ok_or(DamagedRecord)
     }
+}
+
+/// Removes all that a holder's records hold of periods before this one: secrets, too,
+/// by which whoever takes them would find the showings of those periods.
+pub fn forget_before(period: Period, records: &Records) -> Step<()> {
+    let over = |key: &&Vec<u8>| {
+        let mut kinds = [REQUEST, CREDENTIAL, SHOWN].into_iter();
+        let rest = kinds.find_map(|kind| key.strip_prefix(kind));
+        let of = rest.and_then(<[u8]>::first_chunk).map(|of| u64::from_be_bytes(*of));
+        of.is_some_and(|of| of < period.0)
+    };
+    let gone = records.keys().filter(over);
+    Step::new(gone.map(|key| Change { key: key.clone(), value: None }).collect(), ())
 }
 
 fn key(kind: &[u8], period: Period) -> Vec<u8> {

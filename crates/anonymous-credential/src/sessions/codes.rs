@@ -1,13 +1,17 @@
 //! Login codes on a shard: the login's tag and those of the epochs after it are
 //! spent together, or none is.
 //!
-//! Tags of other shards are held there first, under a name of the code's own: a
-//! session of the same login's tag must neither take these holds for its own nor
-//! lose them when the code gives them back. [`Shard::admit`] then spends the login's tag and every tag of its
-//! own in one commit. A code begins no session: it opens a gate once.
+//! Tags of other shards are held there first, under a name of this code in this
+//! scan: neither a session of the same login's tag nor another scan of the code may
+//! take these holds for its own, or lose them when this scan gives them back.
+//! [`Shard::admit`] then spends the login's tag and every tag of its own in one
+//! commit. A scan that gives back what it holds is void from then on, by
+//! [`Shard::give_up`]: were it sent again meanwhile, it would rely on these holds.
+//! A code begins no session: it opens a gate once.
 
 use super::{Shard, Spent, Unspent};
 use crate::codes::Code;
+use crate::configuration::Pinned;
 use crate::error::Refused;
 use crate::ledger::Step;
 use crate::messages::{SessionId, TagId};
@@ -29,12 +33,22 @@ pub enum CodeLookUp {
     Same(Step<()>),
 }
 
+/// What a scan that was refused may do about its holds elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// Give these back: it is void, and never goes through.
+    Void(Vec<Wanted>),
+    /// Nothing: it went through, asked by another request.
+    Admitted,
+}
+
 impl Shard {
     /// Looks up the tag of a code's login. `scan` names the scan, the same only if
     /// the same gate asks again about the same scan.
     ///
     /// # Errors
-    /// [`Refused`], [`Refused::Used`] if the code opened a gate in another scan.
+    /// [`Refused`], [`Refused::Used`] if the code opened a gate in another scan,
+    /// [`Refused::Spent`] also if this scan was given up.
     pub fn look_up_code(
         &self,
         now: Time,
@@ -47,6 +61,9 @@ impl Shard {
             return Err(Refused::NoCodes);
         }
         let id = self.tag_id(epoch, &code.login.tag);
+        if self.void.contains(&(epoch, hold_name(SessionId(id), scan))) {
+            return Err(Refused::Spent);
+        }
         match self.tags.get(&(epoch, id)) {
             None => Ok(CodeLookUp::Unspent(UnspentCode(Box::new(code)))),
             Some(known) if *known == Spent::Admitted(*scan) => {
@@ -70,9 +87,12 @@ impl Shard {
         scan: &Digest,
         here: impl Fn(&Wanted) -> bool,
     ) -> Result<Step<()>, Refused> {
-        let mut wanted = code_tags(&self.pinned, code).into_iter();
+        let mut wanted = code_tags(&self.pinned, code, scan).into_iter();
         let login = wanted.next().ok_or(Refused::NoCodes)?;
         self.check(now, login.epoch)?;
+        if self.void.contains(&(login.epoch, login.session)) {
+            return Err(Refused::Spent);
+        }
         match self.tags.get(&(login.epoch, login.tag)) {
             None => {}
             Some(known) if *known == Spent::Admitted(*scan) => {
@@ -98,14 +118,45 @@ impl Shard {
     }
 }
 
-/// Every tag of a code, the login's first, for a name that no session has.
+impl Shard {
+    /// A scan was refused elsewhere: unless it went through meanwhile, it is void
+    /// before anything of it is given back. `tags` are the code's, of
+    /// [`code_tags`]; the login's tag lies here.
+    ///
+    /// # Errors
+    /// [`Refused::NoCodes`] if there are no tags; [`Refused::Epoch`] and others if this
+    /// shard may have forgotten by now that the scan went through.
+    pub fn give_up(
+        &mut self,
+        now: Time,
+        tags: &[Wanted],
+        scan: &Digest,
+    ) -> Result<Step<GivenUp>, Refused> {
+        let (login, onward) = tags.split_first().ok_or(Refused::NoCodes)?;
+        self.check(now, login.epoch)?;
+        let known = self.tags.get(&(login.epoch, login.tag));
+        if let Some(known) = known.filter(|known| **known == Spent::Admitted(*scan)) {
+            let again = records::tag(login.epoch, login.tag, *known);
+            return Ok(Step::new(vec![again], GivenUp::Admitted));
+        }
+        self.void.insert((login.epoch, login.session));
+        let change = records::void(login.epoch, login.session);
+        Ok(Step::new(vec![change], GivenUp::Void(onward.to_vec())))
+    }
+}
+
+/// Every tag of a code, the login's first, for a name that no session and no other
+/// scan has.
 #[must_use]
-pub fn code_tags(pinned: &crate::configuration::Pinned, code: &Code) -> Vec<Wanted> {
-    let session = code.session(pinned).0.0;
-    let name = labelled(labels::CREDENTIAL_CODE_HOLD, &[session.as_bytes()]);
-    let session = SessionId(TagId(name));
+pub fn code_tags(pinned: &Pinned, code: &Code, scan: &Digest) -> Vec<Wanted> {
+    let session = hold_name(code.session(pinned), scan);
     let tags = code.tags(pinned).into_iter();
     tags.map(|(epoch, tag)| Wanted { epoch, tag, session }).collect()
+}
+
+fn hold_name(SessionId(TagId(session)): SessionId, scan: &Digest) -> SessionId {
+    let parts: [&[u8]; 2] = [session.as_bytes(), scan.as_bytes()];
+    SessionId(TagId(labelled(labels::CREDENTIAL_CODE_HOLD, &parts)))
 }
 
 impl UnspentCode {

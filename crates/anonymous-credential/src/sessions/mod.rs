@@ -26,7 +26,7 @@ use alpheus_crypto::labels;
 use alpheus_crypto::sign::{Signature, VerifyingKey};
 use peers::Wanted;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One shard: the tags whose names fall to it, and the sessions that were
 /// logged in with them.
@@ -34,6 +34,8 @@ pub struct Shard {
     pinned: Pinned,
     tags: BTreeMap<(Epoch, TagId), Spent>,
     sessions: BTreeMap<SessionId, Session>,
+    /// Scans of codes that were given up, by the login's epoch.
+    void: BTreeSet<(Epoch, SessionId)>,
     /// The latest epoch that ran here. A clock before it went back.
     clock: Option<Epoch>,
     /// Tags of earlier epochs may have been forgotten.
@@ -336,6 +338,12 @@ impl Shard {
         Ok(Standing { session: id, holder, first, epoch })
     }
 
+    /// The first epoch that it serves; tags of earlier ones it may have forgotten.
+    #[must_use]
+    pub fn serves_from(&self) -> Epoch {
+        self.serves_from
+    }
+
     /// A new connection speaks for a session: its holder signed the fresh nonce
     /// that this server drew for the connection.
     ///
@@ -363,9 +371,13 @@ impl Shard {
     pub fn prune(&mut self, now: Time) -> Result<Step<()>, Refused> {
         let Some(running) = self.running(now)? else { return Ok(Step::new(Vec::new(), ())) };
         let mut changes = self.tick(now);
-        let kept = self.tags.split_off(&(running, TagId(alpheus_crypto::hash::Digest([0; 32]))));
+        let kept = self.tags.split_off(&(running, TagId(Digest([0; 32]))));
         let over = std::mem::replace(&mut self.tags, kept);
         changes.extend(over.keys().map(|(epoch, id)| records::no_tag(*epoch, *id)));
+        let nobody = SessionId(TagId(Digest([0; 32])));
+        let kept = self.void.split_off(&(running, nobody));
+        let over = std::mem::replace(&mut self.void, kept);
+        changes.extend(over.iter().map(|(epoch, name)| records::no_void(*epoch, *name)));
         self.sessions.retain(|id, session| {
             let reachable = session.epoch.next() >= running;
             if !reachable {

@@ -4,7 +4,7 @@
 //! What is asked is believed: shards of one deployment share the issuer's key
 //! and must know each other, as by mutual TLS. Nobody else may ask.
 
-use super::{Acknowledged, Moved, Reserved, Shard, Spent};
+use super::{Moved, Reserved, Shard, Spent};
 use crate::configuration::Pinned;
 use crate::error::Refused;
 use crate::ledger::{Change, Step};
@@ -53,12 +53,6 @@ impl Moved {
     #[must_use]
     pub fn wanted(&self, pinned: &Pinned) -> Wanted {
         Wanted::of(pinned, &self.0)
-    }
-
-    /// What the client is told once the tag's shard has kept the tag.
-    #[must_use]
-    pub fn acknowledged_elsewhere(self) -> Acknowledged {
-        Acknowledged { session: self.0.session, epoch: self.0.epoch }
     }
 }
 

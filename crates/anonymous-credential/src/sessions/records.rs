@@ -8,12 +8,13 @@ use crate::schedule::{Epoch, Time};
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sign::VerifyingKey;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const CLOCK: &[u8] = b"clock";
 const FROM: &[u8] = b"from";
 const TAG: &[u8] = b"tag";
 const SESSION: &[u8] = b"session";
+const VOID: &[u8] = b"void";
 
 impl Shard {
     /// A shard with what its ledger holds; commit the step to use it.
@@ -36,6 +37,7 @@ impl Shard {
             pinned,
             tags: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            void: BTreeSet::new(),
             clock: None,
             serves_from: Epoch(0),
         };
@@ -74,6 +76,9 @@ impl Shard {
             let (epoch, id) = rest.split_first_chunk()?;
             let key = (Epoch(u64::from_be_bytes(*epoch)), tag_id(id)?);
             self.tags.insert(key, read_spent(value)?);
+        } else if let Some(rest) = key.strip_prefix(VOID) {
+            let (epoch, name) = rest.split_first_chunk()?;
+            self.void.insert((Epoch(u64::from_be_bytes(*epoch)), SessionId(tag_id(name)?)));
         } else {
             let id = SessionId(tag_id(key.strip_prefix(SESSION)?)?);
             self.sessions.insert(id, read_session(value)?);
@@ -105,6 +110,19 @@ fn session_key(id: SessionId) -> Vec<u8> {
 
 pub(super) fn no_tag(epoch: Epoch, id: TagId) -> Change {
     Change { key: tag_key(epoch, id), value: None }
+}
+
+fn void_key(epoch: Epoch, SessionId(name): SessionId) -> Vec<u8> {
+    [VOID, &epoch.0.to_be_bytes(), name.0.as_bytes()].concat()
+}
+
+/// No value: the key says all.
+pub(super) fn void(epoch: Epoch, name: SessionId) -> Change {
+    put(void_key(epoch, name), Vec::new())
+}
+
+pub(super) fn no_void(epoch: Epoch, name: SessionId) -> Change {
+    Change { key: void_key(epoch, name), value: None }
 }
 
 pub(super) fn no_session(id: SessionId) -> Change {

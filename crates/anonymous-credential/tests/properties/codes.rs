@@ -11,7 +11,7 @@ use alpheus_anonymous_credential::ledger::Log;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, ReUp, SessionId};
 use alpheus_anonymous_credential::schedule::{Epoch, Time};
-use alpheus_anonymous_credential::sessions::codes::{CodeLookUp, code_tags};
+use alpheus_anonymous_credential::sessions::codes::{CodeLookUp, GivenUp, code_tags};
 use alpheus_anonymous_credential::sessions::peers::Wanted;
 use alpheus_anonymous_credential::sessions::{Due, LookUp, Reserved, Shard};
 use alpheus_anonymous_credential::verifier::{ProvenCode, ProvenReUp, Verifier, verify_re_ups};
@@ -22,17 +22,17 @@ const SCAN: Digest = Digest([5; 32]);
 const OTHER_SCAN: Digest = Digest([6; 32]);
 
 /// A deployment whose codes spend three epochs beside their own, over two shards.
-struct Gate {
-    pinned: Pinned,
-    verifier: Verifier,
-    shards: [(Shard, Ledger); 2],
+pub(crate) struct Gate {
+    pub(crate) pinned: Pinned,
+    pub(crate) verifier: Verifier,
+    pub(crate) shards: [(Shard, Ledger); 2],
     holder: Holder,
-    store: Ledger,
-    rng: ChaCha20Rng,
+    pub(crate) store: Ledger,
+    pub(crate) rng: ChaCha20Rng,
 }
 
 impl Gate {
-    fn new(seed: u8) -> Result<Gate, Failed> {
+    pub(crate) fn new(seed: u8) -> Result<Gate, Failed> {
         let mut rng = ChaCha20Rng::from_seed([seed; 32]);
         let key = IssuerKey::random(&mut rng)?;
         let mut settings = configuration(&key, Limit::ONE);
@@ -56,19 +56,19 @@ impl Gate {
         Ok(Gate { pinned, verifier, shards, holder, store, rng })
     }
 
-    fn code(&mut self, now: Time) -> Result<Code, HolderRefused> {
+    pub(crate) fn code(&mut self, now: Time) -> Result<Code, HolderRefused> {
         let compared = self.pinned.compare(&self.pinned.fingerprint()).unwrap();
         let made = self.holder.code(now, &compared, &mut self.rng)?;
         Ok(Code::from_bytes(&made.commit(&mut self.store).unwrap().bytes).unwrap())
     }
 
-    fn shard_of(wanted: &Wanted) -> usize {
+    pub(crate) fn shard_of(wanted: &Wanted) -> usize {
         usize::try_from(wanted.tag.shard(2)).unwrap()
     }
 
     /// What a verifier does with a code: look up, verify, hold elsewhere, admit.
     fn admit(&mut self, now: Time, code: &Code, scan: &Digest) -> Result<(), Refused> {
-        let tags = code_tags(&self.pinned, code);
+        let tags = code_tags(&self.pinned, code, scan);
         let home = Self::shard_of(&tags[0]);
         let (shard, ledger) = &mut self.shards[home];
         let unspent = match shard.look_up_code(now, code.clone(), scan)? {
@@ -85,7 +85,10 @@ impl Gate {
             shard.admit(now, &proven, scan, here).map(|step| step.commit(ledger).unwrap())
         });
         if taken == Err(Refused::Spent) {
-            for wanted in tags.iter().filter(|wanted| Self::shard_of(wanted) != home) {
+            let (shard, ledger) = &mut self.shards[home];
+            let given_up = shard.give_up(now, &tags, scan)?.commit(ledger).unwrap();
+            let GivenUp::Void(held) = given_up else { return Ok(()) };
+            for wanted in held.iter().filter(|wanted| Self::shard_of(wanted) != home) {
                 let (shard, ledger) = &mut self.shards[Self::shard_of(wanted)];
                 shard.release_for_peer(*wanted).commit(ledger).unwrap();
             }
@@ -107,7 +110,7 @@ impl Gate {
         self.logs_in(now, which, &mut friend)
     }
 
-    fn copy(&self, copied: &Ledger) -> Holder {
+    pub(crate) fn copy(&self, copied: &Ledger) -> Holder {
         let period = self.holder.period();
         Holder::restore(self.pinned.clone(), period, copied).unwrap().unwrap()
     }
@@ -219,6 +222,17 @@ fn a_code_is_its_holders_only() {
     assert!(code.check_signature(&gate.pinned, &[8; 32], &signature).is_err());
 }
 
+/// Codes are read before anybody knows whether their epoch is open.
+#[test]
+fn a_code_for_the_end_of_time_is_refused() {
+    let mut gate = Gate::new(56).unwrap();
+    let mut code = gate.code(at(1)).unwrap();
+    code.login.epoch = Epoch(u64::MAX);
+    let tags = code_tags(&gate.pinned, &code, &SCAN);
+    assert!(tags.iter().all(|wanted| wanted.epoch == Epoch(u64::MAX)));
+    assert_eq!(gate.admit(at(1), &code, &SCAN), Err(Refused::Epoch));
+}
+
 /// A shard that may have forgotten tags may have forgotten those of codes.
 #[test]
 fn a_doubtful_shard_waits_out_codes() {
@@ -261,7 +275,7 @@ impl Race {
     /// None if the second tag lies where the first one does.
     fn new(seed: u8, now: Time, friend: &mut Holder, mut gate: Gate) -> Option<Race> {
         let code = gate.code(now).unwrap();
-        let tags = code_tags(&gate.pinned, &code);
+        let tags = code_tags(&gate.pinned, &code, &SCAN);
         let home = Gate::shard_of(&tags[0]);
         if Gate::shard_of(&tags[1]) == home {
             return None;

@@ -5,7 +5,7 @@ use crate::support::{Ledger, NOTHING, START, at, configuration, pin};
 use crate::town::{Broken, Town};
 use alpheus_anonymous_credential::configuration::{Configuration, OtherConfiguration, Pinned};
 use alpheus_anonymous_credential::error::{BadConfiguration, HolderRefused};
-use alpheus_anonymous_credential::holder::{Holder, Requesting, Which};
+use alpheus_anonymous_credential::holder::{Holder, Requesting, Which, forget_before};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::schedule::Schedule;
@@ -111,4 +111,42 @@ fn no_gateway_names_a_context() {
         assert_eq!(shown.err(), Some(HolderRefused::OtherConfiguration));
     }
     town.show(&mut device, at(1), Which::Running).unwrap();
+}
+
+/// It was carried on, and the acknowledgement was lost with the device that waited for
+/// it: started again, it says what came last.
+#[test]
+fn what_was_carried_on_is_said_again_and_not_what_began_it() {
+    let (mut town, mut device, session) = crate::town::logged_in(47);
+    let begun = device.holder.resend(START).unwrap().commit(&mut Ledger::new()).unwrap();
+    let latest = |device: &crate::town::Device, seconds| {
+        let latest = device.holder.resend_latest(at(seconds), START).unwrap();
+        latest.commit(&mut Ledger::new()).unwrap()
+    };
+    assert_eq!(latest(&device, 13), begun, "it was not carried on");
+    assert!(!begun.is_re_up());
+    let carried = town.carry(&mut device, at(13)).unwrap();
+    town.re_up(at(13), &carried, None).unwrap();
+    assert_eq!(latest(&device, 14), carried);
+    assert!(carried.is_re_up() && carried.session == session);
+    // Before the next epoch opens nobody would take it.
+    assert_eq!(latest(&device, 11), begun);
+}
+
+/// Whoever takes the file later does not find what was shown with it long ago.
+#[test]
+fn periods_that_are_over_are_forgotten() {
+    let mut town = Town::new(1, 48);
+    let mut device = town.device(b"ada");
+    town.show(&mut device, at(1), Which::Running).unwrap();
+    let period = device.holder.period();
+    let waiting = Requesting::begin(town.pinned(), b"ada", at(1), Which::Next, &mut town.rng);
+    waiting.unwrap().commit(&mut device.store).unwrap();
+    let all = device.store.clone();
+    forget_before(period, &device.store.clone()).commit(&mut device.store).unwrap();
+    assert_eq!(device.store, all);
+    let next = alpheus_anonymous_credential::schedule::Period(period.0 + 1);
+    forget_before(next, &device.store.clone()).commit(&mut device.store).unwrap();
+    assert!(device.store.keys().all(|key| key.starts_with(b"request")), "what waits, waits");
+    assert_eq!(device.store.len(), 1);
 }

@@ -158,3 +158,53 @@ fn an_issuer_that_may_have_forgotten_issues_nothing_a_second_time() {
     }
     assert_eq!(restore(again(), &pinned, &mut books, Log::Whole).err(), damaged);
 }
+
+#[test]
+fn what_is_over_is_forgotten_and_never_issued_again() {
+    let mut rng = rng(5);
+    let key = IssuerKey::random(&mut rng).unwrap();
+    let pinned = pin(&configuration(&key, Limit::ONE)).unwrap();
+    let mut books = Ledger::new();
+    let issuer = Issuer::restore(key, pinned.clone(), [], Log::New, at(0)).unwrap();
+    let mut issuer = issuer.commit(&mut books).unwrap();
+    let period = 5760 * 15;
+    let mut issue = |issuer: &mut Issuer, books: &mut Ledger, seconds| {
+        let asking =
+            Requesting::begin(pinned.clone(), b"ada", at(seconds), Which::Running, &mut rng);
+        let asking = asking.unwrap().commit(&mut Ledger::new()).unwrap();
+        let answer = issuer.issue(at(seconds), b"ada", &asking.bytes(), &mut rng);
+        answer.map(|answer| drop(answer.commit(books).unwrap()))
+    };
+    for n in 0..3 {
+        issue(&mut issuer, &mut books, n * period).unwrap();
+        issuer.prune(at(n * period)).commit(&mut books).unwrap();
+    }
+    let issued = |books: &Ledger| books.keys().filter(|key| key.starts_with(b"issued")).count();
+    assert_eq!(issued(&books), 2, "this period's and the last one's");
+    // A clock that goes back finds nothing, and gives nothing.
+    assert_eq!(issue(&mut issuer, &mut books, 0), Err(IssueRefused::MayHaveForgotten));
+    assert_eq!(issue(&mut issuer, &mut books, 2 * period), Err(IssueRefused::AlreadyIssued));
+}
+
+/// Killed as it began for the first time, it begins again; with anything given, never.
+#[test]
+fn what_has_only_begun_is_new() {
+    let mut town = Town::new(1, 6);
+    let records = |books: &Ledger| books.clone().into_iter().collect::<Vec<_>>();
+    let begun = town.service.books.clone();
+    assert!(Issuer::has_only_begun(&records(&begun)) && !begun.is_empty());
+    let first = asking(&mut town, Which::Running);
+    issue(&mut town, b"ada", &first).unwrap();
+    assert!(!Issuer::has_only_begun(&records(&town.service.books)));
+    let mut rng = rng(7);
+    let key = IssuerKey::random(&mut rng).unwrap();
+    let (bytes, pinned) = (key.expose(), pin(&configuration(&key, Limit::ONE)).unwrap());
+    let again = || IssuerKey::from_bytes(&bytes).unwrap();
+    let mut books = Ledger::new();
+    restore(again(), &pinned, &mut books, Log::New).unwrap();
+    assert!(restore(again(), &pinned, &mut books, Log::New).is_ok());
+    // In doubt it gives nothing for a while, and that is not begun anew.
+    restore(again(), &pinned, &mut books, Log::Doubtful).unwrap();
+    assert!(!Issuer::has_only_begun(&records(&books)));
+    assert!(restore(again(), &pinned, &mut books, Log::New).is_err());
+}

@@ -10,6 +10,7 @@ mod holders;
 mod issuing;
 mod logins;
 mod re_ups;
+mod scans;
 #[path = "../../examples/support/mod.rs"]
 mod support;
 mod town;

@@ -58,6 +58,7 @@ use budgets::Books;
 use grants::Granted;
 use held::{Held, Remembered};
 use joined::Joined;
+use totals::Allowance;
 
 /// A privacy controller. One identity; streams of any number of owners.
 pub struct Controller {
@@ -88,6 +89,8 @@ pub struct Controller {
     /// Sequence number of the last record.
     sequence: u64,
     clock: Timestamp,
+    /// What messages may still have drawn of running totals.
+    allowance: Allowance,
 }
 
 impl Controller {
@@ -124,6 +127,7 @@ impl Controller {
             lost_from: Timestamp(0),
             sequence: 0,
             clock: Timestamp(0),
+            allowance: Allowance::NONE,
         }
     }
 

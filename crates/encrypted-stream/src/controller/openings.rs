@@ -71,6 +71,8 @@ impl Controller {
         joined.admit_to_totals(heard.window, self.restored)?;
         check_set(joined, fixed, &heard.set)?;
         let (population, counted) = self.population(now, joined, fixed, &heard.set)?;
+        // It was restarted since its token, if it lacks any.
+        self.draw_for(now, &heard.plan, heard.window)?;
         let answer = self.open(heard, fixed)?;
         // Once nothing can fail any more: it may be the one line that says what totals cost.
         let line = self.release_line(now, spent, population, counted);

@@ -104,7 +104,10 @@ impl Controller {
         self.check_locks(plan, position)?;
         check_owners(plan, position)?;
         self.check_rosters(announced)?;
-        self.enter(announced, position)
+        let mut joined = self.enter(announced, position)?;
+        joined.totals = Totals::of(announced)?;
+        self.check_seeds(&joined)?;
+        Ok(joined)
     }
 
     fn check_held(&self, plan: &Plan, planned: &PlannedStream) -> Result<(), PlanRefused> {
@@ -159,7 +162,6 @@ impl Controller {
         let mut joined = Joined::new(Arc::clone(announced), position, masks);
         joined.consumer = self.consumer_pad(announced)?;
         joined.slack_bits = check_shares(announced)?;
-        joined.totals = Totals::of(announced)?;
         let attributes = &announced.plan().attributes;
         let spans_of = |stream| {
             let spans = self.released.get(&stream).into_iter().flatten();

@@ -55,10 +55,7 @@ impl Controller {
             }
         }
         check_order(joined, &summons.streams)?;
-        // Before anybody counts on a share of this window.
-        let secret = self.identity.noise();
-        let joined = self.plans.get_mut(&summons.plan).ok_or(Refused::UnknownPlan)?;
-        joined.draw_for(secret, summons.window)?;
+        self.draw_for(now, &summons.plan, summons.window)?;
         self.present(now, summons)
     }
 

@@ -13,6 +13,7 @@ use super::held::{Held, HeldStream, Remembered};
 use super::identity::Identity;
 use super::joined::Round;
 use super::sessions::Session;
+use super::totals::Totals;
 use crate::annotation;
 use crate::announced::Announced;
 use crate::certificate::Deployment;
@@ -210,7 +211,10 @@ impl Controller {
                 (joined.settled, joined.ended) = (*settled, *ended);
             }
             let ended = joined.ended.is_some();
-            joined.totals = joined.totals.take().filter(|_| !ended);
+            // Tables of a plan that has ended are of no use any more.
+            if !ended {
+                joined.totals = Totals::of(announced).map_err(|_| gone)?;
+            }
             self.insert(joined);
             if ended {
                 self.release_locks(&plan);

@@ -343,7 +343,7 @@ pub(super) fn add_noise(
     fixed: &Fixed,
     set: Option<(&RosterSet, &Digest)>,
 ) -> Result<(), Refused> {
-    if joined.add_to_totals(words, secret, fixed.membership().window)? {
+    if joined.add_to_totals(words, fixed.membership().window)? {
         return Ok(());
     }
     let opening = set.map_or(1, |(set, _)| narrow(set.count()));

@@ -115,6 +115,7 @@ impl Coordinator {
             Phase::Opening(fixing, Box::new(Opens { signed: signed.clone(), set, digest }));
         round.called.clear();
         round.wait(now, timing.openings, timing.retry);
+        self.note_shares(start);
         let messages = self.rounds.get(&start).map(send_opening_set).unwrap_or_default();
         Step::new(vec![self.put(&ServiceRecord::OpeningSet { window, signed })], messages)
     }

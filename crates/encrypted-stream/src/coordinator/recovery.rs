@@ -112,15 +112,14 @@ impl Coordinator {
                 ServiceRecord::Mark { settled } => coordinator.settled = settled,
                 ServiceRecord::Retired => coordinator.retired = true,
                 ServiceRecord::Totals { words, windows, lost } => {
-                    let last = BTreeMap::new();
-                    let restarted = true;
-                    coordinator.totals = Totals { words, windows, lost, last, restarted };
+                    coordinator.totals = Totals { words, windows, lost, ..Totals::default() };
                 }
                 ServiceRecord::Picks { controller, picks } => {
                     coordinator.graph.take(controller, picks);
                 }
             }
         }
+        coordinator.totals.restarted = true;
         let mut messages = Vec::new();
         for (start, (position, record)) in fixed {
             let set = sets.remove(&start);
@@ -131,6 +130,7 @@ impl Coordinator {
             let round = coordinator.resume(record, set.map(|(_, set)| set), now).ok_or(bad)?;
             messages.extend(asked(&round));
             coordinator.rounds.insert(start, round);
+            coordinator.note_shares(start);
         }
         Ok((coordinator, Step::new(Vec::new(), messages)))
     }

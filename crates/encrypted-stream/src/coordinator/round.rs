@@ -85,6 +85,9 @@ pub(super) struct Round {
     pub(super) declined: BTreeMap<u32, Refused>,
     /// Of running totals: it would go on if an earlier window had.
     pub(super) waits_for_turn: bool,
+    /// Of the same: at most the variance of the shares that were made for it, in thousandths
+    /// of a seed's; 0 before any may have been.
+    pub(super) over: u64,
 }
 
 impl Round {
@@ -103,6 +106,7 @@ impl Round {
             openings: BTreeMap::new(),
             declined: BTreeMap::new(),
             waits_for_turn: false,
+            over: 0,
         }
     }
 

@@ -170,6 +170,7 @@ impl Coordinator {
         };
         let messages = send_membership(&fixing, fixing.fixed.members().iter());
         round.phase = Phase::Collecting(Box::new(fixing));
+        self.note_shares(start);
         Step::new(vec![self.put(&record)], messages)
     }
 

@@ -26,7 +26,8 @@ pub(super) struct Totals {
     /// At most the variance of shares that controllers made for windows that then failed,
     /// in thousandths of a seed's: they are missing where later shares go on from them.
     pub(super) lost: u64,
-    /// The window that each controller made its last share for, as far as is known.
+    /// The last window that each controller made a share for, or may have, as far as is
+    /// known.
     pub(super) last: BTreeMap<u32, u32>,
     /// Whether controllers of whom nothing is known may have made one before a restart.
     pub(super) restarted: bool,
@@ -145,6 +146,19 @@ impl Coordinator {
         self.plan().privacy.as_ref().map_or(&[], |privacy| &privacy.noise)
     }
 
+    /// A window's set is fixed: its members have made their shares, or may have. Sets are
+    /// fixed in the order of windows, so what they differ from is what was noted last.
+    pub(super) fn note_shares(&mut self, start: Timestamp) {
+        let Some(round) = self.rounds.get(&start) else { return };
+        let Some(place) = self.plan().place_in_totals(round.window) else { return };
+        let Some(makers) = self.makers(round) else { return };
+        let over = self.totals.variance(&makers, place);
+        self.totals.last.extend(makers.iter().map(|controller| (controller, place)));
+        if let Some(round) = self.rounds.get_mut(&start) {
+            round.over = over;
+        }
+    }
+
     /// Takes a window that ends into the totals, which take its place in the result; of one
     /// that failed what is missing from now on. What stores them, for the commit in which
     /// the window ends.
@@ -153,26 +167,25 @@ impl Coordinator {
         round: &Round,
         result: &mut Result<Opened, Failure>,
     ) -> Option<Change> {
-        let place = self.plan().place_in_totals(round.window)?;
-        let makers = self.makers(round)?;
+        self.plan().place_in_totals(round.window)?;
         match result {
-            Ok(opened) => self.add(opened),
-            Err(_) => {
-                let lost = self.totals.variance(&makers, place);
-                self.totals.lost = self.totals.lost.saturating_add(lost);
-            }
+            Ok(opened) => self.add(round.window.start, opened),
+            Err(_) if round.over == 0 => return None,
+            Err(_) => self.totals.lost = self.totals.lost.saturating_add(round.over),
         }
-        self.totals.last.extend(makers.iter().map(|controller| (controller, place)));
         let Totals { words, windows, lost, .. } = &self.totals;
         let (words, windows, lost) = (words.clone(), *windows, *lost);
         Some(self.put(&ServiceRecord::Totals { words, windows, lost }))
     }
 
-    fn add(&mut self, opened: &mut Opened) {
+    fn add(&mut self, start: Timestamp, opened: &mut Opened) {
         self.totals.words.resize(opened.outputs.len(), 0);
         add(&mut self.totals.words, &opened.outputs);
         self.totals.windows = self.totals.windows.saturating_add(1);
-        (opened.windows, opened.lost) = (self.totals.windows, self.totals.lost);
+        // Shares of earlier windows that still wait for an opening are in no total yet.
+        let waiting = self.earlier(start).map(|round| round.over);
+        opened.lost = waiting.fold(self.totals.lost, u64::saturating_add);
+        opened.windows = self.totals.windows;
         let finished = self.totals.words.iter().zip(self.noise());
         opened.outputs = finished.map(|(word, row)| rounded(*word, row.fraction_bits())).collect();
     }

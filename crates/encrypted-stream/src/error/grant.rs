@@ -30,7 +30,7 @@ pub enum GrantRefused {
     },
     /// Not later than the one that is known.
     #[error(
-        "signed at {} µs, it is not later than the owner's last word, of {} µs: sign it anew; if the last was signed by a clock that ran ahead, `--stop` is taken at once", .given.0, .known.0
+        "signed at {} µs, it is not later than the owner's last word, of {} µs: sign it anew; if the last was signed by a clock that ran ahead, `--stop` is taken at once, and to grant again have the reader's certificate issued anew", .given.0, .known.0
     )]
     NotLater {
         /// Of the grant.

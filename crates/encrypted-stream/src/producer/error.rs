@@ -36,8 +36,9 @@ pub enum SetupError {
     /// No word, not even the check word, or more than a block number can count.
     #[error("an event of {0} words cannot be encrypted; it has 1 to {MAX_WORDS}")]
     Words(usize),
-    /// No time lies strictly between two ticks, or no tick before 2^52 µs.
-    #[error("a tick of {} µs leaves no room for events; it is 2 µs to 2^52 µs", .0.0)]
+    /// No time lies strictly between two ticks, or a session would hold a whole day between
+    /// two others.
+    #[error("a tick of {} µs cannot be; it is 2 µs to a day, {} µs", .0.0, Span::DAY.0)]
     Tick(Span),
 }
 

@@ -67,7 +67,7 @@ impl Producer {
         if words == 0 || words > MAX_WORDS {
             return Err(SetupError::Words(words));
         }
-        if tick.0 < 2 || tick.0 >= Timestamp::LIMIT.0 {
+        if tick.0 < 2 || tick > Span::DAY {
             return Err(SetupError::Tick(tick));
         }
         let keys = StreamKeys::new(master, stream, schema);

@@ -11,8 +11,9 @@ use zeroize::Zeroizing;
 
 /// A producer that is online: a session number and the key vector of its last event.
 ///
-/// No session holds events of two days: on the first border of a UTC day it closes, and the
-/// next opens on the same border. Sums within a session are open to whoever knows its key
+/// No session outlasts its UTC day by a tick: on the first border of the next it closes, and
+/// another opens on the same border. A tick is a day at most, so no session is of three days,
+/// and only where ticks do not divide a day does one hold events of two. Sums within a session are open to whoever knows its key
 /// vectors at two times, so keys of a day must not be those of a session that goes on
 /// into another.
 ///

@@ -12,7 +12,7 @@ use alpheus_encrypted_stream::frame::{Frame, Link};
 use alpheus_encrypted_stream::grant::{Days, Grant, HandedDay, RawReader};
 use alpheus_encrypted_stream::keys::StreamKeys;
 use alpheus_encrypted_stream::ledger::{LogEvent, LogLine, Record, Scope, Stamped};
-use alpheus_encrypted_stream::producer::{EventVector, Producer, Start};
+use alpheus_encrypted_stream::producer::{EventVector, Producer, SetupError, Start};
 use alpheus_encrypted_stream::withdrawal::Withdrawal;
 use alpheus_policy::ids::{SchemaId, StreamId};
 use alpheus_policy::time::{Span, Timestamp};
@@ -83,13 +83,17 @@ pub fn fetch(
 
 /// Two events a day of stream 0, in the middle and close to midnight, for some days.
 fn frames_of(evil: &Evil, many: u64) -> Vec<Vec<u8>> {
+    frames_at(evil, many, evil.world.schema.tick).unwrap()
+}
+
+/// The same with borders on other ticks, if there is such a producer.
+pub fn frames_at(evil: &Evil, many: u64, tick: Span) -> Result<Vec<Vec<u8>>, SetupError> {
     let mut frames: Vec<Vec<u8>> = Vec::new();
     let mut sink = |frame: &[u8]| frames.push(frame.to_vec());
-    let (schema, layout) = (&evil.world.schema, &evil.world.layout);
-    let producer =
-        Producer::for_schema(&master(stream_id(0)), stream_id(0), schema, layout).unwrap();
+    let (schema, words) = (evil.world.schema.id(), evil.world.layout.words);
+    let producer = Producer::new(&master(stream_id(0)), stream_id(0), schema, tick, words)?;
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
-    let session = producer.open(Start::First, day(0), &mut rng, &mut sink);
+    let session = producer.open(Start::First, day(0).floor(tick), &mut rng, &mut sink);
     let mut session = session.unwrap_or_else(|refused| panic!("{:?}", refused.error));
     for number in 0..many {
         for (at, value) in [(DAY / 2 + 5, 2 * number), (DAY - 5, 2 * number + 1)] {
@@ -101,7 +105,7 @@ fn frames_of(evil: &Evil, many: u64) -> Vec<Vec<u8>> {
         }
     }
     session.advance(day(many), &mut sink).unwrap();
-    frames
+    Ok(frames)
 }
 
 fn frames(evil: &Evil) -> Vec<Vec<u8>> {
@@ -110,9 +114,9 @@ fn frames(evil: &Evil) -> Vec<Vec<u8>> {
 
 /// What readers who pool the keys of some days open beside the events of these: sums of
 /// other events, between two key vectors of a session that they know.
-fn opened_beside(evil: &Evil, frames: &[Vec<u8>], granted: &[u64]) -> Vec<u64> {
+pub fn opened_beside(evil: &Evil, frames: &[Vec<u8>], granted: &[u64]) -> Vec<u64> {
     let keys = StreamKeys::new(&master(stream_id(0)), stream_id(0), evil.world.schema.id());
-    let known = |t: Timestamp| granted.contains(&(t.0 / DAY - FIRST));
+    let known = |t: Timestamp| granted.contains(&(t.0 / DAY).wrapping_sub(FIRST));
     let first = |session: u64, t: Timestamp| {
         let mut word = [0; 1];
         keys.day_key(t.0 / DAY).key_vector(session, t, &mut word).unwrap();

@@ -112,13 +112,20 @@ fn the_end_of_a_plan_is_said_again_with_its_charges() {
     assert_eq!(after_end[0], after_end[1]);
 }
 
-/// How often each of these slices of seeds had to be drawn.
-fn draw_all(controller: &mut Controller, now: Timestamp) -> usize {
-    let mut slices = 1;
-    while controller.draw_ahead(now) {
-        slices += 1;
+/// Seeds that a host draws at once.
+const SLICE: u32 = 1024;
+
+/// How many seeds had to be drawn, slice by slice.
+fn draw_all(controller: &mut Controller, now: Timestamp) -> u32 {
+    let mut all = 0;
+    loop {
+        let drawn = controller.draw_ahead(now, SLICE);
+        assert!(drawn <= SLICE);
+        all += drawn;
+        if drawn < SLICE {
+            return all;
+        }
     }
-    slices
 }
 
 /// Late in a long plan a controller that lacks its seeds asks for patience instead of
@@ -136,19 +143,70 @@ fn seeds_are_drawn_a_slice_at_a_time() {
         _ => None,
     };
     let reasons: Vec<_> = net.heard.iter().filter_map(|(_, message)| declined(message)).collect();
-    assert_eq!(reasons, [Refused::SeedsUnderWay { left: 17 }]);
+    assert_eq!(reasons, [Refused::SeedsUnderWay { left: 1041 - FEW }]);
     assert_eq!(net.outcomes.len(), 0, "it is asked again");
+    // A host that has time draws what is waited for, and the next.
+    assert_eq!(draw_all(&mut net.controllers[0], after(1040)), 1042 - FEW);
     net.timeout(after(1040).plus(Span::seconds(1)));
     let result = net.outcomes[0].result.as_ref().unwrap();
     let truth = net.world.truth([0], 1040)[0];
     assert_eq!(result.outputs[0].cast_signed(), known.result(truth, &[Some(1040)]));
     // A host that has time has drawn them before anybody asks.
     net.restore_controllers(after(1041), true);
-    assert_eq!(draw_all(&mut net.controllers[0], after(1041)), 2);
+    assert_eq!(draw_all(&mut net.controllers[0], after(1041)), 1043);
     let heard = net.heard.len();
     net.close(1041);
     assert!(net.outcomes[1].result.is_ok());
     assert_eq!(net.heard.len(), heard + 2, "presence and token, and no refusal");
+}
+
+/// Seeds that messages have drawn at one time of the clock.
+const FEW: u32 = 8;
+
+/// A plan goes on without being asked, until all are asked about this window, in vain.
+fn late(evil: &mut Evil, number: u64) -> Timestamp {
+    (1..number).for_each(|number| drop(evil.world.report(number)));
+    evil.close(number);
+    for p in 0..evil.controllers.len() as u32 {
+        let summons = evil.summons(p, evil.streams(p));
+        let left = u32::try_from(number + 1).unwrap() - FEW;
+        assert_eq!(
+            evil.ask(p, after(number), &summons).err(),
+            Some(Refused::SeedsUnderWay { left })
+        );
+    }
+    after(number)
+}
+
+/// However often it is asked at one time, as by one post, a controller draws a few.
+#[test]
+fn many_summonses_at_once_draw_few_seeds() {
+    let mut evil = Evil::new(totals(600, 1, Setup::new(1)));
+    let now = late(&mut evil, 500);
+    let summons = evil.summons(0, evil.streams(0));
+    for _ in 0..200 {
+        assert_eq!(
+            evil.ask(0, now, &summons).err(),
+            Some(Refused::SeedsUnderWay { left: 501 - FEW })
+        );
+    }
+    let later = now.plus(Span(1));
+    let asked = evil.ask(0, later, &summons).err();
+    assert_eq!(asked, Some(Refused::SeedsUnderWay { left: 501 - 2 * FEW }));
+}
+
+/// That a plan is announced makes nobody draw: what it is asked for does, or its share.
+#[test]
+fn plans_that_are_announced_draw_nothing_ahead() {
+    let mut evil = Evil::new(totals(600, 1, Setup::new(1)));
+    assert_eq!(evil.controllers[0].draw_ahead(after(500), SLICE), 0);
+    let now = late(&mut evil, 500);
+    assert_eq!(evil.controllers[0].draw_ahead(now, 100), 100);
+    assert_eq!(evil.controllers[0].draw_ahead(now, SLICE), 502 - FEW - 100);
+    // After an untrusted restore no answer comes of it.
+    let store = evil.store.clone();
+    evil.restore(0, &store, now, None);
+    assert_eq!(evil.controllers[0].draw_ahead(now, SLICE), 0);
 }
 
 /// What the owners' log says that the plan costs, line by line.
@@ -169,17 +227,17 @@ fn told(store: &Memory, id: ControllerId) -> Vec<usize> {
 /// totals cost.
 #[test]
 fn an_opening_that_has_to_wait_is_told_with_its_costs() {
-    let mut evil = Evil::new(totals(1060, 1, Setup::new(2)));
-    (1..1040).for_each(|number| drop(evil.world.report(number)));
-    let now = after(1040);
-    evil.controllers.iter_mut().for_each(|own| assert_eq!(draw_all(own, now), 2));
-    let draft = evil.gather_at(1040);
+    let mut evil = Evil::new(totals(60, 1, Setup::new(2)));
+    let now = late(&mut evil, 40);
+    evil.controllers.iter_mut().for_each(|own| assert_eq!(draw_all(own, now), 42 - FEW));
+    let draft = evil.gather_at(40);
     (0..2).for_each(|p| drop(evil.token_at(p, &draft)));
     let (store, fence) = (evil.store.clone(), evil.controllers[0].fence());
     evil.restore(0, &store, now, Some(fence));
     let set = evil.set(&draft, &[0, 1]);
     let asked = draft.window.end.plus(GRACE);
-    assert_eq!(evil.ask(0, asked, &set), Err(Refused::SeedsUnderWay { left: 17 }));
+    assert_eq!(evil.ask(0, asked, &set), Err(Refused::SeedsUnderWay { left: 41 - FEW }));
+    draw_all(&mut evil.controllers[0], asked);
     assert!(matches!(evil.ask(0, asked, &set), Ok(ControllerMessage::Opening(_))));
     assert_eq!(told(&evil.store, evil.controllers[0].id()), [1]);
 }
@@ -239,6 +297,32 @@ fn what_failed_windows_leave_over_is_counted() {
     let step = net.coordinator.window_closed(now, &report);
     net.run(now, step);
     assert_eq!(lost(&net), Ok(4 * share_variance(1, Some(0))));
+}
+
+/// The same while a window waits for an opening: later ones say what it may leave over, and
+/// what it did leave over when it fails after them.
+#[test]
+fn what_windows_that_wait_may_leave_over_is_counted() {
+    let mut net = Net::new(totals(6, 1, four(6, 1)));
+    net.close(0);
+    net.lost = |to, message| to == 2 && matches!(message, ServiceMessage::OpeningSet(_));
+    net.close(1);
+    let close = |net: &mut Net, number: u64, now: Timestamp| {
+        let report = net.world.report(number);
+        let step = net.coordinator.window_closed(now, &report);
+        net.run(now, step);
+    };
+    let patient = after(1).plus(Span::seconds(40));
+    close(&mut net, 2, patient);
+    net.timeout(patient.plus(Timing::default().tokens));
+    let lost = |net: &Net| net.outcomes.last().unwrap().result.clone().map(|own| own.lost);
+    let one = share_variance(1, Some(0));
+    assert_eq!((net.outcomes.len(), lost(&net)), (2, Ok(4 * one)), "window 2 is before 1");
+    net.timeout(after(1).plus(Timing::default().openings));
+    assert_eq!((net.outcomes.len(), lost(&net)), (3, Err(Failure::OpeningLost)));
+    net.lost = |_, _| false;
+    close(&mut net, 3, after(1).plus(Timing::default().openings).plus(Span::seconds(1)));
+    assert_eq!((net.outcomes.len(), lost(&net)), (4, Ok(4 * one)));
 }
 
 /// A lone controller's token holds its share: tokens come in order, and an older copy gives

@@ -10,12 +10,29 @@ use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Span, Timestamp};
 
 use crate::evil::{Draft, Evil};
-use crate::grants::{DAY, FIRST, days, fetch, reader, say};
+use crate::grants::{DAY, FIRST, days, fetch, frames_at, opened_beside, reader, say};
 use crate::world::{Setup, WINDOW, after, master, stream_id, window};
 
 /// Of the window that begins with the first: it reaches over midnight.
 const TICKS: u64 = 19;
 const MIDNIGHT: Timestamp = Timestamp((FIRST + 1) * DAY);
+
+/// Readers who pool keys of days, whatever the tick: one for which it would not hold has no producer.
+#[test]
+fn readers_who_pool_days_open_nothing_beside_at_any_tick() {
+    let evil = Evil::unannounced(Setup::new(2));
+    let hour = DAY / 24;
+    for tick in [hour, 7 * hour, 11 * hour, 23 * hour, DAY, 25 * hour, 36 * hour, 2 * DAY] {
+        let Ok(frames) = frames_at(&evil, 7, Span(tick)) else {
+            assert!(tick > DAY);
+            continue;
+        };
+        for granted in [&[0, 2][..], &[1, 3], &[0, 4], &[2], &[1, 3, 5], &[0, 1, 4]] {
+            let opened = opened_beside(&evil, &frames, granted);
+            assert_eq!(opened, [0_u64; 0], "{granted:?}, a tick of {tick}");
+        }
+    }
+}
 
 #[test]
 fn a_window_over_midnight_is_made_of_both_days_sessions() {

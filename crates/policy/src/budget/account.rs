@@ -249,34 +249,56 @@ impl Counted<'_> {
     }
 
     /// The sums that a release of the window would add to, with their limits: of each
-    /// rule the greatest are among them.
+    /// rule the greatest are among them, and equal ones that follow each other are one.
     fn limits(&self, budget: &Budget, window: Window) -> Vec<(Rule, Spent, Epsilon)> {
         let per_window = Epsilon::from_micro(budget.window_micro_epsilon);
         let total = Epsilon::from_micro(budget.total_micro_epsilon);
         let starts = || self.live().map(|(other, ..)| other.start);
         let inside = starts().filter(|start| *start > window.start && *start < window.end);
         let moments = std::iter::once(window.start).chain(inside);
-        let mut limits: Vec<_> =
-            moments.map(|at| (Rule::Window, self.spent_at(at), per_window)).collect();
+        let moments = moments.map(|at| Window { start: at, end: at.plus(Span(1)) });
+        let sums = self.sums(moments).into_iter();
+        let mut limits: Vec<_> = sums.map(|spent| (Rule::Window, spent, per_window)).collect();
         match budget.unit {
             PrivacyUnit::Event | PrivacyUnit::PersonPerWindow => {
                 limits.push((Rule::Total, self.total(), total));
             }
             PrivacyUnit::PersonPerPeriod(period) => {
-                let sums = periods(window, period, starts()).map(|own| self.spent_in(own));
+                let all = |own: &Window| Some(own.start) < self.account.forgotten;
+                let (before, since): (Vec<_>, Vec<_>) =
+                    periods(window, period, starts()).partition(all);
+                let before = before.first().map(|_| self.total());
+                let sums = before.into_iter().chain(self.sums(since.into_iter()));
                 limits.extend(sums.map(|spent| (Rule::Period(period), spent, total)));
             }
         }
         limits
     }
 
-    fn total(&self) -> Spent {
-        self.account.base.and(self.sum(|_| true))
+    /// What was spent on data of each of these spans, which ascend, as live releases do:
+    /// a span is compared with those alone that may share time with it, so that many
+    /// releases beside a long one take no time that grows with their square.
+    fn sums(&self, spans: impl Iterator<Item = Window>) -> Vec<Spent> {
+        let mut waiting = self.live().peekable();
+        let mut begun: Vec<(Window, Cost, Slack)> = Vec::new();
+        let mut sums: Vec<Spent> = Vec::new();
+        for span in spans {
+            while let Some(own) = waiting.next_if(|(window, ..)| window.start < span.end) {
+                begun.push(own);
+            }
+            begun.retain(|(window, ..)| window.end > span.start);
+            let add =
+                |sum: Spent, (_, cost, slack): &(Window, Cost, Slack)| sum.with(*cost, *slack);
+            let spent = begun.iter().fold(Spent::default(), add);
+            if sums.last() != Some(&spent) {
+                sums.push(spent);
+            }
+        }
+        sums
     }
 
-    /// Spent on data of one moment.
-    fn spent_at(&self, at: Timestamp) -> Spent {
-        self.sum(|window| window.start <= at && at < window.end)
+    fn total(&self) -> Spent {
+        self.account.base.and(self.sum(|_| true))
     }
 
     fn spent_in(&self, period: Window) -> Spent {
@@ -327,4 +349,54 @@ fn nearest(asked: Cost, allowed: impl Fn(Cost) -> bool) -> Option<Cost> {
     };
     let most = last(most, |units| allowed(of(units)));
     (most > 0).then(|| of(most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(start: u64, end: u64) -> Window {
+        Window { start: Timestamp(start), end: Timestamp(end) }
+    }
+
+    fn account(live: impl IntoIterator<Item = Window>) -> Account {
+        let plan = |number: u8| PlanId([number; 32]);
+        let cost = |own: Window| (Cost::Pure(Epsilon(u128::from(own.end.0 % 7 + 1))), Slack(1));
+        let live = live.into_iter().zip((0..=255).cycle());
+        let live = live.map(|(own, number)| ((own, plan(number)), cost(own))).collect();
+        Account { live, ..Account::default() }
+    }
+
+    /// As many releases as a day has in steps of ten seconds, beside one over all of it.
+    #[test]
+    fn many_equal_releases_make_few_sums() {
+        let many = account((0..8640).map(|at| window(70 * at, 70 * (at + 1))));
+        let budget =
+            |unit| Budget { window_micro_epsilon: 1, total_micro_epsilon: 1, atto_delta: 0, unit };
+        for unit in [PrivacyUnit::PersonPerWindow, PrivacyUnit::PersonPerPeriod(Span(70))] {
+            let limits = many.counted().limits(&budget(unit), window(0, 1 << 30));
+            assert_eq!(limits.len(), 2, "{unit:?}");
+        }
+    }
+
+    /// The sweep says what adding up all that share time says.
+    #[test]
+    fn sums_are_those_of_what_shares_time() {
+        let mut state = 7u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for _ in 0..300 {
+            let own: Vec<_> = (0..draw(12)).map(|_| (draw(40), draw(20) + 1)).collect();
+            let account = account(own.iter().map(|(start, length)| window(*start, start + length)));
+            for length in [1, 5] {
+                let spans = || (0..60 / length).map(|n| window(length * n, length * (n + 1)));
+                let shares = |span| account.counted().sum(|own: Window| own.overlaps(span));
+                let mut expected: Vec<_> = spans().map(shares).collect();
+                expected.dedup();
+                assert_eq!(account.counted().sums(spans()), expected);
+            }
+        }
+    }
 }

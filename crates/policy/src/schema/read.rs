@@ -54,12 +54,12 @@ pub(super) fn schema(root: &Node) -> Result<Schema, DocumentError> {
 /// second over an hour.
 const DEFAULT_CAPACITY: Capacity = Capacity { population: 10_000, events: 3_600 };
 
+/// At most a day: sessions end on the first border of each, and one that held a whole day
+/// between two others would open its sum to whoever has the keys of these.
 fn tick(node: &Node) -> Result<Span, DocumentError> {
     let tick = node.duration()?;
-    if tick.0 < 1_000 {
-        return Err(
-            node.error(Problem::OutOfRange { least: "1ms".into(), most: "any time".into() })
-        );
+    if !(1_000..=Span::DAY.0).contains(&tick.0) {
+        return Err(node.error(Problem::OutOfRange { least: "1ms".into(), most: "1d".into() }));
     }
     Ok(tick)
 }

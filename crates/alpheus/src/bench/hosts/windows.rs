@@ -4,6 +4,7 @@ use super::deployment::Deployment;
 use super::devices::Devices;
 use crate::bench::program::Lines;
 use crate::failure::{Blame, Category, Failure};
+use crate::produce::wait_for;
 use crate::runtime::embedded::wall_clock;
 use crate::runtime::results::OK;
 use alpheus_policy::time::{Span, Timestamp};
@@ -72,8 +73,4 @@ impl<'a> Windows<'a> {
             return Err(what).blame(Category::Check);
         }
     }
-}
-
-fn wait_for(at: Timestamp) {
-    std::thread::sleep(Duration::from_micros(at.0.saturating_sub(wall_clock().0)));
 }

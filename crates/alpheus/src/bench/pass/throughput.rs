@@ -6,7 +6,7 @@ use crate::bench::pass::load::{AT_ONCE, all, made, sleep_until};
 use crate::bench::pass::town::Town;
 use crate::bench::report::Figure;
 use crate::failure::{Blame, Category, Failure};
-use crate::pass::verifier::shards::Shards;
+use crate::pass::verifier::shards::{FOR_CLIENTS, Shards};
 use alpheus_access_pass::gateway::session_of;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, ReUp, TagId};
@@ -24,7 +24,7 @@ type Sent = (&'static str, TagId, Vec<u8>);
 pub(super) fn figures(requests: u32, processors: usize) -> Result<Vec<Figure>, Failure> {
     let town = Town::new(4, 0)?;
     let (verifiers, addresses) = town.verifiers(processors)?;
-    let shards = Shards::new(&addresses, &town.identity()?)?;
+    let shards = Shards::new(&addresses, &town.identity()?, FOR_CLIENTS)?;
     let figures = town.runtime.block_on(measure(&town, &shards, requests, processors));
     drop(verifiers);
     figures

@@ -176,7 +176,7 @@ fn restore(
     members: Option<Members>,
     bulletin: &Bulletin,
 ) -> Result<Engine, Failure> {
-    let Found { mut ledger, records, log, untouched } = found;
+    let Found { mut ledger, records, log, untouched, .. } = found;
     let log = if untouched { Log::New } else { log };
     if log == Log::Doubtful {
         eprintln!("the state is older than its fence: epochs that had begun are burnt");

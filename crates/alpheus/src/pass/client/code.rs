@@ -5,6 +5,7 @@ use crate::commands::Globals;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::client::Place;
+use crate::pass::client::passes::NoPass;
 use crate::pass::client::passfile::PassFile;
 use crate::pass::clock;
 use alpheus_access_pass::code::{Binding, GateNonce, present};
@@ -34,11 +35,6 @@ pub(super) struct Args {
     #[arg(long, value_name = "HEX", value_parser = parse_nonce)]
     nonce: Option<GateNonce>,
 }
-
-/// There is no pass.
-#[derive(Debug, thiserror::Error)]
-#[error("there is no pass for this period; fetch it")]
-struct NoPass;
 
 /// A gate's nonce from its text.
 ///

@@ -3,7 +3,7 @@
 //! - [`passfile`]: the pass, locked,
 //! - [`fetch`], [`stock`]: get it from the issuer, on demand and in time,
 //! - [`passes`]: what it shows,
-//! - [`session`]: logs in, carries on,
+//! - [`session`], [`retry`]: logs in, carries on, tries again,
 //! - [`proxy`], [`browser`]: the local proxy and who may use it,
 //! - [`code`]: login codes.
 
@@ -13,6 +13,7 @@ pub mod fetch;
 pub mod passes;
 pub mod passfile;
 pub mod proxy;
+pub mod retry;
 pub mod session;
 pub mod stock;
 
@@ -25,7 +26,7 @@ use crate::pass::init::write_new;
 use crate::pass::serve::block_on;
 use crate::service::ServiceError;
 use crate::service::http::{Bounds, Server};
-use crate::service::shutdown::{Trigger, signalled};
+use crate::service::shutdown::{Signals, Trigger};
 use alpheus_anonymous_credential::holder::Which;
 use alpheus_crypto::secret::Secret;
 use browser::Door;
@@ -174,6 +175,8 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
     let (driver, current) = Driver::new(file, &habits, rng)?;
     let said = globals.format.is_none();
     block_on(async {
+        // Whoever is told that this serves may stop it at once.
+        let mut signals = Signals::listen().map_err(ServiceError::from)?;
         let server = Server::bind(run.local, None).await.map_err(ServiceError::from)?;
         let server = server.with_bounds(Bounds { silence: None, ..Bounds::default() });
         let address = server.address().map_err(ServiceError::from)?;
@@ -195,7 +198,7 @@ fn serve(run: &Run, globals: &Globals) -> Result<(), Failure> {
         });
         let driven = tokio::select! {
             driven = driver.run(ordered) => driven.blame(Category::Refused),
-            signalled = signalled() => Ok(signalled.map_err(ServiceError::from)?),
+            () = signals.next() => Ok(()),
         };
         trigger.stop();
         let _ = serving.await;

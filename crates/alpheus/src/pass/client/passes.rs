@@ -13,6 +13,11 @@ use rand_core::CryptoRng;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+/// There is no pass for the period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no pass for this period; fetch it")]
+pub struct NoPass;
+
 /// The passes of a file. At a period's border two are in use: one whose session
 /// still runs, and one that has logged in ahead.
 pub struct Passes {
@@ -50,13 +55,17 @@ impl Passes {
             Entry::Vacant(place) => {
                 let holder = file.holder(pinned, period);
                 let holder = holder.map_err(|failure| SessionError::Failed(failure.to_string()))?;
-                place.insert(holder.ok_or(SessionError::NoPass)?)
+                let holder = holder.ok_or(NoPass)?;
+                // A session of the period before may still run.
+                file.forget_before(Period(period.0.saturating_sub(1)))?;
+                place.insert(holder)
             }
         };
         Ok((holder, file))
     }
 
-    /// Shows the pass in an epoch; what was shown in it already is given again.
+    /// Shows the pass in an epoch; what was shown in it already is given again, or what
+    /// carried that session on to the next epoch, if that is open.
     ///
     /// # Errors
     /// [`SessionError`].
@@ -70,7 +79,7 @@ impl Passes {
         let (holder, file) = self.open(epoch)?;
         let shown = holder.log_in(clock::now(), which, compared, &Digest([0; 32]), rng);
         let step = match shown {
-            Err(HolderRefused::Burnt) => holder.resend(epoch)?,
+            Err(HolderRefused::Burnt) => holder.resend_latest(clock::now(), epoch)?,
             shown => shown?,
         };
         let sent = step.commit(file)?;

@@ -8,7 +8,7 @@ use crate::pass::card::{Card, Opened};
 use alpheus_access_pass::error::FileRefused;
 use alpheus_access_pass::file::{Contents, FileKey};
 use alpheus_anonymous_credential::configuration::Pinned;
-use alpheus_anonymous_credential::holder::{Holder, Requesting};
+use alpheus_anonymous_credential::holder::{Holder, Requesting, forget_before};
 use alpheus_anonymous_credential::ledger::{Change, Ledger, LedgerError};
 use alpheus_anonymous_credential::schedule::Period;
 use alpheus_crypto::vault::Hardness;
@@ -138,6 +138,15 @@ impl PassFile {
         Requesting::restore(pinned.clone(), period, &self.contents.records)
             .map_err(|_| PassFileError::Damaged)
             .blame_input(&self.path)
+    }
+
+    /// Forgets periods that are over: whoever takes the file later does not find what was
+    /// shown in them.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn forget_before(&mut self, period: Period) -> Result<(), LedgerError> {
+        forget_before(period, &self.contents.records).commit(self)
     }
 
     /// Beside the file, then over it: a crash leaves the old one or the new one.

@@ -77,10 +77,9 @@ async fn serve(State(local): State<Local>, request: Request) -> Response {
     let Some(live) = local.live(None).await else { return no_session() };
     let response = send(&live, request).await;
     let Some(again) = again.filter(|_| refused_by_gateway(&response)) else { return response };
-    // Whoever is told first reconnects; the others find it done.
-    if local.current.borrow().as_ref().is_some_and(|now| Arc::ptr_eq(now, &live)) {
-        let _ = local.orders.try_send(Order::Reconnect);
-    }
+    // All requests of a page may find it out together. If the queue is full, one of
+    // them has said it.
+    let _ = local.orders.try_send(Order::Reconnect(live.clone()));
     match local.live(Some(&live)).await {
         Some(live) => send(&live, again).await,
         None => response,

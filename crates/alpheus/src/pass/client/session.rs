@@ -1,8 +1,9 @@
 //! The client's session: logs in, connects, carries on, begins anew, tries again.
 
 use crate::failure::{Blame, Category, Failure};
-use crate::pass::client::passes::Passes;
+use crate::pass::client::passes::{NoPass, Passes};
 use crate::pass::client::passfile::PassFile;
+use crate::pass::client::retry::{Failed, Retry};
 use crate::pass::client::stock::Stock;
 use crate::pass::clock;
 use crate::pass::gateway::api::PATH;
@@ -16,7 +17,7 @@ use alpheus_anonymous_credential::configuration::{OtherConfiguration, Pinned};
 use alpheus_anonymous_credential::error::{HolderRefused, Refused};
 use alpheus_anonymous_credential::holder::{Outgoing, Which};
 use alpheus_anonymous_credential::ledger::LedgerError;
-use alpheus_anonymous_credential::schedule::Epoch;
+use alpheus_anonymous_credential::schedule::{Epoch, Time};
 use axum::http::Method;
 use data_encoding::HEXLOWER;
 use rand_chacha::ChaCha20Rng;
@@ -25,12 +26,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// The first pause before trying again, and the longest.
+/// The first pause before a logout is said again, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 /// The wall clock may be set while one waits.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// A login's length; re-ups are shorter.
-const LOGIN: usize = 392;
 
 /// A session that requests can be sent on: a way of its own and its stamps.
 pub struct Live {
@@ -46,19 +45,18 @@ pub struct Live {
 pub type Current = watch::Receiver<Option<Arc<Live>>>;
 
 /// What the driver can be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub enum Order {
-    /// The gateway does not know the session's connection any more.
-    Reconnect,
+    /// The gateway does not know this connection any more. Many requests may say so.
+    Reconnect(Arc<Live>),
     /// End the session, and stop.
     LogOut,
 }
 
 /// Whether the driver goes on.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Going {
     On,
-    Stops,
+    Ends(Result<(), SessionError>),
 }
 
 /// Why the session does not go on.
@@ -83,8 +81,8 @@ pub enum SessionError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// There is no pass for the period.
-    #[error("there is no pass for this period; fetch it")]
-    NoPass,
+    #[error(transparent)]
+    NoPass(#[from] NoPass),
     /// The pass file or the card.
     #[error("{0}")]
     Failed(String),
@@ -94,9 +92,20 @@ impl SessionError {
     /// Whether there is no use in trying again.
     fn is_final(&self) -> bool {
         match self {
-            Self::Configuration(_) | Self::Ledger(_) | Self::NoPass | Self::Failed(_) => true,
+            Self::Configuration(_) | Self::Ledger(_) | Self::NoPass(_) | Self::Failed(_) => true,
             Self::Client(refused) => *refused == ClientRefused::OtherSession,
             _ => false,
+        }
+    }
+
+    /// How a step failed; one for the next epoch may have come too early.
+    fn how(&self, ahead: bool) -> Failed {
+        match self {
+            Self::Link(error) if error.may_pass() => Failed::Lost,
+            Self::Link(error) if ahead && error.rule() == Some(refusal::rule(Refused::Epoch)) => {
+                Failed::Early
+            }
+            _ => Failed::Refused,
         }
     }
 }
@@ -124,6 +133,10 @@ pub struct Driver {
     session: Option<Served>,
     /// Logged in ahead and connected: takes over when its first epoch begins.
     coming: Option<(Served, Arc<Live>)>,
+    /// When a step of the session's is done again.
+    retry: Retry,
+    /// The gateway does not know the connection any more: when it is made again.
+    lost: Option<Retry>,
     rotation: u64,
 }
 
@@ -142,6 +155,7 @@ impl Driver {
         let gateway = habits.gateway.as_ref().unwrap_or(&card.gateway);
         let base = Base::parse(gateway).blame(Category::Usage)?;
         let (current, seen) = watch::channel(None);
+        let retry = Retry::new(pinned.schedule);
         let driver = Self {
             passes: Passes::new(file, pinned.clone()),
             stock: Stock::new(habits.fetches),
@@ -152,6 +166,8 @@ impl Driver {
             current,
             session: None,
             coming: None,
+            retry,
+            lost: None,
             rotation: habits.rotation,
         };
         Ok((driver, seen))
@@ -160,32 +176,20 @@ impl Driver {
     /// Keeps a session up until told to log out.
     ///
     /// # Errors
-    /// What trying again would not mend.
+    /// What trying again would not mend, or a logout that was not taken.
     pub async fn run(mut self, mut orders: mpsc::Receiver<Order>) -> Result<(), SessionError> {
         let mut jitter = self.rng.next_u32();
-        let mut pause = PAUSES.0;
         loop {
             self.take_over();
             self.stock.tend(self.passes.file(), &self.pinned, &mut self.rng);
             let epoch = self.session.map(|served| served.epoch());
-            let done = match self.next(epoch, jitter) {
-                Next::Wait(until) => self.wait(clock::until(until), &mut orders).await,
-                Next::ReUp => self.re_up().await.map(|()| Going::On),
-                Next::LogIn => self.log_in(Which::Running).await.map(|()| Going::On),
-                Next::LogInNext => self.log_in(Which::Next).await.map(|()| Going::On),
-            };
-            match done {
-                Ok(Going::Stops) => return Ok(()),
-                Ok(Going::On) => pause = PAUSES.0,
-                Err(error) if self.is_over(&error) => return Err(error),
-                Err(error) => {
-                    tracing::warn!(%error, "not done; trying again");
-                    let pausing = self.pause(&error, pause);
-                    if self.wait(pausing, &mut orders).await? == Going::Stops {
-                        return Ok(());
+            match self.next(epoch, jitter) {
+                Next::Wait(until) => {
+                    if let Going::Ends(ended) = self.idle(until, &mut orders).await {
+                        return ended;
                     }
-                    pause = (pause * 2).min(PAUSES.1);
                 }
+                next => self.step(next).await?,
             }
             if self.session.map(|served| served.epoch()) != epoch {
                 jitter = self.rng.next_u32();
@@ -196,15 +200,50 @@ impl Driver {
     /// A session that is live goes on to its end, even if there is no pass for what
     /// comes after it.
     fn is_over(&self, error: &SessionError) -> bool {
-        let lives = matches!(error, SessionError::NoPass) && self.session.is_some();
+        let lives = matches!(error, SessionError::NoPass(_)) && self.session.is_some();
         error.is_final() && !lives
     }
 
-    fn next(&self, epoch: Option<Epoch>, jitter: u32) -> Next {
-        match &self.coming {
-            Some((served, _)) => Next::Wait(self.pinned.schedule.starts(served.epoch())),
-            None => next(&self.pinned.schedule, clock::now(), epoch, jitter, self.rotation),
+    fn next(&mut self, epoch: Option<Epoch>, jitter: u32) -> Next {
+        let (schedule, now) = (self.pinned.schedule, clock::now());
+        if let Some((served, _)) = &self.coming {
+            return Next::Wait(schedule.starts(served.epoch()));
         }
+        if let Some(then) = self.retry.waits(now) {
+            return Next::Wait(then);
+        }
+        let next = next(&schedule, now, epoch, jitter, self.rotation);
+        let anew = next == Next::LogIn && self.shows_anew(now);
+        let apart = anew.then(|| self.retry.apart(now, &mut self.rng));
+        apart.flatten().map_or(next, Next::Wait)
+    }
+
+    /// Whether a login now would show what was not shown before.
+    fn shows_anew(&mut self, now: Time) -> bool {
+        let running = self.pinned.schedule.epoch_at(now);
+        running.is_some_and(|running| {
+            self.passes.of(running).is_ok_and(|holder| holder.newest() < Some(running))
+        })
+    }
+
+    /// Does something about the session. What fails and may pass is done later.
+    async fn step(&mut self, next: Next) -> Result<(), SessionError> {
+        let done = match next {
+            Next::Wait(_) => return Ok(()),
+            Next::ReUp => self.re_up().await,
+            Next::LogIn => self.log_in(Which::Running).await,
+            Next::LogInNext => self.log_in(Which::Next).await,
+        };
+        match done {
+            Ok(()) => self.retry.done(),
+            Err(error) if self.is_over(&error) => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "not done; trying again");
+                let how = error.how(next != Next::LogIn);
+                self.retry.failed(clock::now(), how, &mut self.rng);
+            }
+        }
+        Ok(())
     }
 
     /// The session that was logged in ahead serves from its first epoch on.
@@ -214,44 +253,80 @@ impl Driver {
         };
         if let Some((served, live)) = self.coming.take_if(begun) {
             self.session = Some(served);
-            self.current.send_replace(Some(live));
+            self.serve_on(Some(live));
         }
     }
 
-    /// Until an order comes or the time is over.
-    async fn wait(
-        &mut self,
-        time: Duration,
-        orders: &mut mpsc::Receiver<Order>,
-    ) -> Result<Going, SessionError> {
-        let order = tokio::select! {
-            () = tokio::time::sleep(time.min(LONGEST_WAIT)) => return Ok(Going::On),
-            order = orders.recv() => order,
-        };
-        match (order, self.session) {
-            (None, _) => return Ok(Going::Stops),
-            (Some(Order::LogOut), _) => return self.log_out().await.map(|()| Going::Stops),
-            (Some(Order::Reconnect), Some(served)) => {
-                let live = self.connect(&served, self.fresh_link()?).await?;
-                self.current.send_replace(Some(live));
+    /// Requests go this way from now on.
+    fn serve_on(&mut self, live: Option<Arc<Live>>) {
+        self.lost = None;
+        self.current.send_replace(live);
+    }
+
+    /// Nothing is to be done for the session until then, but to connect it again if its
+    /// connection is lost.
+    async fn idle(&mut self, until: Time, orders: &mut mpsc::Receiver<Order>) -> Going {
+        match self.lost.as_ref().map(|lost| lost.waits(clock::now())) {
+            Some(None) => match self.reconnect().await {
+                Ok(()) => Going::On,
+                Err(error) => Going::Ends(Err(error)),
+            },
+            waits => {
+                let until = waits.flatten().map_or(until, |then| then.min(until));
+                self.wait(clock::until(until), orders).await
             }
-            (Some(Order::Reconnect), None) => {}
         }
-        Ok(Going::On)
     }
 
-    /// What was lost is tried again soon; what would not be taken now, in the next
-    /// epoch, and not at the moment at which all others come.
-    fn pause(&mut self, error: &SessionError, pause: Duration) -> Duration {
-        let lost = matches!(error, SessionError::Link(error) if error.may_pass());
-        if lost {
-            return pause;
+    async fn reconnect(&mut self) -> Result<(), SessionError> {
+        let Some(served) = self.session else {
+            self.lost = None;
+            return Ok(());
+        };
+        let link = self.fresh_link()?;
+        match self.connect(&served, link).await {
+            Ok(live) => self.serve_on(Some(live)),
+            Err(error) if self.is_over(&error) => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "not connected again");
+                let lost = error.how(false) == Failed::Lost;
+                // What is refused is tried again when a request asks for it.
+                self.lost = self.lost.take().filter(|_| lost);
+                if let Some(retry) = &mut self.lost {
+                    retry.failed(clock::now(), Failed::Lost, &mut self.rng);
+                }
+            }
         }
-        let schedule = &self.pinned.schedule;
-        let running = schedule.epoch_at(clock::now()).unwrap_or(Epoch(0));
-        let spread = Duration::from_micros(schedule.pre_login);
-        let spread = spread.mul_f64(f64::from(self.rng.next_u32()) / f64::from(u32::MAX));
-        clock::until(schedule.starts(running.next())) + spread
+        Ok(())
+    }
+
+    /// Until the time is over, or there is something new to do.
+    async fn wait(&mut self, time: Duration, orders: &mut mpsc::Receiver<Order>) -> Going {
+        let over = tokio::time::sleep(time.min(LONGEST_WAIT));
+        tokio::pin!(over);
+        loop {
+            let order = tokio::select! {
+                () = &mut over => return Going::On,
+                order = orders.recv() => order,
+            };
+            match order {
+                None => return Going::Ends(Ok(())),
+                Some(Order::LogOut) => return Going::Ends(self.log_out().await),
+                Some(Order::Reconnect(lost)) if self.lost.is_none() && self.lives_on(&lost) => {
+                    self.lost = Some(Retry::new(self.pinned.schedule));
+                    return Going::On;
+                }
+                // It was for a connection that is no more: it is done, or about to be.
+                Some(Order::Reconnect(_)) => {}
+            }
+        }
+    }
+
+    /// Whether this is the way of the session, which has not lapsed.
+    fn lives_on(&self, live: &Arc<Live>) -> bool {
+        let ours = self.current.borrow().as_ref().is_some_and(|now| Arc::ptr_eq(now, live));
+        let running = self.pinned.schedule.epoch_at(clock::now());
+        ours && self.session.is_some_and(|served| Some(served.epoch()) >= running)
     }
 
     /// New connections, to be used by one session only.
@@ -270,7 +345,7 @@ impl Driver {
         let epoch = if which == Which::Next { running.next() } else { running };
         if self.session.is_some_and(|served| served.epoch() < running) {
             self.session = None;
-            self.current.send_replace(None);
+            self.serve_on(None);
         }
         self.passes.of(epoch)?;
         let link = self.fresh_link()?;
@@ -288,14 +363,14 @@ impl Driver {
             Which::Next => self.coming = Some((served, live)),
             Which::Running => {
                 self.session = Some(served);
-                self.current.send_replace(Some(live));
+                self.serve_on(Some(live));
             }
         }
         Ok(())
     }
 
     async fn re_up(&mut self) -> Result<(), SessionError> {
-        let served = self.session.ok_or(SessionError::NoPass)?;
+        let served = self.session.ok_or(NoPass)?;
         let link = self.current.borrow().as_ref().map(|live| live.link.clone());
         let link = link.map_or_else(|| self.fresh_link(), Ok)?;
         let sent = self.passes.re_up(served.epoch(), &mut self.rng)?;
@@ -305,7 +380,7 @@ impl Driver {
 
     /// Sends what was made durable.
     async fn send(&mut self, sent: &Outgoing, link: &Link) -> Result<Served, SessionError> {
-        let what = if sent.bytes.len() == LOGIN { "login" } else { "re-up" };
+        let what = if sent.is_re_up() { "re-up" } else { "login" };
         let answer = link.post(&format!("{PATH}/{what}"), sent.bytes.clone()).await?;
         let acknowledged = Acknowledgement::from_bytes(&answer)?;
         Ok(Served::check(self.passes.of(sent.epoch)?, sent, &acknowledged)?)
@@ -326,7 +401,7 @@ impl Driver {
 
     /// Ends the session, and the one that was logged in ahead.
     async fn log_out(&mut self) -> Result<(), SessionError> {
-        self.current.send_replace(None);
+        self.serve_on(None);
         let coming = self.coming.take().map(|(served, _)| served);
         for served in self.session.take().into_iter().chain(coming) {
             self.end(&served).await?;

@@ -18,7 +18,7 @@ use crate::pass::card;
 use crate::pass::link::{Base, Link};
 use crate::pass::serve::{Listener, serve};
 use crate::pass::settings::PassSettings;
-use crate::pass::verifier::shards::Shards;
+use crate::pass::verifier::shards::{FOR_CLIENTS, Shards};
 use crate::service::health::State;
 use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
@@ -143,7 +143,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let help = "Requests and connections, admitted or refused by rule";
         registry.register("pass_gateway_requests", help, outcomes.clone());
     });
-    let shards = Shards::new(&verifiers, &identity)?;
+    let shards = Shards::new(&verifiers, &identity, FOR_CLIENTS)?;
     let upstream = upstream.transpose()?;
     let known = sessions.clone();
     let api = Api { pinned, sessions: known, shards, upstream, fronted: plain, outcomes };

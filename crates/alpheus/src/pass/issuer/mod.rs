@@ -17,8 +17,11 @@ use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
 use crate::service::{Flags, Settings};
 use accounts::{AccountError, Accounts, AccountsFile};
+use alpheus_anonymous_credential::configuration::Pinned;
+use alpheus_anonymous_credential::error::IssueRefused;
 use alpheus_anonymous_credential::issuer::Issuer;
-use alpheus_anonymous_credential::ledger::Log;
+use alpheus_anonymous_credential::ledger::{LedgerError, Log, Step};
+use alpheus_anonymous_credential::schedule::Period;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -103,17 +106,20 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     };
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let fence = Settings::needed(&settings.state, "state")?.join("fence");
-    let Found { mut ledger, records, untouched, log } = FencedLedger::open(store, &fence, None)?;
-    let log = which_log(args, untouched, log)?;
+    let found = FencedLedger::open(store, &fence, None)?;
+    let Found { mut ledger, records, untouched, fenced, log } = found;
+    // Killed as it began, between its ledger and the fence, it never gave anything.
+    let new = untouched || (!fenced && Issuer::has_only_begun(&records));
+    let log = which_log(args, new, log)?;
     let key = init::issuer_key(&deployment)?;
-    let issuer = Issuer::restore(key, pinned, records, log, clock::now());
+    let issuer = Issuer::restore(key, pinned.clone(), records, log, clock::now());
     let issuer = issuer.blame(Category::Input)?.commit(&mut ledger).blame(Category::Io)?;
     let (issued, refused) = (Counter::default(), Counter::default());
     globals.metrics.with(|registry| {
         registry.register("pass_issued", "Passes issued, repeats included", issued.clone());
         registry.register("pass_issue_refused", "Requests for a pass refused", refused.clone());
     });
-    let desk = Desk { issuer, ledger, rng: entropy::rng()? };
+    let desk = Desk { issuer, ledger, rng: entropy::rng()?, pinned, pruned: None };
     let trigger = Trigger::new();
     let broken = trigger.shutdown();
     let api = Api {
@@ -175,6 +181,26 @@ struct Desk {
     issuer: Issuer,
     ledger: FencedLedger,
     rng: ChaCha20Rng,
+    pinned: Pinned,
+    /// In which period it last forgot what is over.
+    pruned: Option<Period>,
+}
+
+impl Desk {
+    fn issue(&mut self, account: &[u8], body: &[u8]) -> Result<Step<Vec<u8>>, IssueRefused> {
+        self.issuer.issue(clock::now(), account, body, &mut self.rng)
+    }
+
+    /// Forgets what is over, once a period.
+    fn prune(&mut self) -> Result<(), LedgerError> {
+        let (schedule, now) = (&self.pinned.schedule, clock::now());
+        let period = schedule.epoch_at(now).map(|epoch| schedule.period_of(epoch));
+        if period != self.pruned {
+            self.issuer.prune(now).commit(&mut self.ledger)?;
+            self.pruned = period;
+        }
+        Ok(())
+    }
 }
 
 #[derive(Clone)]
@@ -217,9 +243,9 @@ impl Api {
         let (name, secret) = credentials(headers).ok_or(AccountError::Unknown)?;
         self.accounts.check(&name, &secret)?;
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        let Desk { issuer, ledger, rng } = &mut *desk;
-        let step = issuer.issue(clock::now(), name.as_bytes(), body, rng)?;
-        step.commit(ledger).map_err(|error| {
+        let step = desk.issue(name.as_bytes(), body)?;
+        let answer = step.commit(&mut desk.ledger);
+        answer.and_then(|answer| desk.prune().map(|()| answer)).map_err(|error| {
             // What this issuer knows now may not be what its ledger holds.
             self.trigger.stop();
             tracing::error!(%error, "the issuer stops");

@@ -17,6 +17,7 @@ use crate::network::role::Role;
 use crate::network::wire::Done;
 use crate::pass::clock;
 use crate::pass::link::LinkError;
+use crate::pass::refusal;
 use crate::pass::verifier::engine::{Begun, Handle, Job, NotDone, Place};
 use crate::pass::verifier::shards::Shards;
 use crate::service::http::Peer;
@@ -28,7 +29,7 @@ use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::error::Refused;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::{Login, Logout, ReUp, SessionId};
-use alpheus_anonymous_credential::sessions::codes::code_tags;
+use alpheus_anonymous_credential::sessions::codes::{GivenUp, code_tags};
 use alpheus_anonymous_credential::sessions::peers::Wanted;
 use alpheus_anonymous_credential::sessions::{Moved, Standing};
 use alpheus_crypto::hash::{Digest, labelled};
@@ -165,7 +166,7 @@ impl Api {
 
     /// Takes a code that was read and is fresh.
     async fn admit(&self, code: Code, scan: Digest) -> Result<(), ApiError> {
-        let tags = code_tags(&self.pinned, &code);
+        let tags = code_tags(&self.pinned, &code, &scan);
         let code = Box::new(code);
         let Some(proven) = self.engine.ask(|reply| Job::Code(code, scan, reply)).await? else {
             return Ok(());
@@ -180,16 +181,24 @@ impl Api {
             Ok(self.engine.ask(|reply| Job::Admit(proven, scan, reply)).await?)
         };
         let taken: Result<(), ApiError> = taken.await;
-        if taken
-            .as_ref()
-            .is_err_and(|error| error.rule() == crate::pass::refusal::rule(Refused::Spent))
-        {
-            for wanted in &elsewhere {
-                // One that cannot be told keeps a tag that nobody will use.
-                let _ = self.shards.tell("release", wanted.tag, *wanted).await;
+        match taken {
+            Err(error) if error.rule() == refusal::rule(Refused::Spent) => {
+                self.give_up(tags, scan).await.or(Err(error))
             }
+            taken => taken,
         }
-        taken
+    }
+
+    /// Gives back what a refused scan holds elsewhere, unless the same scan went through,
+    /// asked by another request.
+    async fn give_up(&self, tags: Vec<Wanted>, scan: Digest) -> Result<(), ApiError> {
+        let given_up = self.engine.ask(|reply| Job::GiveUp(tags, scan, reply)).await?;
+        let GivenUp::Void(tags) = given_up else { return Ok(()) };
+        for wanted in tags.iter().filter(|wanted| !self.place.has(wanted)) {
+            // One that cannot be told keeps a tag that nobody will use.
+            let _ = self.shards.tell("release", wanted.tag, wanted).await;
+        }
+        Err(Refused::Spent.into())
     }
 }
 

@@ -9,23 +9,25 @@ use alpheus_anonymous_credential::error::Refused;
 use alpheus_anonymous_credential::ledger::{Ledger, LedgerError, Step};
 use alpheus_anonymous_credential::messages::{Login, Logout, ReUp, SessionId};
 use alpheus_anonymous_credential::schedule::Time;
-use alpheus_anonymous_credential::sessions::codes::CodeLookUp;
+use alpheus_anonymous_credential::sessions::codes::{CodeLookUp, GivenUp};
 use alpheus_anonymous_credential::sessions::peers::Wanted;
 use alpheus_anonymous_credential::sessions::{
     Due, DueReUp, LookUp, Moved, Reserved, Shard, Standing, Unspent,
 };
 use alpheus_anonymous_credential::verifier::{ProvenCode, ProvenReUp, Verifier, verify_re_ups};
 use alpheus_crypto::hash::Digest;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// As many jobs wait before callers are told to come again.
 const WAITING: usize = 4096;
 /// As many are taken together.
 const BATCH: usize = 256;
-/// Where several came together, more are on their way: so long it waits for them, since
-/// one check of all proofs and one flush of the disk then serve more.
-const LINGER: Duration = Duration::from_micros(500);
+/// Where one comes soon after others, more are on their way: so long it waits for them,
+/// since one check of all proofs and one flush of the disk then serve more.
+const LINGER: Duration = Duration::from_millis(2);
+/// As many are worth a check and a flush of their own.
+const ENOUGH: usize = 8;
 
 /// Where an answer goes. A caller that is gone misses it.
 type Reply<T> = oneshot::Sender<Result<T, Refused>>;
@@ -54,6 +56,8 @@ pub enum Job {
     Session(SessionId, Reply<Standing>),
     /// Look a code up, verify it.
     Code(Box<Code>, Digest, Reply<Option<ProvenCode>>),
+    /// A code is refused elsewhere: its scan is void before its tags are given back.
+    GiveUp(Vec<Wanted>, Digest, Reply<GivenUp>),
     /// Spend a proven code's tags, those that are ours.
     Admit(Box<ProvenCode>, Digest, Reply<()>),
 }
@@ -170,6 +174,7 @@ struct Sorted {
     logouts: Vec<(Logout, Reply<()>)>,
     sessions: Vec<(SessionId, Reply<Standing>)>,
     codes: Vec<(Box<Code>, Digest, Reply<Option<ProvenCode>>)>,
+    given_up: Vec<(Vec<Wanted>, Digest, Reply<GivenUp>)>,
     admits: Vec<(Box<ProvenCode>, Digest, Reply<()>)>,
 }
 
@@ -199,6 +204,7 @@ impl Sorted {
                 Job::LogOut(logout, reply) => sorted.logouts.push((logout, reply)),
                 Job::Session(id, reply) => sorted.sessions.push((id, reply)),
                 Job::Code(code, scan, reply) => sorted.codes.push((code, scan, reply)),
+                Job::GiveUp(tags, scan, reply) => sorted.given_up.push((tags, scan, reply)),
                 Job::Admit(code, scan, reply) => sorted.admits.push((code, scan, reply)),
             }
         }
@@ -210,21 +216,27 @@ fn refuse<T>(reply: Reply<T>, refused: Refused) {
     let _ = reply.send(Err(refused));
 }
 
+/// Whether a turn waits for more than what came, `rested` after the last one. Whoever
+/// comes alone after a rest does not wait.
+fn lingers(waiting: usize, rested: Option<Duration>) -> bool {
+    waiting < ENOUGH && rested.is_some_and(|rested| rested < LINGER)
+}
+
 impl<L: Ledger> Engine<L> {
     fn work(&mut self, jobs: &mut mpsc::Receiver<Job>) -> Result<(), LedgerError> {
-        let (mut busy, mut pruned) = (false, None);
+        let (mut ended, mut pruned) = (None::<Instant>, None);
         loop {
             let mut waiting = Vec::with_capacity(BATCH);
             if jobs.blocking_recv_many(&mut waiting, BATCH) == 0 {
                 return Ok(());
             }
-            if busy && waiting.len() < BATCH {
+            if lingers(waiting.len(), ended.map(|ended| ended.elapsed())) {
                 std::thread::sleep(LINGER);
                 let left = BATCH - waiting.len();
                 waiting.extend(std::iter::from_fn(|| jobs.try_recv().ok()).take(left));
             }
-            busy = waiting.len() > 1;
             self.turn(waiting)?;
+            ended = Some(Instant::now());
             let epoch = self.pinned.schedule.epoch_at((self.clock)());
             if epoch != pruned {
                 pruned = epoch;
@@ -254,6 +266,8 @@ impl<L: Ledger> Engine<L> {
             Asked::Release => Ok(shard.release_for_peer(wanted)),
         })?;
         self.codes(sorted.codes)?;
+        let given_up = sorted.given_up.into_iter().map(|(tags, scan, reply)| ((tags, scan), reply));
+        self.each(given_up.collect(), |shard, now, (tags, scan)| shard.give_up(now, &tags, &scan))?;
         let place = self.place;
         let admits = sorted.admits.into_iter().map(|(code, scan, reply)| ((code, scan), reply));
         self.each(admits.collect(), |shard, now, (code, scan)| {
@@ -358,12 +372,13 @@ impl<L: Ledger> Engine<L> {
                 other => drop(reply.send(other.map(Begun::Proven))),
             }
         }
-        self.re_ups_here(here)?;
+        // Their records are as the sessions were before: they must not be written over
+        // those of sessions that go on in this very turn.
         let moved = Step::join(moved).commit(&mut self.ledger)?;
         for (reply, moved) in again.into_iter().zip(moved) {
             let _ = reply.send(Ok(Begun::Moved(moved)));
         }
-        Ok(())
+        self.re_ups_here(here)
     }
 
     fn re_ups_here(&mut self, jobs: Vec<(ProvenReUp, Reply<Begun>)>) -> Result<(), LedgerError> {

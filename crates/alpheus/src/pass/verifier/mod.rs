@@ -26,7 +26,7 @@ use alpheus_anonymous_credential::verifier::Verifier;
 use api::Api;
 use engine::{Engine, Place};
 use prometheus_client::metrics::family::Family;
-use shards::Shards;
+use shards::{AMONG_VERIFIERS, Shards};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -36,7 +36,8 @@ Examples:
   alpheus pass verifier --identity pki/second --deployment deployment --state run/second --api 127.0.0.1:7503 --shard 1 --verifiers https://localhost:7502,https://localhost:7503
 
 A verifier whose state is new, or an older copy than its fence has seen, serves from the next
-epoch on: what it may have forgotten is then over. Say the same --verifiers everywhere.";
+epoch on, and with login codes from as many later as they spend: what it may have forgotten is
+then over. It says from when. Say the same --verifiers everywhere.";
 
 /// Arguments of `alpheus pass verifier`.
 #[derive(Debug, clap::Args)]
@@ -83,7 +84,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let pinned = card::open(&deployment.join(card::CARD))?.1.pinned;
     let api = Settings::needed(&settings.api, "api")?;
     let alone = format!("https://{api}");
-    let shards = Shards::new(pass.verifiers.as_deref().unwrap_or(&alone), &identity)?;
+    let verifiers = pass.verifiers.as_deref().unwrap_or(&alone);
+    let shards = Shards::new(verifiers, &identity, AMONG_VERIFIERS)?;
     let shard = pass.shard.unwrap_or(0) as u64;
     let place = Place { shard, of: shards.count() };
     if place.shard >= place.of {
@@ -124,13 +126,16 @@ fn restore(
     place: Place,
 ) -> Result<Engine<FencedLedger>, Failure> {
     let Found { mut ledger, records, log, .. } = found;
-    if log != Log::Whole {
-        eprintln!(
-            "the state is new, older than its fence, or another shard's: serving from the next epoch on"
-        );
-    }
     let shard = Shard::restore(pinned.clone(), records, log, clock::now());
     let shard = shard.blame(Category::Input)?.commit(&mut ledger).blame(Category::Io)?;
+    if log != Log::Whole {
+        let first = shard.serves_from();
+        let seconds = clock::until(pinned.schedule.opens(first)).as_secs() + 1;
+        eprintln!(
+            "the state is new, older than its fence, or another shard's: serving from epoch {} on, for which logins open in {seconds} s",
+            first.0
+        );
+    }
     let pinned = pinned.clone();
     Ok(Engine { shard, verifier, pinned, ledger, place, clock: clock::now })
 }

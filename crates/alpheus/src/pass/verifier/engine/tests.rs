@@ -166,6 +166,75 @@ fn a_logout_in_the_same_turn_wins_over_a_re_up() {
     assert_eq!(carried.try_recv().unwrap().err(), Some(Refused::Ended));
 }
 
+/// Both epochs are open, and a client, or a gateway, says the older one again: what is
+/// acknowledged must be what the disk says.
+#[test]
+fn a_re_up_that_is_repeated_does_not_take_a_later_one_back() {
+    let (mut engine, mut issuer) = world();
+    set(1);
+    let (mut holder, login) = logging_in(&engine, &mut issuer, 1);
+    let mut jobs = Vec::new();
+    let mut answer = ask(&mut jobs, |reply| Job::LogIn(login, reply));
+    engine.turn(jobs).unwrap();
+    let session = answer.try_recv().unwrap().unwrap().session;
+    let mut carry = |seconds| {
+        let rng = &mut entropy::rng().unwrap();
+        let sent = holder.re_up(set(seconds), rng).unwrap().commit(&mut Disk::default()).unwrap();
+        Box::new(ReUp::from_bytes(&sent.bytes).unwrap())
+    };
+    let (first, second) = (carry(13), carry(28));
+    let mut jobs = Vec::new();
+    set(13);
+    drop(ask(&mut jobs, |reply| Job::ReUp(first.clone(), reply)));
+    engine.turn(jobs).unwrap();
+    set(28);
+    let mut jobs = Vec::new();
+    let mut again = ask(&mut jobs, |reply| Job::ReUp(first, reply));
+    let mut next = ask(&mut jobs, |reply| Job::ReUp(second, reply));
+    engine.turn(jobs).unwrap();
+    assert!(matches!(again.try_recv().unwrap(), Ok(Begun::Moved(_))));
+    let Ok(Begun::Done(said)) = next.try_recv().unwrap() else { panic!("not done") };
+    let records = engine.ledger.records.clone();
+    let restored = Shard::restore(engine.pinned.clone(), records, Log::Whole, clock()).unwrap();
+    let restored = restored.commit(&mut Disk::default()).unwrap();
+    assert_eq!(restored.standing(session), Ok(said));
+    assert_eq!(said.epoch, Epoch(102));
+}
+
+#[test]
+fn whoever_comes_alone_after_a_rest_does_not_wait() {
+    let rested = |microseconds| Some(Duration::from_micros(microseconds));
+    assert!(!lingers(1, None), "the very first");
+    assert!(!lingers(1, rested(2_000)) && !lingers(ENOUGH - 1, rested(50_000)));
+    assert!(lingers(1, rested(1_999)) && lingers(ENOUGH - 1, rested(0)));
+    assert!(!lingers(ENOUGH, rested(0)), "these are worth a turn of their own");
+}
+
+/// The thread's own loop, with those who come while it waits for more.
+#[test]
+fn the_loop_serves_whoever_comes_and_ends_when_nobody_is_left() {
+    let (mut engine, mut issuer) = world();
+    // The loop runs on this thread, whose clock the tests set; jobs come from another.
+    set(1);
+    let mut logins = (0..3).map(|account| logging_in(&engine, &mut issuer, account).1);
+    let [first, second, third] = [(); 3].map(|()| logins.next().unwrap());
+    drop(logins);
+    let (handle, mut jobs) = channel();
+    let asking = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let alone = handle.ask(|reply| Job::LogIn(first, reply)).await;
+            let two = tokio::join!(
+                handle.ask(|reply| Job::LogIn(second, reply)),
+                handle.ask(|reply| Job::LogIn(third, reply)),
+            );
+            [alone, two.0, two.1].map(|answer| answer.map(|standing| standing.epoch))
+        })
+    });
+    engine.work(&mut jobs).unwrap();
+    assert_eq!(asking.join().unwrap(), [Ok(Epoch(100)); 3]);
+}
+
 #[test]
 fn what_was_not_stored_is_not_acknowledged() {
     let (mut engine, mut issuer) = world();

@@ -1,0 +1,215 @@
+//! The owner's index: which row happened when, and to which groups it belongs, in
+//! stretches of evenly spaced rows. It is what makes days into rows; no server is
+//! asked for it, since one that supplied it would choose the range.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Rows of the same groups, evenly spaced in time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// Number of the first row.
+    pub row: u64,
+    /// How many there are.
+    pub rows: u64,
+    /// When the first happened, in microseconds.
+    pub time: i64,
+    /// From each to the next.
+    pub step: i64,
+    /// Each group's value.
+    pub groups: Vec<String>,
+}
+
+impl Stretch {
+    /// The rows that happened from `from` to `to`, the last included.
+    fn between(&self, from: i64, to: i64) -> Range<u64> {
+        let within = |k: u64| {
+            let time = self.at(k);
+            time >= from && time <= to
+        };
+        if self.step == 0 || self.rows == 1 {
+            return if within(0) { 0..self.rows } else { 0..0 };
+        }
+        // Rows go forwards or backwards in time; either way the wanted ones are together.
+        let before = |k: u64| if self.step > 0 { self.at(k) < from } else { self.at(k) > to };
+        let first = partition(self.rows, before);
+        first..partition(self.rows, |k| k < first || within(k))
+    }
+
+    fn at(&self, k: u64) -> i64 {
+        let k = i64::try_from(k).unwrap_or(i64::MAX);
+        self.time.saturating_add(self.step.saturating_mul(k))
+    }
+}
+
+/// The first of 0 to `count` for which `before` does not hold, which then holds for
+/// none after it.
+fn partition(count: u64, before: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = u64::midpoint(low, high);
+        if before(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+/// All stretches, in order of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Index {
+    stretches: Vec<Stretch>,
+}
+
+/// Microseconds of a day.
+pub const DAY: i64 = 86_400_000_000;
+
+/// What rows are wanted, and how they are told apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// From and to, both included, in microseconds.
+    pub between: Option<(i64, i64)>,
+    /// Groups, by place, that must have a value.
+    pub equal: Vec<(usize, String)>,
+    /// Whether each day is apart.
+    pub by_day: bool,
+    /// Groups whose values are apart.
+    pub by_groups: Vec<usize>,
+}
+
+/// What tells one group of rows from another: its day, if days are apart, and values.
+pub type GroupKey = (Option<i64>, Vec<String>);
+
+impl Index {
+    /// From records.
+    #[must_use]
+    pub fn new(mut stretches: Vec<Stretch>) -> Self {
+        stretches.sort_by_key(|stretch| stretch.row);
+        Self { stretches }
+    }
+
+    /// Rows that it knows.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.stretches.last().map_or(0, |last| last.row + last.rows)
+    }
+
+    /// Notes the next row; the number of the stretch that it is in.
+    pub fn push(&mut self, time: i64, groups: &[String]) -> usize {
+        let row = self.rows();
+        if let Some(last) = self.stretches.last_mut() {
+            let step = time.saturating_sub(last.at(last.rows - 1));
+            if last.groups == groups && (last.rows == 1 || last.step == step) {
+                last.step = step;
+                last.rows += 1;
+                return self.stretches.len() - 1;
+            }
+        }
+        let groups = groups.to_vec();
+        self.stretches.push(Stretch { row, rows: 1, time, step: 0, groups });
+        self.stretches.len() - 1
+    }
+
+    /// The rows of a time and of these groups.
+    #[must_use]
+    pub fn at(&self, time: i64, groups: &[String]) -> Vec<u64> {
+        let same = self.stretches.iter().filter(|stretch| stretch.groups == groups);
+        same.flat_map(|stretch| stretch.between(time, time).map(|row| stretch.row + row)).collect()
+    }
+
+    /// Stretches from number `from` on.
+    #[must_use]
+    pub fn since(&self, from: usize) -> &[Stretch] {
+        self.stretches.get(from..).unwrap_or_default()
+    }
+
+    /// The rows of each group, those that follow each other joined.
+    #[must_use]
+    pub fn select(&self, wanted: &Wanted) -> BTreeMap<GroupKey, Vec<Range<u64>>> {
+        let mut found: BTreeMap<GroupKey, Vec<Range<u64>>> = BTreeMap::new();
+        let value =
+            |stretch: &Stretch, at: usize| stretch.groups.get(at).cloned().unwrap_or_default();
+        let (from, to) = wanted.between.unwrap_or((i64::MIN, i64::MAX));
+        let equal = |stretch: &&Stretch| {
+            wanted.equal.iter().all(|(at, wanted)| value(stretch, *at) == *wanted)
+        };
+        for stretch in self.stretches.iter().filter(equal) {
+            let key: Vec<String> = wanted.by_groups.iter().map(|at| value(stretch, *at)).collect();
+            let all = stretch.between(from, to);
+            let mut k = all.start;
+            while k < all.end {
+                let (day, end) = if wanted.by_day {
+                    let day = stretch.at(k).div_euclid(DAY);
+                    let of_day = stretch.between(day * DAY, (day + 1) * DAY - 1);
+                    (Some(day), of_day.end.min(all.end))
+                } else {
+                    (None, all.end)
+                };
+                let rows = stretch.row + k..stretch.row + end;
+                let ranges = found.entry((day, key.clone())).or_default();
+                match ranges.last_mut() {
+                    Some(last) if last.end == rows.start => last.end = rows.end,
+                    _ => ranges.push(rows),
+                }
+                k = end;
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+
+    /// Rows of a random table: times go on by one, jump, or stand still, in eighths of a day.
+    fn rows(rng: &mut ChaCha20Rng) -> Vec<(i64, String)> {
+        let (mut time, mut all) = (0, Vec::new());
+        for _ in 0..rng.next_u32() % 60 {
+            time = match rng.next_u32() % 8 {
+                0 => i64::from(rng.next_u32() % 40),
+                1 => time,
+                2 => time - 1,
+                _ => time + 1,
+            };
+            all.push((time * DAY / 8, (rng.next_u32() % 10 / 8).to_string()));
+        }
+        all
+    }
+
+    /// Whatever the times and groups, exactly the rows that a plain look at each finds.
+    #[test]
+    fn every_row_is_found_where_it_belongs() {
+        let mut rng = ChaCha20Rng::from_seed([3; 32]);
+        for _ in 0..2000 {
+            let (mut index, all) = (Index::default(), rows(&mut rng));
+            for (time, group) in &all {
+                index.push(*time, std::slice::from_ref(group));
+            }
+            let mut some = |of: u32| i64::from(rng.next_u32() % of);
+            let between = (some(2) == 0).then(|| (some(40) * DAY / 8, some(40) * DAY / 8));
+            let equal = (some(2) == 0).then(|| some(2).to_string());
+            let (by_day, by_group) = (some(2) == 0, some(2) == 0);
+            let mut plain: BTreeMap<GroupKey, Vec<u64>> = BTreeMap::new();
+            for (row, (time, group)) in (0..).zip(&all) {
+                let within = between.is_none_or(|(a, b)| (a..=b).contains(time));
+                if within && equal.as_ref().is_none_or(|wanted| wanted == group) {
+                    let key = if by_group { vec![group.clone()] } else { Vec::new() };
+                    let day = by_day.then_some(time.div_euclid(DAY));
+                    plain.entry((day, key)).or_default().push(row);
+                }
+            }
+            let wanted = Wanted {
+                between,
+                equal: equal.into_iter().map(|value| (0, value)).collect(),
+                by_day,
+                by_groups: if by_group { vec![0] } else { Vec::new() },
+            };
+            let found = index.select(&wanted).into_iter();
+            let found = found.map(|(key, ranges)| (key, ranges.into_iter().flatten().collect()));
+            assert_eq!(found.collect::<BTreeMap<_, Vec<u64>>>(), plain, "{all:?}, {wanted:?}");
+            assert_eq!(index.rows(), all.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! Queries: plain SQL, read by the `sqlparser` library, over the names of a table's
+//! schema.
+
+use super::index::{DAY, Wanted};
+use super::schema::TableSchema;
+use sqlparser::ast::{
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Query,
+    Select, SelectItem, SetExpr, Statement, UnaryOperator, Value,
+};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+use time::{Date, Month};
+
+/// What is asked of one or two columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// Rows.
+    Rows,
+    /// Cells that are not empty.
+    Count(u16),
+    /// Σx.
+    Sum(u16),
+    /// Σx / n.
+    Mean(u16),
+    /// Population variance.
+    Variance(u16),
+    /// Population covariance of y and x, over rows that have both.
+    Covariance(u16, u16),
+    /// Least squares of y by x: the slope.
+    Slope(u16, u16),
+    /// Least squares of y by x: the intercept.
+    Intercept(u16, u16),
+    /// Σ w(r)·x over rows r of the table, w a polynomial in r.
+    Weighted(u16, Vec<i64>),
+    /// The value at a number of the polynomial whose coefficients the rows are.
+    Polynomial(u16, u64),
+}
+
+/// One column of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What it is called.
+    pub alias: String,
+    /// What it is.
+    pub function: Function,
+}
+
+/// A query that the schema understands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableQuery {
+    /// Whether only its plan is wanted.
+    pub explain: bool,
+    /// Its columns.
+    pub items: Vec<Item>,
+    /// Its rows.
+    pub wanted: Wanted,
+}
+
+/// Why a text is no query of a table.
+#[derive(Debug, thiserror::Error)]
+pub enum SqlError {
+    /// Not SQL.
+    #[error("{0}")]
+    Syntax(String),
+    /// No statement, or not SELECT.
+    #[error("a query is `SELECT …` or `EXPLAIN SELECT …`")]
+    NotSelect,
+    /// A clause that tables do not have.
+    #[error(
+        "`{0}` is not understood; a query is `SELECT functions [FROM table] [WHERE day BETWEEN 'a' AND 'b' AND group = 'v'] [GROUP BY DAY(time), group]`"
+    )]
+    Clause(String),
+    /// A function that there is not, or other arguments.
+    #[error(
+        "`{0}` is not understood; there are COUNT(*), COUNT(x), SUM(x), AVG(x), VAR(x), COV(y, x), REGRESSION(y ~ x), SLOPE(y, x), INTERCEPT(y, x), WEIGHTED(x, c0, c1, …), POLYNOMIAL(x, at)"
+    )]
+    Function(String),
+    /// A column that the schema does not have.
+    #[error("there is no column `{0}`; the schema has {1}")]
+    Column(String, String),
+    /// A group that the schema does not have.
+    #[error("there is no group `{0}` to filter or group by; the schema has: {1}")]
+    Group(String, String),
+    /// No date or time.
+    #[error("`{0}` is neither a day such as '2013-05-01' nor a time in seconds since 1970")]
+    Time(String),
+    /// One name for two columns.
+    #[error("two columns of the answer are called `{0}`; name them with AS")]
+    Twice(String),
+    /// Polynomials have all rows for coefficients.
+    #[error("POLYNOMIAL takes all rows: leave WHERE and GROUP BY out")]
+    Whole,
+}
+
+/// Reads all queries of a text.
+///
+/// # Errors
+/// [`SqlError`].
+pub fn parse(text: &str, schema: &TableSchema) -> Result<Vec<TableQuery>, SqlError> {
+    let statements = Parser::parse_sql(&PostgreSqlDialect {}, text);
+    let statements = statements.map_err(|error| SqlError::Syntax(error.to_string()))?;
+    if statements.is_empty() {
+        return Err(SqlError::NotSelect);
+    }
+    statements.into_iter().map(|statement| read(statement, schema)).collect()
+}
+
+fn read(statement: Statement, schema: &TableSchema) -> Result<TableQuery, SqlError> {
+    let whole = statement.to_string();
+    match statement {
+        Statement::Query(query) => select(&query, schema),
+        Statement::Explain { ref statement, .. } => {
+            // ANALYZE would have to ask.
+            if whole != format!("EXPLAIN {statement}") {
+                return Err(SqlError::Clause(whole.chars().take(200).collect()));
+            }
+            Ok(TableQuery { explain: true, ..read((**statement).clone(), schema)? })
+        }
+        _ => Err(SqlError::NotSelect),
+    }
+}
+
+fn select(query: &Query, schema: &TableSchema) -> Result<TableQuery, SqlError> {
+    let SetExpr::Select(select) = query.body.as_ref() else { return Err(SqlError::NotSelect) };
+    refuse_others(query, select, schema)?;
+    let mut items = Vec::new();
+    for item in &select.projection {
+        items.extend(read_item(item, schema)?);
+    }
+    if items.is_empty() {
+        return Err(SqlError::NotSelect);
+    }
+    let mut names = std::collections::BTreeSet::new();
+    if let Some(twice) = items.iter().find(|item| !names.insert(item.alias.clone())) {
+        return Err(SqlError::Twice(twice.alias.clone()));
+    }
+    let mut wanted = Wanted::default();
+    if let Some(condition) = &select.selection {
+        read_condition(condition, schema, &mut wanted)?;
+    }
+    let GroupByExpr::Expressions(groups, _) = &select.group_by else {
+        return Err(SqlError::Clause(select.group_by.to_string()));
+    };
+    for group in groups {
+        read_group(group, schema, &mut wanted)?;
+    }
+    let polynomial = items.iter().any(|item| matches!(item.function, Function::Polynomial(..)));
+    if polynomial && wanted != Wanted::default() {
+        return Err(SqlError::Whole);
+    }
+    Ok(TableQuery { explain: false, items, wanted })
+}
+
+/// What would be passed over in silence is refused: a query must be no more than what is
+/// read of it. That is seen by its text, so that nothing that SQL may have, now or in a
+/// later version of its parser, can be left out here.
+fn refuse_others(query: &Query, select: &Select, schema: &TableSchema) -> Result<(), SqlError> {
+    let clause = |text: String| Err(SqlError::Clause(text.chars().take(200).collect()));
+    let GroupByExpr::Expressions(groups, _) = &select.group_by else {
+        return clause(select.group_by.to_string());
+    };
+    let mut read = format!("SELECT {}", listed(&select.projection));
+    if let [from] = select.from.as_slice() {
+        if !from.to_string().eq_ignore_ascii_case(&schema.name) {
+            return clause(format!("FROM {from}"));
+        }
+        read += &format!(" FROM {from}");
+    }
+    if let Some(condition) = &select.selection {
+        read += &format!(" WHERE {condition}");
+    }
+    if !groups.is_empty() {
+        read += &format!(" GROUP BY {}", listed(groups));
+    }
+    let whole = query.to_string();
+    if whole == read { Ok(()) } else { clause(whole) }
+}
+
+fn listed(items: &[impl ToString]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A function's name, in lower case, and its arguments, if the call is nothing else: no
+/// DISTINCT, FILTER, OVER and their like.
+fn plain_call(call: &sqlparser::ast::Function) -> Option<(String, Vec<&FunctionArgExpr>)> {
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let arguments = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(argument) => Some(argument),
+        _ => None,
+    });
+    let plain = format!("{}({})", call.name, listed(&list.args));
+    let whole = call.to_string() == plain;
+    let arguments = arguments.collect::<Option<_>>().filter(|_| whole)?;
+    Some((call.name.to_string().to_lowercase(), arguments))
+}
+
+fn read_item(item: &SelectItem, schema: &TableSchema) -> Result<Vec<Item>, SqlError> {
+    let (expr, alias) = match item {
+        SelectItem::UnnamedExpr(expr) => (expr, None),
+        SelectItem::ExprWithAlias { expr, alias } => (expr, Some(alias.value.clone())),
+        _ => return Err(SqlError::Function(item.to_string())),
+    };
+    let Expr::Function(call) = expr else { return Err(SqlError::Function(expr.to_string())) };
+    let wrong = || SqlError::Function(expr.to_string());
+    let (name, arguments) = plain_call(call).ok_or_else(wrong)?;
+    let read = Call { name: &name, arguments: &arguments, schema };
+    let items = read.items()?.ok_or_else(wrong)?;
+    Ok(named(items, alias))
+}
+
+/// Of a function that gives two columns the alias stands behind each one's own name.
+fn named(mut items: Vec<Item>, alias: Option<String>) -> Vec<Item> {
+    if let Some(alias) = alias {
+        match items.as_mut_slice() {
+            [one] => one.alias = alias,
+            several => {
+                for item in several {
+                    let head = item.alias.split('_').next().unwrap_or_default();
+                    item.alias = format!("{head}_{alias}");
+                }
+            }
+        }
+    }
+    items
+}
+
+struct Call<'a> {
+    name: &'a str,
+    arguments: &'a [&'a FunctionArgExpr],
+    schema: &'a TableSchema,
+}
+
+impl Call<'_> {
+    fn items(&self) -> Result<Option<Vec<Item>>, SqlError> {
+        let one = |alias: String, function| Ok(Some(vec![Item { alias, function }]));
+        let name = |column| self.schema.name_of(column);
+        match (self.name, self.arguments) {
+            ("count", [FunctionArgExpr::Wildcard]) => one("count".to_owned(), Function::Rows),
+            ("count" | "sum" | "avg" | "mean" | "var", [x]) => {
+                let x = self.column(x)?;
+                let (head, function) = match self.name {
+                    "count" => ("count", Function::Count(x)),
+                    "sum" => ("sum", Function::Sum(x)),
+                    "var" => ("var", Function::Variance(x)),
+                    _ => ("avg", Function::Mean(x)),
+                };
+                one(format!("{head}_{}", name(x)), function)
+            }
+            ("cov" | "slope" | "intercept", [y, x]) => {
+                let (y, x) = (self.column(y)?, self.column(x)?);
+                let function = match self.name {
+                    "cov" => Function::Covariance(y, x),
+                    "slope" => Function::Slope(y, x),
+                    _ => Function::Intercept(y, x),
+                };
+                one(format!("{}_{}_{}", self.name, name(y), name(x)), function)
+            }
+            ("regression", arguments) => {
+                let Some((y, x)) = self.regressed(arguments)? else { return Ok(None) };
+                let both = format!("{}_{}", name(y), name(x));
+                Ok(Some(vec![
+                    Item { alias: format!("slope_{both}"), function: Function::Slope(y, x) },
+                    Item {
+                        alias: format!("intercept_{both}"),
+                        function: Function::Intercept(y, x),
+                    },
+                ]))
+            }
+            ("weighted", [x, weights @ ..]) if (1..=8).contains(&weights.len()) => {
+                let weights: Option<Vec<i64>> = weights.iter().map(|w| number(w)).collect();
+                let (x, Some(weights)) = (self.column(x)?, weights) else { return Ok(None) };
+                one(format!("weighted_{}", name(x)), Function::Weighted(x, weights))
+            }
+            ("polynomial", [x, at]) => {
+                let at = number(at).and_then(|at| u64::try_from(at).ok());
+                let (x, Some(at)) = (self.column(x)?, at) else { return Ok(None) };
+                one(format!("polynomial_{}", name(x)), Function::Polynomial(x, at))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// `y ~ x`, or `y, x`.
+    fn regressed(&self, arguments: &[&FunctionArgExpr]) -> Result<Option<(u16, u16)>, SqlError> {
+        match arguments {
+            [FunctionArgExpr::Expr(Expr::BinaryOp { left, op, right })]
+                if *op == BinaryOperator::PGRegexMatch =>
+            {
+                Ok(Some((self.named(left)?, self.named(right)?)))
+            }
+            [y, x] => Ok(Some((self.column(y)?, self.column(x)?))),
+            _ => Ok(None),
+        }
+    }
+
+    fn column(&self, argument: &FunctionArgExpr) -> Result<u16, SqlError> {
+        match argument {
+            FunctionArgExpr::Expr(expr) => self.named(expr),
+            other => Err(SqlError::Function(format!("{}({other})", self.name))),
+        }
+    }
+
+    fn named(&self, expr: &Expr) -> Result<u16, SqlError> {
+        let name = identifier(expr).unwrap_or_else(|| expr.to_string());
+        let columns = || {
+            let names: Vec<&str> = self.schema.columns.iter().map(|c| c.name.as_str()).collect();
+            names.join(", ")
+        };
+        self.schema.column(&name).ok_or_else(|| SqlError::Column(name, columns()))
+    }
+}
+
+fn identifier(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Identifier(name) => Some(name.value.clone()),
+        _ => None,
+    }
+}
+
+fn number(argument: &FunctionArgExpr) -> Option<i64> {
+    let FunctionArgExpr::Expr(expr) = argument else { return None };
+    literal(expr)?.parse().ok()
+}
+
+/// The text of a number or a quoted text.
+fn literal(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) => Some(text.to_string()),
+            Value::SingleQuotedString(text) => Some(text.clone()),
+            _ => None,
+        },
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => Some(format!("-{}", literal(expr)?)),
+        _ => None,
+    }
+}
+
+/// Whether an expression means time: the time column, `day`, or DAY of it.
+fn is_time(expr: &Expr, schema: &TableSchema) -> bool {
+    match expr {
+        Expr::Identifier(name) => {
+            let name = &name.value;
+            name.eq_ignore_ascii_case("day") || name.eq_ignore_ascii_case(&schema.time.column)
+        }
+        Expr::Function(call) => {
+            let Some((name, arguments)) = plain_call(call) else { return false };
+            let [inner] = arguments.as_slice() else { return false };
+            let inner = inner.to_string();
+            let of_time = inner.eq_ignore_ascii_case(&schema.time.column)
+                || inner.eq_ignore_ascii_case("timestamp");
+            name == "day" && of_time
+        }
+        _ => false,
+    }
+}
+
+fn read_condition(
+    condition: &Expr,
+    schema: &TableSchema,
+    wanted: &mut Wanted,
+) -> Result<(), SqlError> {
+    match condition {
+        Expr::Nested(inner) => read_condition(inner, schema, wanted),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            read_condition(left, schema, wanted)?;
+            read_condition(right, schema, wanted)
+        }
+        Expr::Between { expr, negated: false, low, high } if is_time(expr, schema) => {
+            let (from, to) = (moment(low)?.0, moment(high)?.1);
+            let (a, b) = wanted.between.unwrap_or((i64::MIN, i64::MAX));
+            wanted.between = Some((a.max(from), b.min(to)));
+            Ok(())
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+            let name = identifier(left).ok_or_else(|| SqlError::Clause(condition.to_string()))?;
+            let value = literal(right).ok_or_else(|| SqlError::Clause(condition.to_string()))?;
+            wanted.equal.push((group(&name, schema)?, value));
+            Ok(())
+        }
+        _ => Err(SqlError::Clause(condition.to_string())),
+    }
+}
+
+fn read_group(expr: &Expr, schema: &TableSchema, wanted: &mut Wanted) -> Result<(), SqlError> {
+    if is_time(expr, schema)
+        && !matches!(expr, Expr::Identifier(name) if !name.value.eq_ignore_ascii_case("day"))
+    {
+        wanted.by_day = true;
+        return Ok(());
+    }
+    let name = identifier(expr).ok_or_else(|| SqlError::Clause(format!("GROUP BY {expr}")))?;
+    wanted.by_groups.push(group(&name, schema)?);
+    Ok(())
+}
+
+fn group(name: &str, schema: &TableSchema) -> Result<usize, SqlError> {
+    let known = || SqlError::Group(name.to_owned(), schema.groups.join(", "));
+    schema.group(name).ok_or_else(known)
+}
+
+/// First and last microsecond of a day or a second.
+fn moment(expr: &Expr) -> Result<(i64, i64), SqlError> {
+    let text = literal(expr).ok_or_else(|| SqlError::Time(expr.to_string()))?;
+    let wrong = || SqlError::Time(text.clone());
+    if let Ok(seconds) = text.parse::<i64>() {
+        let from = seconds.checked_mul(1_000_000).ok_or_else(wrong)?;
+        return Ok((from, from.saturating_add(999_999)));
+    }
+    let from = day_of(&text).ok_or_else(wrong)? * DAY;
+    Ok((from, from + DAY - 1))
+}
+
+/// Days since 1970 of `2013-05-01`.
+fn day_of(text: &str) -> Option<i64> {
+    let mut parts = text.splitn(3, '-');
+    let year = parts.next()?.parse().ok()?;
+    let month: u8 = parts.next()?.parse().ok()?;
+    let day = parts.next()?.parse().ok()?;
+    let date = Date::from_calendar_date(year, Month::try_from(month).ok()?, day).ok()?;
+    Some(i64::from(date.to_julian_day()) - EPOCH)
+}
+
+/// The Julian day of 1970-01-01.
+const EPOCH: i64 = 2_440_588;
+
+/// `2013-05-01` of days since 1970.
+#[must_use]
+pub fn day_text(day: i64) -> String {
+    let julian = day.checked_add(EPOCH).and_then(|day| i32::try_from(day).ok());
+    let date = julian.and_then(|day| Date::from_julian_day(day).ok());
+    date.map_or_else(
+        || day.to_string(),
+        |date| {
+            let (year, month, day) = date.to_calendar_date();
+            format!("{year:04}-{:02}-{day:02}", u8::from(month))
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! What queries are read, and what is refused.
+
+use super::*;
+
+fn schema() -> TableSchema {
+    TableSchema::parse(
+        "name: Counts\ntime: { column: timestamp }\ngroups: [street]\ncolumns:\n  - { name: Cars, min: 0, max: 9 }\n  - { name: trucks, min: 0, max: 9 }\n",
+    )
+    .unwrap()
+}
+
+#[test]
+fn queries_are_read() {
+    let text = "SELECT MEAN(cars), AVG(trucks) AS t, VAR(cars), COV(cars, trucks), REGRESSION(trucks ~ cars), COUNT(*), WEIGHTED(cars, -1, 2) \
+         FROM counts WHERE day BETWEEN '1970-01-02' AND '1970-01-03' AND street = 'a' GROUP BY DAY(timestamp), street; EXPLAIN SELECT POLYNOMIAL(cars, 7)";
+    let [one, two] = parse(text, &schema()).unwrap().try_into().unwrap();
+    let aliases: Vec<&str> = one.items.iter().map(|item| item.alias.as_str()).collect();
+    let expected = [
+        "avg_cars",
+        "t",
+        "var_cars",
+        "cov_cars_trucks",
+        "slope_trucks_cars",
+        "intercept_trucks_cars",
+        "count",
+        "weighted_cars",
+    ];
+    assert_eq!(aliases, expected);
+    assert_eq!(one.items[4].function, Function::Slope(1, 0));
+    assert_eq!(one.items[7].function, Function::Weighted(0, vec![-1, 2]));
+    assert_eq!(one.wanted.between, Some((DAY, 3 * DAY - 1)));
+    assert_eq!((one.wanted.by_day, one.wanted.by_groups.as_slice()), (true, &[0][..]));
+    assert_eq!(one.wanted.equal, [(0, "a".to_owned())]);
+    assert!(two.explain && two.items[0].function == Function::Polynomial(0, 7));
+    assert_eq!(day_text(0), "1970-01-01");
+}
+
+#[test]
+fn what_is_not_understood_is_refused_by_name() {
+    for (text, said) in [
+        ("", "a query is"),
+        ("DROP TABLE counts", "a query is"),
+        ("SELECT", "Expected: an expression"),
+        ("SELECT cars", "`cars` is not understood; there are"),
+        ("SELECT MEDIAN(cars)", "`MEDIAN(cars)` is not understood"),
+        ("SELECT SUM(bikes)", "no column `bikes`; the schema has Cars, trucks"),
+        ("SELECT SUM(cars) LIMIT 3", "is not understood; a query"),
+        ("SELECT SUM(cars) FROM other", "`FROM other`"),
+        ("SELECT SUM(cars) FROM counts c", "`FROM counts c`"),
+        ("SELECT SUM(cars) FROM counts, counts", "is not understood"),
+        ("SELECT SUM(cars) FROM counts JOIN other ON true", "is not understood"),
+        ("SELECT COUNT(DISTINCT cars)", "`COUNT(DISTINCT cars)` is not understood"),
+        ("SELECT SUM(ALL cars)", "`SUM(ALL cars)`"),
+        ("SELECT SUM(cars) FILTER (WHERE cars > 100)", "FILTER (WHERE cars > 100)` is not"),
+        ("SELECT AVG(cars) OVER (PARTITION BY street)", "OVER (PARTITION BY street)`"),
+        ("SELECT SUM(cars ORDER BY cars)", "`SUM(cars ORDER BY cars)`"),
+        ("SELECT SUM(cars) WITHIN GROUP (ORDER BY cars)", "WITHIN GROUP"),
+        ("SELECT SUM(cars) IGNORE NULLS OVER ()", "IGNORE NULLS"),
+        ("SELECT SUM(x => cars)", "is not understood"),
+        ("SELECT SUM(cars) FROM counts FETCH FIRST 1 ROWS ONLY", "FETCH FIRST 1 ROWS ONLY` is not"),
+        ("SELECT SUM(cars) FROM counts OFFSET 2", "OFFSET 2` is not"),
+        ("SELECT SUM(cars) ORDER BY 1", "ORDER BY 1` is not"),
+        ("SELECT SUM(cars) FROM counts FOR UPDATE", "FOR UPDATE` is not"),
+        ("SELECT SUM(cars) INTO other FROM counts", "INTO other"),
+        ("SELECT SUM(cars) FROM counts HAVING SUM(cars) > 2", "HAVING SUM(cars) > 2` is not"),
+        ("SELECT DISTINCT SUM(cars)", "SELECT DISTINCT"),
+        ("WITH x AS (SELECT 1) SELECT SUM(cars)", "WITH x AS"),
+        ("SELECT SUM(cars) GROUP BY ROLLUP(street)", "is not understood"),
+        ("SELECT SUM(cars) GROUP BY DAY(DISTINCT timestamp)", "is not understood"),
+        ("SELECT SUM(cars) GROUP BY DAY(timestamp) OVER ()", "is not understood"),
+        ("EXPLAIN ANALYZE SELECT SUM(cars)", "`EXPLAIN ANALYZE SELECT"),
+        ("SELECT SUM(cars) FROM counts WINDOW ü AS (ORDER BY x)", "is not understood"),
+        ("SELECT SUM(cars) WHERE cars > 3", "`cars > 3`"),
+        ("SELECT SUM(cars) WHERE day BETWEEN 'x' AND '1970-01-01'", "`x` is neither"),
+        ("SELECT SUM(cars) WHERE day NOT BETWEEN 1 AND 2", "is not understood"),
+        ("SELECT SUM(cars) GROUP BY city", "no group `city`"),
+        ("SELECT SUM(cars), SUM(Cars)", "are called `sum_cars`"),
+        ("SELECT POLYNOMIAL(cars, 2) GROUP BY day", "takes all rows"),
+        ("SELECT POLYNOMIAL(cars, -2)", "is not understood"),
+    ] {
+        let error = parse(text, &schema()).unwrap_err().to_string();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+}

@@ -1,0 +1,42 @@
+//! `alpheus table verify`: checks all that the server stores, by one sum over all blocks
+//! of every column and product, with random weights.
+
+use super::append::{Appended, send_waiting};
+use super::ask::rejected;
+use super::remote::Reach;
+use crate::commands::Globals;
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus table verify --identity pki/ada --state ada --server https://localhost:7601
+
+It exits with 1 if something is not as it was uploaded.";
+
+/// Arguments of `alpheus table verify`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the server does not answer, or its answer is rejected.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let (mut state, mut remote) = args.reach.open(globals)?;
+    send_waiting(&mut state, &remote, &mut Appended::default())?;
+    let audits = state.owner.audit(&mut state.rng);
+    for audit in &audits {
+        let answer = remote.sum(audit.request())?;
+        state.owner.check_audit(audit, &answer).map_err(rejected)?;
+    }
+    let (blocks, sums) = (state.owner.blocks(), audits.len());
+    eprintln!(
+        "{blocks} blocks are as they were uploaded: {sums} sums verified, {} bytes",
+        remote.bytes
+    );
+    Ok(())
+}

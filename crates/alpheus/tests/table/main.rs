@@ -1,0 +1,14 @@
+//! Verifiable tables as processes: owner and server over TLS, honest, lying and killed.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod crashes;
+mod guide;
+mod lies;
+#[cfg(feature = "object-store")]
+mod objects;
+mod real;
+mod world;

@@ -1,0 +1,134 @@
+//! A PKI, a server, an owner's folder, and rows whose sums are known.
+
+use crate::common::{Process, alpheus};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+pub(crate) const SCHEMA: &str = "\
+name: Street
+parameters: L128
+time: { column: timestamp }
+columns:
+  - { name: cars, min: 0, max: 100000 }
+";
+
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+    pub(crate) server: Process,
+    pub(crate) url: String,
+    storage: Storage,
+}
+
+/// Where the server keeps blocks, and what its environment says of that.
+pub(crate) struct Storage {
+    pub(crate) state: String,
+    pub(crate) environment: Vec<(&'static str, String)>,
+}
+
+impl World {
+    pub(crate) fn new(schema: &str) -> Self {
+        Self::over(schema, Storage { state: "tables".to_owned(), environment: Vec::new() })
+    }
+
+    pub(crate) fn over(schema: &str, storage: Storage) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("schema.yaml"), schema).unwrap();
+        let done = |args: &[&str]| {
+            let mut command = alpheus(args.iter().copied());
+            assert!(command.current_dir(folder.path()).status().unwrap().success(), "{args:?}");
+        };
+        done(&["ca", "init", "pki"]);
+        done(&["ca", "issue", "pki", "--role", "server", "--name", "service"]);
+        done(&["ca", "issue", "pki", "--role", "owner", "--name", "ada"]);
+        done(&["ca", "issue", "pki", "--role", "owner", "--name", "eve"]);
+        let (server, url) = start(folder.path().to_owned(), "127.0.0.1:0", &storage);
+        let world = Self { folder, server, url, storage };
+        world.done("create schema.yaml");
+        world
+    }
+
+    /// The one table's folder at the server.
+    pub(crate) fn table(&self) -> PathBuf {
+        let entries = fs::read_dir(self.path("tables")).unwrap();
+        // Beside it lies what a kill cut off.
+        let mut folders = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+        folders.next().unwrap()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Starts the server again, at the address that it had.
+    pub(crate) fn restart_server(&mut self) {
+        let address = self.url.replace("https://localhost", "127.0.0.1");
+        (self.server, _) = start(self.folder.path().to_owned(), &address, &self.storage);
+    }
+
+    /// `alpheus table …` as the owner whose identity it is.
+    pub(crate) fn command_of(&self, owner: &str, args: &str) -> Command {
+        let mut command = alpheus(["table"]);
+        command.args(args.split(' ')).current_dir(self.folder.path());
+        let identity = format!("pki/{owner}");
+        let at = ["--identity", &identity, "--state", "ada", "--server", &self.url];
+        command.args(at);
+        command
+    }
+
+    pub(crate) fn command(&self, args: &str) -> Command {
+        self.command_of("ada", args)
+    }
+
+    pub(crate) fn run(&self, args: &str) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    pub(crate) fn done(&self, args: &str) {
+        let ran = self.run(args);
+        assert!(ran.status.success(), "{args}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+
+    /// A query's rows.
+    pub(crate) fn ask(&self, sql: &str) -> Vec<Value> {
+        let ran = self.query(sql);
+        assert!(ran.status.success(), "{sql}: {}", String::from_utf8_lossy(&ran.stderr));
+        serde_json::from_slice(&ran.stdout).unwrap()
+    }
+
+    pub(crate) fn query(&self, sql: &str) -> Output {
+        let mut command = self.command("query");
+        command.arg(sql).args(["--format", "json"]).output().unwrap()
+    }
+
+    /// Hourly counts of cars, `count` rows whose numbers begin at `first`.
+    pub(crate) fn write_rows(&self, name: &str, first: u64, count: u64) {
+        let mut text = "timestamp,cars\n".to_owned();
+        for row in first..first + count {
+            text.push_str(&format!("{},{}\n", 1_367_366_400 + 3600 * row, cars(row)));
+        }
+        fs::write(self.path(name), text).unwrap();
+    }
+}
+
+fn start(folder: PathBuf, api: &str, storage: &Storage) -> (Process, String) {
+    let Storage { state, environment } = storage;
+    let args = ["table", "serve", "--identity", "pki/service", "--state", state, "--api", api];
+    let mut command = alpheus(args);
+    command.current_dir(folder).envs(environment.iter().map(|(name, value)| (name, value)));
+    let mut server = Process::start(&mut command);
+    let url = server.wait_for_prefix("serving at ");
+    // The certificate is good for this name.
+    (server, url.replace("127.0.0.1", "localhost"))
+}
+
+/// What is counted in a row.
+pub(crate) fn cars(row: u64) -> u64 {
+    row * 7919 % 1009
+}
+
+/// The sum over rows 0 to `rows`.
+pub(crate) fn total(rows: u64) -> String {
+    (0..rows).map(cars).sum::<u64>().to_string()
+}

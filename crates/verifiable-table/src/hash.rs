@@ -1,0 +1,118 @@
+//! L: a secret linear functional on ciphertexts, for each limb and repetition.
+//!
+//! `L(c) = Σ_{d,b,l} B[d,b,l] · Σ_{v<64} A[v]·c[d, 512b + 8v + l]` modulo q_j. For a
+//! difference that is not zero it is a polynomial of degree two in A and B that is not
+//! zero, so two different ciphertexts of a limb meet with probability 2/q_j at most
+//! (Schwartz, Zippel), and in three repetitions with (2/q_j)^3.
+
+use crate::arithmetic::lanes::{Kernel, Lanes, WIDTH};
+use crate::arithmetic::prime::{Modular, PRODUCTS, Wide};
+use crate::ring::{Ring, Words};
+use crate::sampling::Stream;
+use crate::tag::Tag;
+use alpheus_crypto::prf::Prf;
+use zeroize::Zeroizing;
+
+/// Vectors that share an A.
+const DEPTH: usize = 64;
+const _: () = assert!(DEPTH <= PRODUCTS);
+/// Words of a block of the hash.
+const BLOCK: usize = DEPTH * WIDTH;
+/// Components of a ciphertext that is a product.
+pub(crate) const COMPONENTS: usize = 3;
+/// The most repetitions.
+const REPEAT: usize = 3;
+
+/// A and B. The owner's, for the life of a table.
+pub(crate) struct HashKey {
+    /// For each limb and repetition: A, 64 words, then B, one for each component,
+    /// block and lane.
+    words: Vec<[Words; REPEAT]>,
+}
+
+impl HashKey {
+    /// Draws A and B: stream number is limb·3 + repetition.
+    pub(crate) fn new(ring: &Ring, prf: &Prf) -> Self {
+        let length = DEPTH + COMPONENTS * ring.degree() / DEPTH;
+        let words = ring.q.iter().enumerate().map(|(j, ntt)| {
+            std::array::from_fn(|k| {
+                let mut words = Zeroizing::new(vec![0; length]);
+                Stream::new(prf, (j * REPEAT + k) as u64).residues(ntt.prime.p, &mut words);
+                words
+            })
+        });
+        Self { words: words.collect() }
+    }
+
+    /// L of a ciphertext of two components, or of a product's three.
+    pub(crate) fn hash(&self, ring: &Ring, components: &[&[u64]]) -> Tag {
+        ring.backend.run(Hash { ring, key: self, components })
+    }
+}
+
+struct Hash<'a> {
+    ring: &'a Ring,
+    key: &'a HashKey,
+    components: &'a [&'a [u64]],
+}
+
+impl Kernel for Hash<'_> {
+    type Output = Tag;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Tag {
+        let (ring, n) = (self.ring, self.ring.degree());
+        let mut tag = Tag::zero(ring);
+        for (j, ((ntt, keys), out)) in
+            ring.q.iter().zip(&self.key.words).zip(&mut tag.0).enumerate()
+        {
+            let m = ntt.prime.on(lanes);
+            let mut sums = [m.nothing(); REPEAT];
+            for (d, component) in self.components.iter().enumerate() {
+                let limb = &component[j * n..(j + 1) * n];
+                for (b, block) in limb.as_chunks::<BLOCK>().0.iter().enumerate() {
+                    let inner = inner(m, block, keys);
+                    let at = DEPTH + (d * (n / BLOCK) + b) * WIDTH;
+                    for ((sum, inner), key) in sums.iter_mut().zip(inner).zip(keys) {
+                        let weights = key[at..at + WIDTH].as_chunks::<WIDTH>().0;
+                        *sum = m.gather(*sum, m.settle(inner), lanes.load(&weights[0]));
+                    }
+                }
+            }
+            for (sum, out) in sums.into_iter().zip(&mut out[..ring.spec.repetitions]) {
+                *out = folded(m, m.settle(sum));
+            }
+        }
+        tag
+    }
+}
+
+/// `Σ_v A[v]·c[v]` of one block, for each repetition.
+#[inline(always)]
+fn inner<L: Lanes>(
+    m: Modular<L>,
+    block: &[u64; BLOCK],
+    keys: &[Words; REPEAT],
+) -> [Wide<L::V>; REPEAT] {
+    let mut sums = [m.nothing(); REPEAT];
+    let [first, second, third] = keys.each_ref().map(|key| &key[..DEPTH]);
+    let words = block.as_chunks::<WIDTH>().0.iter();
+    for (((words, a), b), c) in words.zip(first).zip(second).zip(third) {
+        let words = m.lanes.load(words);
+        for (sum, key) in sums.iter_mut().zip([a, b, c]) {
+            *sum = m.gather(*sum, words, m.lanes.splat(*key));
+        }
+    }
+    sums
+}
+
+/// The sum of eight canonical words, canonical.
+#[inline(always)]
+fn folded<L: Lanes>(m: Modular<L>, x: L::V) -> u64 {
+    let mut words = [0; WIDTH];
+    m.lanes.store(x, &mut words);
+    // Less than 8p < 2^54: settled as one word of low bits and their carry.
+    let sum = m.lanes.splat(words.iter().sum());
+    m.lanes.store(m.settle(Wide { low: sum, high: m.lanes.splat(0) }), &mut words);
+    words[0]
+}

@@ -1,0 +1,144 @@
+//! The parts that a table's work is made of, each alone, for benchmarks: what checking
+//! costs is seen beside the same work unchecked, in one run.
+
+use crate::cipher::{Add, Ciphertext, Scale, Tensor};
+use crate::keys::{Keys, TableKey};
+use crate::label::{Address, Column, DataSet, Kind, Order, Segment};
+use crate::mask::Masks;
+use crate::messages::{Run, Weights};
+use crate::packing;
+use crate::parameters::Set;
+use crate::ring::Ring;
+use crate::sampling;
+use crate::tag::Tag;
+use alpheus_crypto::secret::Secret;
+use std::hint::black_box;
+use subtle::ConstantTimeEq;
+
+/// A bench: keys of its own, two fresh ciphertexts, their product, and room for sums.
+pub struct Parts {
+    ring: &'static Ring,
+    keys: Keys,
+    slots: Vec<i64>,
+    fresh: [Ciphertext; 2],
+    product: Ciphertext,
+    sums: [Ciphertext; 2],
+    tag: Tag,
+    weight: Vec<u64>,
+    packed: Vec<u8>,
+    room: Vec<u64>,
+}
+
+const SEGMENT: Segment = Segment([1; 16]);
+const AT: Address = Address { segment: SEGMENT, epoch: 0, index: 0 };
+const COLUMN: Kind = Kind::Column(Column(0));
+
+/// One part of the work, on one block of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Encoding and encrypting, as without any checking.
+    Encrypt,
+    /// The tag of a column: its hash, and its mask.
+    Tag,
+    /// The product of two ciphertexts.
+    Product,
+    /// The tag of a product that is there.
+    ProductTag,
+    /// Adding a ciphertext to a sum.
+    Add,
+    /// Adding the product of two ciphertexts to a sum, as a server does.
+    AddProduct,
+    /// Multiplying a ciphertext by a weight.
+    Scale,
+    /// Adding a tag to a sum of tags.
+    AddTag,
+    /// Making c1 from its seed.
+    Expand,
+    /// Unpacking c0.
+    Unpack,
+    /// Checking a sum of a column over a range of so many blocks.
+    Verify(u64),
+    /// Checking a sum of products over a range of so many blocks.
+    VerifyProduct(u64),
+    /// Checking a sum over so many runs, each of one block: what a table has after as many
+    /// starts that sealed one.
+    VerifyRuns(u64),
+    /// Decrypting a sum of a column.
+    Decrypt,
+    /// Decrypting a sum of products.
+    DecryptProduct,
+}
+
+impl Parts {
+    /// A bench of one set.
+    #[must_use]
+    pub fn new(set: Set) -> Self {
+        let ring = set.ring();
+        let key = TableKey::new(Secret::from_bytes([7; 32]));
+        let keys = Keys::new(&key, ring, DataSet([2; 16]), Order::ONE);
+        let slots: Vec<i64> = (0..1000).cycle().take(ring.degree()).collect();
+        let fresh = [1, 2].map(|seed| keys.encrypt(&AT, COLUMN, &slots, &[seed; 32]).1);
+        let mut product = Ciphertext::zero(ring, 3);
+        let [a, b] = &fresh;
+        ring.backend.run(Tensor { ring, sum: &mut product, a, b, anew: true });
+        let mut packed = Vec::new();
+        packing::pack(&fresh[0].0[0], &mut packed);
+        let tag = keys.tag(&AT, COLUMN, &fresh[0]);
+        let sums = [fresh[0].clone(), product.clone()];
+        let weight = vec![0x1_2345_6789; ring.limbs()];
+        let room = vec![0; ring.words()];
+        Self { ring, keys, slots, fresh, product, sums, tag, weight, packed, room }
+    }
+
+    /// Does one part of the work.
+    pub fn run(&mut self, part: Part) {
+        let ring = self.ring;
+        match part {
+            Part::Encrypt => {
+                black_box(self.keys.encrypt(&AT, COLUMN, &self.slots, &[3; 32]));
+            }
+            Part::Tag => drop(black_box(self.keys.tag(&AT, COLUMN, &self.fresh[0]))),
+            Part::Product => {
+                let ([a, b], sum) = (&self.fresh, &mut self.product);
+                ring.backend.run(Tensor { ring, sum, a, b, anew: true });
+            }
+            Part::ProductTag => drop(black_box(self.keys.tag(&AT, COLUMN, &self.product))),
+            Part::Add => {
+                let (sum, other) = (&mut self.sums[0], &self.fresh[1]);
+                ring.backend.run(Add { ring, sum, other, weight: None });
+            }
+            Part::AddProduct => {
+                let ([a, b], sum) = (&self.fresh, &mut self.sums[1]);
+                ring.backend.run(Tensor { ring, sum, a, b, anew: false });
+            }
+            Part::Scale => {
+                let (ciphertext, weight) = (&mut self.sums[0], self.weight.as_slice());
+                ring.backend.run(Scale { ring, ciphertext, weight });
+            }
+            Part::AddTag => {
+                let other = self.tag.clone();
+                self.tag.add_times(ring, &other, 1);
+            }
+            Part::Expand => sampling::uniform_to(ring, &[5; 32], &mut self.room),
+            Part::Unpack => {
+                black_box(packing::unpack_to(ring, &self.packed, &mut self.room));
+            }
+            Part::Verify(blocks) => self.verify(&self.sums[0], 1, blocks),
+            Part::VerifyProduct(blocks) => self.verify(&self.sums[1], 1, blocks),
+            Part::VerifyRuns(runs) => self.verify(&self.sums[0], runs, 1),
+            Part::Decrypt => drop(black_box(self.keys.secret.decrypt(ring, &self.fresh[0]))),
+            Part::DecryptProduct => drop(black_box(self.keys.secret.decrypt(ring, &self.product))),
+        }
+    }
+
+    fn verify(&self, sum: &Ciphertext, runs: u64, blocks: u64) {
+        let mut expected = self.keys.hash.hash(self.ring, &sum.parts());
+        for run in 0..runs {
+            let (from, to) = (run * blocks, (run + 1) * blocks);
+            let run = Run { segment: SEGMENT, epoch: 0, from, to };
+            let masks = Masks::new(&self.keys, (SEGMENT, 0), COLUMN);
+            masks.add_run(&mut expected, &run, &Weights::Ones);
+        }
+        black_box(bool::from(expected.ct_eq(&self.tag)));
+    }
+}

@@ -1,0 +1,187 @@
+//! Rows into blocks, each under labels of its own.
+
+use super::{Owner, chunk_record, random, records};
+use crate::cipher::{Ciphertext, Tensor};
+use crate::label::{Address, Column, Kind, Label};
+use crate::layout::Row;
+use crate::ledger::{Change, Step, Uncommitted};
+use crate::messages::{Block, BlockWriter, Run};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+/// Rows that cannot be appended: none of them was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// Another number of cells.
+    #[error(
+        "row {row} has {found} cells, the table has {expected} columns: send one cell for each"
+    )]
+    Cells {
+        /// The row, counted from the first of these.
+        row: usize,
+        /// Its cells.
+        found: usize,
+        /// The table's columns.
+        expected: usize,
+    },
+    /// Out of the column's bounds.
+    #[error(
+        "row {row}, column {column}: the value is out of the bounds {min} to {max} that the schema declares; correct it, or create the table anew with wider bounds"
+    )]
+    Bounds {
+        /// The row, counted from the first of these.
+        row: usize,
+        /// The column.
+        column: usize,
+        /// The least that it may be.
+        min: i64,
+        /// The greatest that it may be.
+        max: i64,
+    },
+    /// A cell is empty that may not be.
+    #[error(
+        "row {row}, column {column}: the cell is empty; fill it, or declare the column optional in a new table"
+    )]
+    Empty {
+        /// The row, counted from the first of these.
+        row: usize,
+        /// The column.
+        column: usize,
+    },
+    /// An earlier change was not stored.
+    #[error(transparent)]
+    Uncommitted(#[from] Uncommitted),
+}
+
+impl Owner {
+    /// Appends rows. Full blocks are sealed and come out once their labels, exact bytes
+    /// and what is left in the tail are durable; send each until the server has it, and
+    /// then say so with [`Owner::acknowledged`].
+    ///
+    /// # Errors
+    /// [`AppendError`]; then no row was appended.
+    pub fn append(
+        &mut self,
+        rows: &[Row],
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Vec<Block>>, AppendError> {
+        self.pending.check()?;
+        rows.iter().enumerate().try_for_each(|(at, row)| self.check_row(at, row))?;
+        let (mut changes, mut blocks) = (Vec::new(), Vec::new());
+        let (size, before) = (self.keys.ring.degree(), self.rows());
+        if self.tail.len() + rows.len() < size {
+            if !rows.is_empty() {
+                self.chunks.insert(before);
+                changes.push(chunk_record(before, rows));
+            }
+            self.tail.extend_from_slice(rows);
+            return Ok(self.step(changes, blocks));
+        }
+        let all = [std::mem::take(&mut self.tail).as_slice(), rows].concat();
+        let (full, rest) = all.split_at(all.len() / size * size);
+        for rows in full.chunks_exact(size) {
+            let label = self.next_label();
+            let block = self.seal(label, rows, rng);
+            changes.push(self.outgoing(&block));
+            blocks.push(block);
+        }
+        for first in std::mem::take(&mut self.chunks) {
+            changes.push(Change::remove(records::key(records::TAIL, &first.to_be_bytes())));
+        }
+        if !rest.is_empty() {
+            let first = self.blocks() * self.block_rows();
+            self.chunks.insert(first);
+            changes.push(chunk_record(first, rest));
+        }
+        self.tail = rest.to_vec();
+        changes.push(self.runs_record());
+        Ok(self.step(changes, blocks))
+    }
+
+    /// Whether a row fits the columns.
+    pub(super) fn check_row(&self, row: usize, cells: &[Option<i64>]) -> Result<(), AppendError> {
+        let declared = self.layout.declared();
+        if cells.len() != declared.len() {
+            return Err(AppendError::Cells { row, found: cells.len(), expected: declared.len() });
+        }
+        for (column, (cell, declared)) in cells.iter().zip(declared).enumerate() {
+            let (min, max) = (declared.min, declared.max);
+            match cell {
+                None if !declared.optional => return Err(AppendError::Empty { row, column }),
+                Some(x) if *x < min || *x > max => {
+                    return Err(AppendError::Bounds { row, column, min, max });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The label of the block that comes next: each number once in a start, and each
+    /// start has a segment of its own.
+    fn next_label(&mut self) -> Label {
+        let (segment, index) = (self.segment, self.blocks());
+        match self.runs.last_mut() {
+            Some(run) if run.segment == segment && run.epoch == 0 => run.to += 1,
+            _ => self.runs.push(Run { segment, epoch: 0, from: index, to: index + 1 }),
+        }
+        Label(Address { segment, epoch: 0, index })
+    }
+
+    /// Encrypts and tags a block; uses its label up.
+    pub(super) fn seal(
+        &self,
+        Label(address): Label,
+        rows: &[Row],
+        rng: &mut impl CryptoRng,
+    ) -> Block {
+        let ring = self.keys.ring;
+        let mut writer = BlockWriter::new(&self.manifest, &address);
+        let mut ciphertexts = Vec::new();
+        for column in (0..self.manifest.columns).map(Column) {
+            let items = rows.iter().map(|row| self.layout.item(column, row));
+            let slots = Zeroizing::new(items.collect::<Vec<i64>>());
+            let kind = Kind::Column(column);
+            let (seed, ciphertext) = self.keys.encrypt(&address, kind, &slots, &random(rng));
+            let tag = self.keys.tag(&address, kind, &ciphertext);
+            writer.column(ring, &seed, &ciphertext.0[0], &tag);
+            ciphertexts.push(ciphertext);
+        }
+        let mut product = Ciphertext::zero(ring, 3);
+        for (a, b) in &self.manifest.products {
+            let [x, y] = [a, b].map(|column| &ciphertexts[usize::from(column.0)]);
+            ring.backend.run(Tensor { ring, sum: &mut product, a: x, b: y, anew: true });
+            writer.tag(ring, &self.keys.tag(&address, Kind::Product(*a, *b), &product));
+        }
+        Block::sealed(address, writer)
+    }
+
+    /// Keeps a block's exact bytes until it is acknowledged.
+    pub(super) fn outgoing(&mut self, block: &Block) -> Change {
+        self.outbox.insert(block.address());
+        Change::put(records::address_key(&block.address()), block.as_bytes().to_vec())
+    }
+
+    /// Blocks that the server has not acknowledged. Their exact bytes are in the ledger
+    /// under [`Owner::outbox_key`]: they are sent again, never made again.
+    pub fn outbox(&self) -> impl Iterator<Item = &Address> {
+        self.outbox.iter()
+    }
+
+    /// Where the ledger holds a block that was not acknowledged.
+    #[must_use]
+    pub fn outbox_key(address: &Address) -> Vec<u8> {
+        records::address_key(address)
+    }
+
+    /// The server says that it has a block for good.
+    ///
+    /// # Errors
+    /// [`Uncommitted`].
+    pub fn acknowledged(&mut self, address: &Address) -> Result<Step<()>, Uncommitted> {
+        self.pending.check()?;
+        self.outbox.remove(address);
+        let changes = vec![Change::remove(records::address_key(address))];
+        Ok(Step::new(changes, (), &self.pending))
+    }
+}

@@ -1,0 +1,84 @@
+//! Residues on the wire: 51 bits each, the lowest first, limb after limb.
+
+use crate::ring::Ring;
+
+/// Bits of a residue on the wire.
+const BITS: usize = 51;
+/// Bytes of eight residues.
+const EIGHT: usize = BITS;
+
+/// Bytes of one polynomial.
+pub(crate) fn length(ring: &Ring) -> usize {
+    ring.words() / 8 * EIGHT
+}
+
+/// Appends a polynomial.
+pub(crate) fn pack(words: &[u64], out: &mut Vec<u8>) {
+    for eight in words.as_chunks::<8>().0 {
+        let (mut bytes, mut held, mut bits) = ([0; EIGHT], 0_u128, 0);
+        let mut free = bytes.as_mut_slice();
+        for word in eight {
+            held |= u128::from(*word) << bits;
+            bits += BITS;
+            let (now, later) = std::mem::take(&mut free).split_at_mut(bits / 8);
+            now.copy_from_slice(&held.to_le_bytes()[..now.len()]);
+            (held, bits, free) = (held >> (8 * now.len()), bits % 8, later);
+        }
+        out.extend_from_slice(&bytes);
+    }
+}
+
+/// Reads a polynomial; none if the length is wrong or a residue is not canonical.
+pub(crate) fn unpack(ring: &Ring, bytes: &[u8]) -> Option<Vec<u64>> {
+    let mut words = Vec::with_capacity(ring.words());
+    unpack_to(ring, bytes, &mut words).then_some(words)
+}
+
+/// The same, into room that there is; false if it is not one.
+pub(crate) fn unpack_to(ring: &Ring, bytes: &[u8], words: &mut Vec<u64>) -> bool {
+    words.clear();
+    if bytes.len() != length(ring) {
+        return false;
+    }
+    for bytes in bytes.as_chunks::<EIGHT>().0 {
+        let (mut held, mut bits, mut rest) = (0_u128, 0, bytes.as_slice());
+        for _ in 0..8 {
+            let (now, later) = rest.split_at((BITS - bits).div_ceil(8));
+            let mut wide = [0; 16];
+            wide[..now.len()].copy_from_slice(now);
+            held |= u128::from_le_bytes(wide) << bits;
+            bits += 8 * now.len();
+            #[expect(clippy::cast_possible_truncation, reason = "the low 51 bits are taken")]
+            words.push(held as u64 & ((1 << BITS) - 1));
+            (held, bits, rest) = (held >> BITS, bits - BITS, later);
+        }
+    }
+    let mut limbs = words.chunks_exact(ring.degree()).zip(&ring.q);
+    // All residues are looked at, as one vector would be.
+    limbs.all(|(limb, ntt)| limb.iter().fold(true, |all, word| all & (*word < ntt.prime.p)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Set;
+
+    #[test]
+    fn packed_words_come_back_and_others_are_refused() {
+        let ring = Set::L128.ring();
+        let p = ring.spec.q[1];
+        let words: Vec<u64> =
+            (0..ring.words() as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % p).collect();
+        let mut bytes = Vec::new();
+        pack(&words, &mut bytes);
+        assert_eq!(bytes.len(), 4096 * 2 * 51 / 8);
+        assert_eq!(unpack(ring, &bytes), Some(words.clone()));
+        assert_eq!(unpack(ring, &bytes[1..]), None);
+        for (at, wrong) in [(0, ring.spec.q[0]), (4095, (1 << 51) - 1), (4096, p), (8191, p + 1)] {
+            let (mut words, mut bytes) = (words.clone(), Vec::new());
+            words[at] = wrong;
+            pack(&words, &mut bytes);
+            assert_eq!(unpack(ring, &bytes), None, "word {at}");
+        }
+    }
+}

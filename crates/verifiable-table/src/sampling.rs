@@ -1,0 +1,161 @@
+//! Words from key streams: residues by rejection, secrets of three values, noise.
+//!
+//! Which candidates are rejected shows in the time that it takes; it says nothing
+//! of those that are kept. Nothing else depends on what is drawn.
+
+use crate::ring::{NOISE_BITS, Ring, Words};
+use alpheus_crypto::prf::Prf;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::{kdf, labels};
+use zeroize::Zeroizing;
+
+/// Blocks that a stream has: those of others lie apart.
+const STREAM: u32 = 64;
+
+/// The stream of a key with a number: AES-128 in counter mode from number·2^64.
+pub(crate) struct Stream<'a> {
+    prf: &'a Prf,
+    next: u128,
+}
+
+impl<'a> Stream<'a> {
+    pub(crate) fn new(prf: &'a Prf, number: u64) -> Self {
+        Self { prf, next: u128::from(number) << STREAM }
+    }
+
+    /// The next words. An odd last one costs a whole block.
+    pub(crate) fn fill(&mut self, words: &mut [u64]) {
+        self.prf.keystream(self.next, words);
+        self.next += words.len().div_ceil(2) as u128;
+    }
+
+    /// Uniform residues modulo p: of each word the low bits, as many as p has, if
+    /// they are below p.
+    pub(crate) fn residues(&mut self, p: u64, out: &mut [u64]) {
+        let mask = u64::MAX >> p.leading_zeros();
+        let mut kept = 0;
+        while kept < out.len() {
+            let candidates = &mut out[kept..];
+            self.fill(candidates);
+            kept += keep(candidates, |word| (word & mask, word & mask < p));
+        }
+    }
+}
+
+/// Moves what is kept to the front, in order, and counts it.
+fn keep(words: &mut [u64], of: impl Fn(u64) -> (u64, bool)) -> usize {
+    let mut kept = 0;
+    for at in 0..words.len() {
+        let (word, wanted) = of(words[at]);
+        words[kept] = word;
+        kept += usize::from(wanted);
+    }
+    kept
+}
+
+/// One of a key's independent keys of 16 bytes.
+pub(crate) fn subkey(secret: &[u8], label: &str, parts: &[&[u8]]) -> Prf {
+    let key: Secret<16> = kdf::derive(secret, label, parts);
+    Prf::new(&key)
+}
+
+/// c1 of a ciphertext, as values: public, from a public seed. Limb j is stream j.
+pub(crate) fn uniform(ring: &Ring, seed: &[u8; 32]) -> Vec<u64> {
+    let mut words = vec![0; ring.words()];
+    uniform_to(ring, seed, &mut words);
+    words
+}
+
+/// The same, into room that there is.
+pub(crate) fn uniform_to(ring: &Ring, seed: &[u8; 32], words: &mut [u64]) {
+    let prf = subkey(seed, labels::TABLE_UNIFORM, &[ring.spec.name.as_bytes()]);
+    for (j, (ntt, limb)) in ring.limbs_of(words).enumerate() {
+        Stream::new(&prf, j as u64).residues(ntt.prime.p, limb);
+    }
+}
+
+/// For each coefficient its noise plus [`crate::ring::NOISE`]: how many of 42 bits are set.
+pub(crate) fn noise(ring: &Ring, prf: &Prf) -> Words {
+    let mut words = Zeroizing::new(vec![0; ring.degree()]);
+    Stream::new(prf, 0).fill(&mut words);
+    let mask = (1 << NOISE_BITS) - 1;
+    words.iter_mut().for_each(|word| *word = u64::from((*word & mask).count_ones()));
+    words
+}
+
+/// A polynomial with coefficients of −1, 0 and 1, as values: pairs of bits from the
+/// low end of each word, of which 3 is rejected.
+pub(crate) fn ternary(ring: &Ring, prf: &Prf) -> Words {
+    let n = ring.degree();
+    let (mut stream, mut digits, mut kept) =
+        (Stream::new(prf, 0), Zeroizing::new(vec![0; n + 32]), 0);
+    while kept < n {
+        let mut word = Zeroizing::new([0; 2]);
+        stream.fill(word.as_mut_slice());
+        for pair in 0..32 {
+            let digit = word[0] >> (2 * pair) & 3;
+            digits[kept] = digit;
+            kept += usize::from(digit < 3);
+            if kept == n {
+                break;
+            }
+        }
+    }
+    let mut out = Zeroizing::new(vec![0; ring.words()]);
+    for (ntt, limb) in ring.limbs_of(&mut out) {
+        let p = ntt.prime.p;
+        for (word, digit) in limb.iter_mut().zip(digits.iter()) {
+            // digit − 1 modulo p: p − 1, p, p + 1, and lazy is enough.
+            *word = p - 1 + digit;
+        }
+        ntt.forward(limb);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Set;
+
+    fn prf() -> Prf {
+        Prf::from_bytes(&[7; 16])
+    }
+
+    #[test]
+    fn residues_are_below_their_prime_and_continue() {
+        let mut all = vec![0; 4000];
+        Stream::new(&prf(), 1).residues(12_289, &mut all);
+        assert!(all.iter().all(|x| *x < 12_289));
+        // Uniform: the mean is within six standard errors.
+        let mean = all.iter().sum::<u64>() / 4000;
+        assert!((6144 - 340..6144 + 340).contains(&mean), "{mean}");
+        let mut other = vec![0; 4000];
+        Stream::new(&prf(), 2).residues(12_289, &mut other);
+        assert_ne!(all, other);
+    }
+
+    #[test]
+    fn noise_is_centred_binomial() {
+        let ring = Set::X128.ring();
+        let drawn = noise(ring, &prf());
+        let square = |x: &u64| (x.cast_signed() - 21).pow(2);
+        assert!(drawn.iter().all(|x| *x <= 42));
+        let variance = drawn.iter().map(square).sum::<i64>() * 10 / 8192;
+        assert!((100..110).contains(&variance), "10.5 by the book, {variance} tenths here");
+    }
+
+    #[test]
+    fn secrets_have_three_values_alike_often() {
+        let ring = Set::L128.ring();
+        let mut secret = ternary(ring, &prf());
+        let mut counts = [0; 3];
+        for (ntt, limb) in ring.limbs_of(&mut secret) {
+            ntt.inverse(limb);
+            let p = ntt.prime.p;
+            assert!(limb.iter().all(|x| *x < 2 || *x == p - 1));
+            limb.iter().for_each(|x| counts[usize::try_from((x + 1) % p).unwrap()] += 1);
+        }
+        assert!(counts.iter().all(|count| (2400..3060).contains(count)), "{counts:?}");
+    }
+}
