@@ -62,7 +62,6 @@ impl Complaints {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test's way to fail")]
 mod tests {
     use super::*;
     use crate::board::card::Opened;

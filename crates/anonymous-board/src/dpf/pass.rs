@@ -5,11 +5,11 @@
 //! Time and memory access depend on nothing but the numbers of keys and rows.
 
 use super::digest::{Kappa, KeyDigest, Running};
+use super::kernel::{Expand, Fill, Hash, Node, Nodes};
 use super::prg::Prgs;
 use super::{BLOCK, Shape, Side, Word, Words};
 use aes::cipher::BlockCipherEncrypt;
 use aes::cipher::array::Array;
-use aes::{Aes128Enc, Block};
 use alpheus_crypto::secret::Secret;
 use zeroize::Zeroizing;
 
@@ -20,8 +20,8 @@ const TABLE_BLOCK: usize = 256 * 1024;
 const GROUP: usize = 128;
 /// Bytes of all frontiers of a group: of large tables fewer keys pass together.
 const FRONTIERS: usize = 64 << 20;
-/// Blocks that are made together: inputs and outputs fit the first-level cache.
-const STAGE: usize = 256;
+/// Rows whose hashes are made before they go into the digest: they fit the first-level cache.
+const STAGE: usize = 128;
 
 /// One write, as one side's server holds it, already [checked](Words::check).
 #[derive(Clone, Copy)]
@@ -115,7 +115,7 @@ impl<'a> Pass<'a> {
         kappa: Option<&Kappa>,
     ) -> Vec<Running> {
         let top = self.shape.depth() - self.block;
-        let mut scratch = Scratch::new(1 << self.block.max(top), self.shape.width() / BLOCK);
+        let mut scratch = Scratch::new(1 << self.block.max(top));
         let frontiers: Vec<_> = writes
             .iter()
             .map(|write| {
@@ -148,7 +148,7 @@ impl<'a> Pass<'a> {
         digests
     }
 
-    fn root(&self, write: &Share<'_>) -> [u8; BLOCK] {
+    fn root(&self, write: &Share<'_>) -> Node {
         let mut root = *write.root.expose();
         root[0] = (root[0] & !1) | u8::from(self.side == Side::Second);
         root
@@ -156,51 +156,26 @@ impl<'a> Pass<'a> {
 }
 
 /// Where nodes and hashes are worked out; wiped in the end.
-///
-/// Inputs are written a stage at a time, then permuted, then used: a block that is
-/// written in parts and read at once as a whole would stall the processor.
 struct Scratch {
-    nodes: Blocks,
-    next: Blocks,
-    inputs: Blocks,
-    made: Blocks,
-    lanes: [Blocks; 4],
+    nodes: Nodes,
+    next: Nodes,
+    lanes: [Nodes; 4],
 }
 
-type Blocks = Zeroizing<Vec<[u8; BLOCK]>>;
-
 impl Scratch {
-    fn new(nodes: usize, width: usize) -> Self {
-        let blocks = |count| Zeroizing::new(vec![[0; BLOCK]; count]);
-        let stage = || blocks(STAGE.max(width));
-        let lanes = std::array::from_fn(|_| blocks(STAGE));
-        Self { nodes: blocks(nodes), next: blocks(nodes), inputs: stage(), made: stage(), lanes }
+    fn new(nodes: usize) -> Self {
+        let made = |many| Zeroizing::new(vec![Node::default(); many]);
+        let lanes = std::array::from_fn(|_| made(STAGE));
+        Self { nodes: made(nodes), next: made(nodes), lanes }
     }
 
     /// Leaves the nodes below `root`, after all levels, in `nodes`.
-    fn expand(&mut self, prgs: &Prgs, root: [u8; BLOCK], levels: &[Word]) {
+    fn expand(&mut self, prgs: &Prgs, root: Node, levels: &[Word]) {
         self.nodes[0] = root;
         for (level, word) in levels.iter().enumerate() {
-            let mut right = word.seed;
-            right[0] = (right[0] & !1) | u8::from(word.right);
-            let parents = self.nodes[..1 << level].chunks(STAGE / 2);
-            let children = self.next[..2 << level].chunks_mut(STAGE);
-            for (parents, children) in parents.zip(children) {
-                let inputs = &mut self.inputs[..children.len()];
-                for (pair, parent) in inputs.chunks_exact_mut(2).zip(parents) {
-                    pair[0] = and(parent, &CLEAR);
-                    pair[1] = xor(&pair[0], &SET);
-                }
-                encrypt(&prgs.tree, inputs, &mut self.made[..children.len()]);
-                let made = self.made.chunks_exact(2).zip(self.inputs.chunks_exact(2));
-                for ((pair, parent), (made, inputs)) in
-                    children.chunks_exact_mut(2).zip(parents).zip(made)
-                {
-                    let mask = mask(parent);
-                    pair[0] = corrected(&made[0], &inputs[0], mask, &word.seed);
-                    pair[1] = corrected(&made[1], &inputs[1], mask, &right);
-                }
-            }
+            let parents = &self.nodes[..1 << level];
+            let children = &mut self.next[..2 << level];
+            prgs.tree.encrypt_with_backend(Expand { parents, children, word });
             std::mem::swap(&mut self.nodes, &mut self.next);
         }
     }
@@ -214,108 +189,24 @@ impl Scratch {
         check: &[u8; 64],
         digest: &mut Running,
     ) {
-        let (check, _) = check.as_chunks::<BLOCK>();
         for (number, leaves) in self.nodes[..rows].chunks(STAGE).enumerate() {
             // A table has at most 2^31 rows.
             let first = u32::try_from(first + number * STAGE).unwrap_or(u32::MAX);
-            let many = leaves.len();
-            for (place, (lane, check)) in self.lanes.iter_mut().zip(check).enumerate() {
-                let inputs = &mut self.inputs[..many];
-                inputs.copy_from_slice(leaves);
-                number_at(inputs, place, first);
-                encrypt(&prgs.hash, inputs, &mut self.made[..many]);
-                let made = self.made.iter().zip(inputs);
-                for ((out, leaf), (made, input)) in lane.iter_mut().zip(leaves).zip(made) {
-                    *out = corrected(made, input, mask(leaf), check);
-                }
-            }
+            let lanes = &mut self.lanes;
+            prgs.hash.encrypt_with_backend(Hash { leaves, first, check, lanes });
             digest.update(std::array::from_fn(|i| {
-                Array::cast_slice_from_core(&self.lanes[i][..many])
+                Array::cast_slice_from_core(&self.lanes[i][..leaves.len()])
             }));
         }
     }
 
     /// G(s) ⊕ t·C of every leaf, into its row.
-    fn add(&mut self, prgs: &Prgs, rows: usize, payload: &[u8], table: &mut [u8]) {
-        let width = payload.len() / BLOCK;
-        let numbers: Vec<[u8; BLOCK]> =
-            (0..width as u128).map(|j| (j << 1).to_le_bytes()).collect();
-        let together = (STAGE / width).max(1);
-        let rows =
-            self.nodes[..rows].chunks(together).zip(table.chunks_mut(together * payload.len()));
-        for (leaves, rows) in rows {
-            let many = leaves.len() * width;
-            let inputs = &mut self.inputs[..many];
-            for (inputs, leaf) in inputs.chunks_exact_mut(width).zip(leaves) {
-                let seed = and(leaf, &CLEAR);
-                for (input, number) in inputs.iter_mut().zip(&numbers) {
-                    *input = xor(&seed, number);
-                }
-            }
-            encrypt(&prgs.payload, inputs, &mut self.made[..many]);
-            let inputs = self.inputs.as_flattened().chunks_exact(payload.len());
-            let made = self.made.as_flattened().chunks_exact(payload.len()).zip(inputs);
-            for ((row, leaf), (made, inputs)) in
-                rows.chunks_exact_mut(payload.len()).zip(leaves).zip(made)
-            {
-                let mask = mask(leaf);
-                let pads = made.iter().zip(inputs).zip(payload);
-                for (byte, ((made, input), word)) in row.iter_mut().zip(pads) {
-                    *byte ^= made ^ input ^ (mask & word);
-                }
-            }
-        }
+    fn add(&self, prgs: &Prgs, rows: usize, payload: &[u8], table: &mut [u8]) {
+        // A row is a number of whole blocks.
+        let ((payload, _), (table, _)) = (payload.as_chunks(), table.as_chunks_mut());
+        let leaves = &self.nodes[..rows];
+        prgs.payload.encrypt_with_backend(Fill { leaves, payload, rows: table });
     }
-}
-
-const CLEAR: [u8; BLOCK] = {
-    let mut clear = [0xff; BLOCK];
-    clear[0] = 0xfe;
-    clear
-};
-const SET: [u8; BLOCK] = {
-    let mut set = [0; BLOCK];
-    set[0] = 1;
-    set
-};
-
-/// AES of many blocks, as many together as the processor takes.
-fn encrypt(cipher: &Aes128Enc, inputs: &[[u8; BLOCK]], made: &mut [[u8; BLOCK]]) {
-    let made: &mut [Block] = Array::cast_slice_from_core_mut(made);
-    // Of one length, so this never fails.
-    let _ = cipher.encrypt_blocks_b2b(Array::cast_slice_from_core(inputs), made);
-}
-
-/// Adds x + 1 to each input's word of that place, x counting from `first`.
-#[inline]
-fn number_at(inputs: &mut [[u8; BLOCK]], place: usize, first: u32) {
-    for (row, input) in (first.wrapping_add(1)..).zip(inputs) {
-        if let Some(word) = input.as_chunks_mut::<4>().0.get_mut(place) {
-            *word = (u32::from_le_bytes(*word) ^ row).to_le_bytes();
-        }
-    }
-}
-
-/// π(z) with the word added if the mask is set.
-#[inline(always)]
-fn corrected(made: &[u8; BLOCK], input: &[u8; BLOCK], mask: u8, word: &[u8; BLOCK]) -> [u8; BLOCK] {
-    xor(&xor(made, input), &and(word, &[mask; BLOCK]))
-}
-
-#[inline(always)]
-fn xor(a: &[u8; BLOCK], b: &[u8; BLOCK]) -> [u8; BLOCK] {
-    (u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b)).to_ne_bytes()
-}
-
-#[inline(always)]
-fn and(a: &[u8; BLOCK], b: &[u8; BLOCK]) -> [u8; BLOCK] {
-    (u128::from_ne_bytes(*a) & u128::from_ne_bytes(*b)).to_ne_bytes()
-}
-
-/// All ones if the control bit is set.
-#[inline(always)]
-fn mask(node: &[u8; BLOCK]) -> u8 {
-    0u8.wrapping_sub(node[0] & 1)
 }
 
 #[cfg(test)]
