@@ -47,8 +47,12 @@ fn shares(keys: &[Key]) -> Vec<Share<'_>> {
 fn floor(shape: &Shape, keys: usize) -> impl FnMut() + use<> {
     let cipher = aes::Aes128Enc::new(&[1; 16].into());
     let mut blocks = vec![aes::Block::default(); 256];
-    let times = (shape.bytes() * keys / BLOCK).div_ceil(blocks.len());
-    move || (0..times).for_each(|_| cipher.encrypt_blocks(black_box(&mut blocks)))
+    let all = shape.bytes() * keys / BLOCK;
+    let (times, rest) = (all / blocks.len(), all % blocks.len());
+    move || {
+        (0..times).for_each(|_| cipher.encrypt_blocks(black_box(&mut blocks)));
+        cipher.encrypt_blocks(black_box(&mut blocks[..rest]));
+    }
 }
 
 /// A write of the paper's size, and one of a row with recovery.

@@ -25,15 +25,36 @@ const MILLIONS: f64 = 2_895_216.0;
 type Spent = [f64; 2];
 
 pub(super) fn figures(writes: u32) -> Result<Vec<Figure>, Failure> {
+    let [before, taken, after] = spent(writes)?;
+    let each = |from: Spent, to: Spent| {
+        1000.0 * (to[0] - from[0]).max(to[1] - from[1]) / f64::from(writes)
+    };
+    let (all, taking) = (each(before, after), each(before, taken));
+    let named = |what: &str| {
+        format!("{ROWS} rows of 160 bytes, {writes} writes: processor time of a database, {what}")
+    };
+    let rate = "writes a second, one core; the paper's cluster: 38.4, its code run anew: 36 to 105";
+    let longest = "the paper's 2,895,216 writes at this rate, one core; the paper: 32";
+    Ok(vec![
+        Figure::alone(HTTP, named("all included"), "ms", all).with_goal(Goal::AtMost(1.6)),
+        Figure::alone(HTTP, named("until all have receipts"), "ms", taking),
+        Figure::alone(HTTP, rate.into(), "", 1000.0 / all),
+        Figure::alone(HTTP, longest.into(), "h", MILLIONS * all / 3.6e6),
+    ])
+}
+
+/// What both databases have spent before the first write, after the last, and when all
+/// writers have seen the table.
+fn spent(writes: u32) -> Result<[Spent; 3], Failure> {
     let mut rng = entropy::rng()?;
     let writers: Vec<SigningKey> =
         (0..writes).map(|_| SigningKey::from_seed(&Secret::random(&mut rng))).collect();
     let stage = Stage::start(&writers, PAPER, Some(ROWS))?;
     let databases = Side::BOTH.map(|side| stage.process(Party::Database(side)));
-    let spent = || -> Result<Spent, Failure> {
+    let now = || -> Result<Spent, Failure> {
         Ok([processor_seconds(databases[0])?, processor_seconds(databases[1])?])
     };
-    let (before, taken, after) = block_on(async {
+    block_on(async {
         let client = Client::new(&stage.card)?;
         let view = first_view(&client).await?;
         let mut made = Vec::new();
@@ -43,38 +64,14 @@ pub(super) fn figures(writes: u32) -> Result<Vec<Figure>, Failure> {
             let content = Content::Message(b"a message of some length");
             made.push(view.write(content, tag, ticket, &mut rng).blame(Category::Check)?);
         }
-        let before = spent()?;
+        let before = now()?;
         let mut posted = Vec::new();
         for (written, submission) in made {
             let received = client.submit(&written, &submission).await?;
             posted.push(Posted { written, submission, received });
         }
-        let taken = spent()?;
+        let taken = now()?;
         client.settled(view.epoch(), &posted).await?;
-        Ok((before, taken, spent()?))
-    })?;
-    let each = |from: Spent, to: Spent| {
-        1000.0 * (to[0] - from[0]).max(to[1] - from[1]) / f64::from(writes)
-    };
-    let (all, taking) = (each(before, after), each(before, taken));
-    let named = |what: &str| {
-        format!("{ROWS} rows of 160 bytes, {writes} writes: processor time of a database, {what}")
-    };
-    Ok(vec![
-        Figure::alone(HTTP, named("all included"), "ms", all).with_goal(Goal::AtMost(1.6)),
-        Figure::alone(HTTP, named("until all have receipts"), "ms", taking),
-        Figure::alone(
-            HTTP,
-            "writes a second, one core; the paper's cluster: 38.4, its code run anew: 36 to 105"
-                .into(),
-            "",
-            1000.0 / all,
-        ),
-        Figure::alone(
-            HTTP,
-            "the paper's 2,895,216 writes at this rate, one core; the paper: 32".into(),
-            "h",
-            MILLIONS * all / 3.6e6,
-        ),
-    ])
+        Ok([before, taken, now()?])
+    })
 }
