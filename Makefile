@@ -91,6 +91,7 @@ opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementa
 bench: compiler ## the figures, with their floors, as JSON
 	$(CARGO) run --quiet --release --package alpheus -- bench streams --format json
 	$(CARGO) run --quiet --release --package alpheus -- bench pass --format json
+	$(CARGO) run --quiet --release --package alpheus -- bench board --format json
 	$(CARGO) run --quiet --release --package alpheus -- bench tables --format json
 
 .PHONY: totals

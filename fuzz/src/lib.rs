@@ -6,6 +6,8 @@
 use alpheus_access_pass::file::FileKey;
 use alpheus_access_pass::messages as pass;
 use alpheus_access_pass::request::Stamp;
+use alpheus_anonymous_board::messages as board;
+use alpheus_anonymous_board::row::{Format, Row};
 use alpheus_anonymous_credential::codes::Code;
 use alpheus_anonymous_credential::configuration::{Configuration, Pinned};
 use alpheus_anonymous_credential::keys::IssuerKey;
@@ -224,6 +226,30 @@ pub fn credential(data: &[u8]) {
         assert_eq!(logout.to_bytes(), data, "{spelling}");
     }
     decoded::<alpheus_anonymous_credential::configuration::Configuration>(data);
+}
+
+/// What goes to a board's servers means what it says when it is written back, and
+/// whatever stands in a row is empty, legible or lost.
+pub fn board(data: &[u8]) {
+    same_again::<board::Submission>(data);
+    same_again::<board::Complaint>(data);
+    same_again::<board::Statement>(data);
+    for format in [Format::RECOVERED, Format { message: 144, recovery: false }] {
+        let most = usize::from(format.message);
+        match format.decode(data) {
+            Row::One(message) => assert!(message.len() <= most),
+            Row::Two(both) => assert!(both.iter().all(|message| message.len() <= most)),
+            Row::Empty | Row::Lost => {}
+        }
+    }
+}
+
+/// A message that is read is written, and read again as the same.
+fn same_again<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {
+    let Ok(message) = postcard::from_bytes::<T>(data) else { return };
+    let written = postcard::to_allocvec(&message).unwrap_or_default();
+    let again: Option<T> = postcard::from_bytes(&written).ok();
+    assert_eq!(again, Some(message));
 }
 
 /// The manifest of the table whose messages are tried.

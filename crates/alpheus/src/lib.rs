@@ -26,6 +26,8 @@
 
 #[cfg(feature = "bench")]
 pub mod bench;
+#[cfg(feature = "board")]
+pub mod board;
 pub mod ca;
 pub mod commands;
 pub mod console;

@@ -168,6 +168,50 @@ pub const PASS_ACCOUNT: &str = "alpheus/pass/account/v1";
 pub const PASS_CARD: &str = "alpheus/pass/card/v1";
 /// A scan at a gate, to know it again (hash).
 pub const PASS_SCAN: &str = "alpheus/pass/scan/v1";
+/// What parties and writers of a board agree on (signature).
+pub const BOARD_CONFIGURATION: &str = "alpheus/board/configuration/v1";
+/// What a board's server says of an epoch, for all to read (signature).
+pub const BOARD_STATEMENT: &str = "alpheus/board/statement/v1";
+/// A database has an accepted write, by it (signature).
+pub const BOARD_RECEIPT: &str = "alpheus/board/receipt/v1";
+/// A member sends this write in this epoch, by the member (signature).
+pub const BOARD_TICKET: &str = "alpheus/board/ticket/v1";
+/// The keys of an epoch's permutations (hash).
+pub const BOARD_PERMUTATIONS: &str = "alpheus/board/permutations/v1";
+/// One server's key of a write (HPKE).
+pub const BOARD_ENVELOPE: &str = "alpheus/board/envelope/v1";
+/// Both envelopes of a write (hash).
+pub const BOARD_SUBMISSION: &str = "alpheus/board/submission/v1";
+/// What both keys of a write have in common (hash).
+pub const BOARD_SHARED: &str = "alpheus/board/shared/v1";
+/// What a writer derives roots, nonce and envelopes from, of its seed (HKDF).
+pub const BOARD_WRITE: &str = "alpheus/board/write/v1";
+/// A server's secret of an epoch, by purpose (HKDF).
+pub const BOARD_EPOCH: &str = "alpheus/board/epoch/v1";
+/// The writes that an audit is about (hash).
+pub const BOARD_CANDIDATES: &str = "alpheus/board/candidates/v1";
+/// κ, from what both servers add to it and what is audited (hash).
+pub const BOARD_KAPPA: &str = "alpheus/board/kappa/v1";
+/// A server is bound to its digests (hash).
+pub const BOARD_DIGESTS: &str = "alpheus/board/digests/v1";
+/// What both databases have committed to and opened (hash).
+pub const BOARD_OPENS: &str = "alpheus/board/opens/v1";
+/// The agreed set (hash).
+pub const BOARD_SET: &str = "alpheus/board/set/v1";
+/// The masks of both shares of a table, from what the databases agreed on (HKDF).
+pub const BOARD_MASK: &str = "alpheus/board/mask/v1";
+/// A server is bound to its masked share (hash).
+pub const BOARD_SHARE: &str = "alpheus/board/share/v1";
+/// A published table (hash).
+pub const BOARD_TABLE: &str = "alpheus/board/table/v1";
+/// The check of a row's content (hash).
+pub const BOARD_ROW: &str = "alpheus/board/row/v1";
+/// Who may write to a board (hash).
+pub const BOARD_MEMBERS: &str = "alpheus/board/members/v1";
+/// A root that was opened, to know it again (hash).
+pub const BOARD_ROOT: &str = "alpheus/board/seen-root/v1";
+/// A board's public card (signature).
+pub const BOARD_CARD: &str = "alpheus/board/card/v1";
 /// A table's secrets, each for one purpose, from the owner's key (HKDF).
 pub const TABLE_KEY: &str = "alpheus/table/key/v1";
 /// c1 of a ciphertext, from its public seed (HKDF).

@@ -23,6 +23,7 @@
 //! | [`merkle`] | one digest for many leaves, short proofs | SHA-256 |
 //! | [`group`] | elements and scalars of a group, secret and public apart | ristretto255 |
 //! | [`sigma`] | proofs of linear statements, checked alone or in batches | Fiat–Shamir |
+//! | [`ledger`] | what must be durable before something leaves | |
 //! | [`labels`] | every domain-separation label | |
 
 pub mod agree;
@@ -31,6 +32,7 @@ pub mod hash;
 pub mod kdf;
 mod keystream;
 pub mod labels;
+pub mod ledger;
 pub mod mac;
 pub mod merkle;
 pub mod prf;

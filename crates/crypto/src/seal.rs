@@ -9,6 +9,7 @@ use hpke::kem::X25519HkdfSha256;
 use hpke::{Deserializable, Kem, OpModeR, OpModeS, Serializable};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 type PrivateKey = <X25519HkdfSha256 as Kem>::PrivateKey;
 type PublicKey = <X25519HkdfSha256 as Kem>::PublicKey;
@@ -30,6 +31,14 @@ pub struct SealingPublic(pub [u8; 32]);
 pub struct Sealed {
     encapsulated: [u8; 32],
     ciphertext: Vec<u8>,
+}
+
+impl Sealed {
+    /// Its bytes: those of the secret, and 48.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.encapsulated.len() + self.ciphertext.len()
+    }
 }
 
 /// The key that something is to be sealed for is none: nobody could open it, or
@@ -69,6 +78,20 @@ impl SealingKey {
         context: &[&[u8]],
         sealed: &Sealed,
     ) -> Result<Secret<N>, NotSealed> {
+        let opened = self.open_bytes(label, context, sealed)?;
+        Secret::from_slice(&opened).ok_or(NotSealed)
+    }
+
+    /// The same for a secret of any length, which [`seal_bytes`] has sealed.
+    ///
+    /// # Errors
+    /// [`NotSealed`].
+    pub fn open_bytes(
+        &self,
+        label: &str,
+        context: &[&[u8]],
+        sealed: &Sealed,
+    ) -> Result<Zeroizing<Vec<u8>>, NotSealed> {
         let encapsulated = Encapsulated::from_bytes(&sealed.encapsulated).map_err(|_| NotSealed)?;
         let opened = hpke::single_shot_open::<ChaCha20Poly1305, HkdfSha256, X25519HkdfSha256>(
             &OpModeR::Base,
@@ -78,9 +101,7 @@ impl SealingKey {
             &sealed.ciphertext,
             &[],
         );
-        let opened = zeroize::Zeroizing::new(opened.map_err(|_| NotSealed)?);
-        let bytes = <[u8; N]>::try_from(opened.as_slice()).map_err(|_| NotSealed)?;
-        Ok(Secret::from_bytes(bytes))
+        opened.map(Zeroizing::new).map_err(|_| NotSealed)
     }
 }
 
@@ -96,12 +117,27 @@ pub fn seal<const N: usize>(
     secret: &Secret<N>,
     rng: &mut impl CryptoRng,
 ) -> Result<Sealed, BadSealingKey> {
+    seal_bytes(to, label, context, secret.expose(), rng)
+}
+
+/// The same for a secret of any length. Whoever is told what `rng` gave can seal
+/// the same again and so see what was sealed.
+///
+/// # Errors
+/// [`BadSealingKey`].
+pub fn seal_bytes(
+    to: &SealingPublic,
+    label: &str,
+    context: &[&[u8]],
+    secret: &[u8],
+    rng: &mut impl CryptoRng,
+) -> Result<Sealed, BadSealingKey> {
     let public = PublicKey::from_bytes(&to.0).map_err(|_| BadSealingKey)?;
     let sealed = hpke::single_shot_seal_with_rng::<ChaCha20Poly1305, HkdfSha256, X25519HkdfSha256>(
         &OpModeS::Base,
         &public,
         labelled(label, context).as_ref(),
-        secret.expose(),
+        secret,
         &[],
         rng,
     );

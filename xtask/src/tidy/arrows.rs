@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-encrypted-stream", &["alpheus-crypto", "alpheus-policy"]),
     ("alpheus-anonymous-credential", &["alpheus-crypto"]),
     ("alpheus-access-pass", &["alpheus-crypto", "alpheus-anonymous-credential"]),
+    ("alpheus-anonymous-board", &["alpheus-crypto"]),
     ("alpheus-verifiable-table", &["alpheus-crypto"]),
     (
         "alpheus",
@@ -22,6 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-encrypted-stream",
             "alpheus-anonymous-credential",
             "alpheus-access-pass",
+            "alpheus-anonymous-board",
             "alpheus-verifiable-table",
         ],
     ),
@@ -34,6 +36,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-encrypted-stream",
             "alpheus-anonymous-credential",
             "alpheus-access-pass",
+            "alpheus-anonymous-board",
             "alpheus-verifiable-table",
             "alpheus",
         ],

@@ -5,6 +5,8 @@
 //! unavoidable work. Processor time, medians over samples of ours and the floor
 //! in turns; the log in wall-clock time.
 
+#[cfg(feature = "board")]
+mod board;
 mod encrypt;
 mod end_to_end;
 mod floors;
@@ -39,6 +41,7 @@ Examples:
   alpheus bench streams --quick --strict
   alpheus bench hosts --controllers 100
   alpheus bench pass --clients 12000 --epochs 40
+  alpheus bench board --writes 500
   alpheus bench tables --only X128";
 
 /// Arguments of `alpheus bench`.
@@ -54,6 +57,9 @@ enum What {
     /// Encrypted streams: events, masks, sums, the log
     #[command(after_help = EXAMPLES)]
     Streams(Streams),
+    #[cfg(feature = "board")]
+    /// The anonymous board: a write at a database, its writer, the rate of delivery
+    Board(board::Args),
     /// Many controllers, each a process: what a window takes and how long
     Hosts(hosts::Args),
     #[cfg(feature = "pass")]
@@ -158,6 +164,8 @@ struct NotMet(usize);
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (report, strict) = match &args.what {
         What::Streams(streams) => (measure(streams).blame(Category::Io)?, streams.strict),
+        #[cfg(feature = "board")]
+        What::Board(board) => (board::measure(board)?, board.strict),
         What::Hosts(hosts) => (hosts::measure(hosts)?, false),
         #[cfg(feature = "pass")]
         What::Pass(pass) => (pass::measure(pass)?, pass.strict),

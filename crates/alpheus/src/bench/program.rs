@@ -102,31 +102,32 @@ fn read_lines(lines: impl BufRead, to: &Sender<(Instant, String)>) {
 }
 
 impl Server {
-    fn file(&self, name: &str) -> Result<String, Failure> {
-        std::fs::read_to_string(format!("/proc/{}/{name}", self.0.id())).blame(Category::Io)
-    }
-
     /// Processor time so far, in seconds, of all its threads.
     pub(super) fn cpu(&self) -> Result<f64, Failure> {
-        let stat = self.file("stat")?;
-        // The name in parentheses may hold anything; after it come the numbers.
-        let numbers = stat.rsplit(')').next().unwrap_or_default();
-        let number = |at: usize| {
-            numbers.split_whitespace().nth(at).and_then(|text| text.parse::<f64>().ok())
-        };
-        let ticks = number(11).zip(number(12)).map(|(user, system)| user + system);
-        let ticks = ticks.ok_or("the kernel does not say").blame(Category::Io)?;
-        // Linux counts in hundredths of a second for whoever asks this way.
-        Ok(ticks / 100.0)
+        processor_seconds(self.0.id())
     }
 
     /// Memory of its own, in KB: without what it shares with others that run the same.
     pub(super) fn memory(&self) -> Result<f64, Failure> {
-        let status = self.file("status")?;
+        let status = format!("/proc/{}/status", self.0.id());
+        let status = std::fs::read_to_string(status).blame(Category::Io)?;
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
         let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
         number.ok_or("the kernel does not say").blame(Category::Io)
     }
+}
+
+/// Processor time of a process so far, in seconds, of all its threads.
+pub(super) fn processor_seconds(process: u32) -> Result<f64, Failure> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).blame(Category::Io)?;
+    // The name in parentheses may hold anything; after it come the numbers.
+    let numbers = stat.rsplit(')').next().unwrap_or_default();
+    let number =
+        |at: usize| numbers.split_whitespace().nth(at).and_then(|text| text.parse::<f64>().ok());
+    let ticks = number(11).zip(number(12)).map(|(user, system)| user + system);
+    let ticks = ticks.ok_or("the kernel does not say").blame(Category::Io)?;
+    // Linux counts in hundredths of a second for whoever asks this way.
+    Ok(ticks / 100.0)
 }
 
 impl Drop for Server {

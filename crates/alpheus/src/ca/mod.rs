@@ -140,7 +140,12 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
         Role::Server => place.copy_secret(&authority, files::SERVICE_SEED),
         Role::Owner => place.write_secret(files::OWNER_SEED, &Secret::random(&mut entropy::rng()?)),
         Role::Consumer => certify_consumer(&authority, &place, &name),
-        Role::Controller | Role::Producer | Role::Issuer | Role::Verifier | Role::Gateway => Ok(()),
+        Role::Controller
+        | Role::Producer
+        | Role::Issuer
+        | Role::Verifier
+        | Role::Gateway
+        | Role::Board => Ok(()),
     }
 }
 

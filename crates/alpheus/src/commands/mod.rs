@@ -151,6 +151,9 @@ pub enum Command {
     #[cfg(feature = "pass")]
     /// Protect a service with passes that nobody can link
     Pass(crate::pass::Args),
+    #[cfg(feature = "board")]
+    /// Write to a public board without anybody knowing who wrote what
+    Board(crate::board::Args),
     #[cfg(feature = "table")]
     /// Keep an encrypted table on a server that is not trusted, and check its answers
     Table(crate::table::Args),
@@ -201,6 +204,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Console(args) => crate::console::run(&args, &globals),
         #[cfg(feature = "pass")]
         Command::Pass(args) => crate::pass::run(&args, &globals),
+        #[cfg(feature = "board")]
+        Command::Board(args) => crate::board::run(&args, &globals),
         #[cfg(feature = "table")]
         Command::Table(args) => crate::table::run(&args, &globals),
         Command::Ca(args) => crate::ca::run(&args, &globals),

@@ -27,6 +27,8 @@ pub enum Role {
     Verifier,
     /// Serves sessions of access passes; also a gate that scans codes.
     Gateway,
+    /// A database or the auditor of an anonymous board.
+    Board,
 }
 
 /// Who a process is.
@@ -62,7 +64,7 @@ const LONGEST: usize = 64;
 
 impl Role {
     /// Every role.
-    pub const ALL: [Role; 8] = [
+    pub const ALL: [Role; 9] = [
         Role::Server,
         Role::Controller,
         Role::Producer,
@@ -71,6 +73,7 @@ impl Role {
         Role::Issuer,
         Role::Verifier,
         Role::Gateway,
+        Role::Board,
     ];
 
     /// How it is written.
@@ -85,6 +88,7 @@ impl Role {
             Role::Issuer => "issuer",
             Role::Verifier => "verifier",
             Role::Gateway => "gateway",
+            Role::Board => "board",
         }
     }
 }

@@ -61,12 +61,30 @@ impl FencedLedger {
         fence: &Path,
         shard: Option<Place>,
     ) -> Result<Found, Failure> {
-        let fence = FenceFile::load(fence).blame(Category::Input)?;
-        Self::read(store, fence, shard).blame(Category::Io)
+        Self::open_spaces(store, fence, shard, ["pass", "pass-fence"])
     }
 
-    fn read(store: Arc<dyn Store>, fence: FenceFile, shard: Option<Place>) -> Result<Found, Error> {
-        let (records, fenced) = (Space::new("pass")?, Space::new("pass-fence")?);
+    /// The same in other spaces of the store: for records, and for how far they go.
+    ///
+    /// # Errors
+    /// As [`FencedLedger::open`].
+    pub fn open_spaces(
+        store: Arc<dyn Store>,
+        fence: &Path,
+        shard: Option<Place>,
+        spaces: [&str; 2],
+    ) -> Result<Found, Failure> {
+        let fence = FenceFile::load(fence).blame(Category::Input)?;
+        Self::read(store, fence, shard, spaces).blame(Category::Io)
+    }
+
+    fn read(
+        store: Arc<dyn Store>,
+        fence: FenceFile,
+        shard: Option<Place>,
+        spaces: [&str; 2],
+    ) -> Result<Found, Error> {
+        let (records, fenced) = (Space::new(spaces[0])?, Space::new(spaces[1])?);
         store.ensure_space(&records)?;
         store.ensure_space(&fenced)?;
         let held = store.get(&fenced, SEQUENCE)?;
@@ -88,6 +106,12 @@ impl FencedLedger {
         Ok(Found { ledger, records: found, untouched, fenced: seen.is_some(), log })
     }
 
+    /// Its records, for reading beside it.
+    #[must_use]
+    pub fn records(&self) -> Records {
+        Records(Arc::clone(&self.store), self.records.clone())
+    }
+
     fn write(&mut self, changes: &[Change]) -> Result<(), NotWritten> {
         let mut batch = Batch::new();
         for Change { key, value } in changes {
@@ -104,6 +128,20 @@ impl FencedLedger {
         self.store.commit(batch)?;
         let fence = Fence { sequence: self.sequence, clock: Timestamp(0), restored: None };
         Ok(self.fence.advance([(ENTRY, fence)])?)
+    }
+}
+
+/// Reads records as they are durable, beside the ledger's one writer. Clones are one.
+#[derive(Clone)]
+pub struct Records(Arc<dyn Store>, Space);
+
+impl Records {
+    /// A record.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.0.get(&self.1, key)?.map(|value| value.to_vec()))
     }
 }
 

@@ -63,6 +63,9 @@ pub struct Settings {
     pub schema: Option<PathBuf>,
     /// The file that opens the key store.
     pub key_file: Option<PathBuf>,
+    /// Of the anonymous board.
+    #[cfg(feature = "board")]
+    pub board: Option<crate::board::settings::BoardSettings>,
     /// Of the access pass.
     #[cfg(feature = "pass")]
     pub pass: Option<crate::pass::settings::PassSettings>,

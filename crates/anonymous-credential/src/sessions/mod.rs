@@ -284,7 +284,7 @@ impl Shard {
         if !free {
             return Err(Refused::Spent);
         }
-        let Step { mut changes, .. } = self.advance(now, Reserved(due))?;
+        let mut changes = self.advance(now, Reserved(due))?.dangerous_changes();
         changes.push(self.set_tag(epoch, wanted.tag, Spent::Active(session)));
         Ok(Step::new(changes, Acknowledged { session, epoch }))
     }

@@ -1,0 +1,123 @@
+//! A board's card: its configuration, where its servers are, their authority. It is
+//! public, signed, and pinned by everybody; who holds another card is on another
+//! board.
+
+use crate::board::keys;
+use crate::failure::{Blame, Category, Failure};
+use crate::pass::link::{BadBase, Base};
+use crate::replay::inputs::read_text;
+use alpheus_anonymous_board::configuration::{BadConfiguration, Configuration, Party, Pinned};
+use alpheus_crypto::labels;
+use alpheus_crypto::sign::{SigningKey, VerifyingKey};
+use alpheus_crypto::signed::{Message, Rejected, Signed};
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+const VERSION: u32 = 1;
+
+/// The card's file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Card {
+    version: u32,
+    /// Verifies the rest: 32 bytes in hexadecimal digits.
+    operator: String,
+    /// What is signed, in hexadecimal digits.
+    card: String,
+}
+
+/// What is signed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Content {
+    configuration: Signed<Configuration>,
+    /// Addresses, in the order of [`Party::ALL`].
+    at: [String; 3],
+    /// Authorities of their certificates, in PEM form.
+    authority: Option<String>,
+}
+
+impl Message for Content {
+    const LABEL: &'static str = labels::BOARD_CARD;
+}
+
+/// A card that was checked.
+#[derive(Clone)]
+pub struct Opened {
+    /// The board.
+    pub board: Pinned,
+    /// Where its servers are, in the order of [`Party::ALL`].
+    pub at: [Base; 3],
+    /// Authorities of their certificates.
+    pub authority: Option<String>,
+}
+
+/// A card that is not to be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CardError {
+    /// Another version.
+    #[error("version {0} of a board's card is not known here, only version 1")]
+    Version(u32),
+    /// Not what it should be.
+    #[error(
+        "the card is damaged: `operator` and `card` hold hexadecimal digits of a key and of what it signed"
+    )]
+    Damaged,
+    /// Not signed by its operator.
+    #[error("the card is not signed by its operator: {0}")]
+    Signature(Rejected),
+    /// The configuration is not to be used.
+    #[error(transparent)]
+    Configuration(#[from] BadConfiguration),
+    /// An address is none.
+    #[error("the {0}'s address: {1}")]
+    Address(Party, BadBase),
+}
+
+impl Card {
+    /// Signs a card.
+    #[must_use]
+    pub fn new(
+        configuration: &Configuration,
+        at: [String; 3],
+        authority: Option<String>,
+        operator: &SigningKey,
+    ) -> Self {
+        let configuration = Signed::new(configuration, operator);
+        let signed = Signed::new(&Content { configuration, at, authority }, operator);
+        let card = HEXLOWER.encode(&postcard::to_allocvec(&signed).unwrap_or_default());
+        Self { version: VERSION, operator: keys::hex(&operator.verifying_key()), card }
+    }
+
+    /// Checks a card.
+    ///
+    /// # Errors
+    /// [`CardError`].
+    pub fn open(&self) -> Result<Opened, CardError> {
+        if self.version != VERSION {
+            return Err(CardError::Version(self.version));
+        }
+        let operator: VerifyingKey = keys::public(&self.operator).ok_or(CardError::Damaged)?;
+        let bytes =
+            HEXLOWER_PERMISSIVE.decode(self.card.as_bytes()).map_err(|_| CardError::Damaged)?;
+        let signed: Signed<Content> =
+            postcard::from_bytes(&bytes).map_err(|_| CardError::Damaged)?;
+        let content = signed.open(&operator).map_err(CardError::Signature)?.into_inner();
+        let board = Pinned::open(&content.configuration, &operator)?;
+        let base = |party: Party| {
+            Base::parse(&content.at[party.index()]).map_err(|bad| CardError::Address(party, bad))
+        };
+        let [first, second, auditor] = Party::ALL;
+        let at = [base(first)?, base(second)?, base(auditor)?];
+        Ok(Opened { board, at, authority: content.authority.clone() })
+    }
+}
+
+/// Reads a card and opens it.
+///
+/// # Errors
+/// If it cannot be read, or is not to be used.
+pub fn open(path: &Path) -> Result<Opened, Failure> {
+    let card: Card = serde_json::from_str(&read_text(path)?).blame_input(path)?;
+    card.open().map_err(|error| Failure::new(Category::Input, error).at(path.display().to_string()))
+}

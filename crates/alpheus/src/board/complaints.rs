@@ -1,0 +1,179 @@
+//! A waiting writer's complaints: found as the servers speak, sent until the auditor has
+//! judged them.
+
+use crate::board::client::{BoardError, Client, Posted};
+use crate::pass::link::LinkError;
+use alpheus_anonymous_board::configuration::Party;
+use alpheus_anonymous_board::dpf::Side;
+use alpheus_anonymous_board::messages::Complaint;
+use alpheus_anonymous_board::transcript::Transcript;
+use alpheus_anonymous_board::writer::Standing;
+
+/// The auditor's refusals of a complaint that may be heard later.
+const EARLY: [&str; 2] = ["epoch", "early"];
+
+/// Complaints that the auditor has not judged yet.
+#[derive(Default)]
+pub(super) struct Complaints {
+    /// Whether writes were looked for among candidates, and in the set.
+    looked: [bool; 2],
+    open: Vec<Complaint>,
+}
+
+impl Complaints {
+    /// Finds what there is to complain of, once for each thing that may be wrong.
+    pub(super) fn look(&mut self, transcript: &Transcript, posted: &[Posted]) {
+        let listed = Side::BOTH.iter().all(|side| transcript.own_candidates(*side).is_some());
+        let now = [listed, transcript.set().is_some()];
+        if now == self.looked {
+            return;
+        }
+        self.looked = now;
+        for Posted { written, submission, received } in posted {
+            if let Standing::Complain(grounds) = written.standing(transcript, received) {
+                let complaint = written.complaint(submission, *grounds);
+                if !self.open.contains(&complaint) {
+                    tracing::warn!("a write was left out; complaining to the auditor");
+                    self.open.push(complaint);
+                }
+            }
+        }
+    }
+
+    /// Sends them; what the auditor has no time or no statements for yet is sent again.
+    pub(super) async fn send(&mut self, client: &Client) {
+        while let Some(complaint) = self.open.last() {
+            let sent = client.send::<bool>(Party::Auditor, "/v1/complaints", complaint).await;
+            match sent {
+                Ok(upheld) => tracing::warn!(upheld, "the auditor has judged"),
+                Err(BoardError::Server(_, LinkError::Refused(problem)))
+                    if problem.status < 500 && !EARLY.contains(&problem.rule.as_str()) =>
+                {
+                    tracing::warn!(%problem, "the auditor does not hear the complaint");
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the complaint is sent again");
+                    return;
+                }
+            }
+            self.open.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::card::Opened;
+    use crate::pass::link::Base;
+    use crate::pass::serve::block_on;
+    use alpheus_anonymous_board::configuration::{Configuration, Epoch, Pinned, Schedule, Time};
+    use alpheus_anonymous_board::messages::{Grounds, Receipt, Submission};
+    use alpheus_anonymous_board::row::Format;
+    use alpheus_crypto::hash::Digest;
+    use alpheus_crypto::labels;
+    use alpheus_crypto::seal::{SealingKey, seal};
+    use alpheus_crypto::secret::Secret;
+    use alpheus_crypto::sign::SigningKey;
+    use alpheus_crypto::signed::Signed;
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng;
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpListener;
+
+    fn key(number: u8) -> SigningKey {
+        SigningKey::from_seed(&Secret::from_bytes([number; 32]))
+    }
+
+    /// A client of an auditor that gives these answers, one after the other, and then none.
+    fn client(answers: Vec<(u16, Vec<u8>)>) -> Client {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = Base::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        std::thread::spawn(move || {
+            for (status, body) in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut request = BufReader::new(stream.try_clone().unwrap());
+                let (mut line, mut length) = (String::new(), 0);
+                while request.read_line(&mut line).unwrap() > 2 {
+                    let lower = line.to_ascii_lowercase();
+                    let found = lower.strip_prefix("content-length:");
+                    length = found.map_or(length, |found| found.trim().parse().unwrap());
+                    line.clear();
+                }
+                request.read_exact(&mut vec![0; length]).unwrap();
+                let head = format!(
+                    "HTTP/1.1 {status} x\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    body.len()
+                );
+                stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+            }
+        });
+        let configuration = Configuration {
+            board: [0; 32],
+            format: Format::RECOVERED,
+            rows: 10,
+            writers: 5,
+            fewest: 2,
+            schedule: Schedule { start: Time(0), length: 1, complaints: 1, patience: 1 },
+            servers: [1, 2, 3].map(|number| key(number).verifying_key()),
+            admission: Digest([0; 32]),
+        };
+        let signed = Signed::new(&configuration, &key(4));
+        let board = Pinned::open(&signed, &key(4).verifying_key()).unwrap();
+        let at = [at.clone(), at.clone(), at];
+        Client::new(&Opened { board, at, authority: None }).unwrap()
+    }
+
+    fn refusal(status: u16, rule: &str) -> (u16, Vec<u8>) {
+        let body = format!(r#"{{"rule":"{rule}","detail":"no","status":{status}}}"#);
+        (status, body.into_bytes())
+    }
+
+    fn complaints() -> Complaints {
+        let to = SealingKey::from_seed(&Secret::from_bytes([5; 32])).public();
+        let mut rng = ChaCha20Rng::from_seed([6; 32]);
+        let secret = Secret::from_bytes([7; 32]);
+        let sealed = seal(&to, labels::BOARD_ENVELOPE, &[], &secret, &mut rng).unwrap();
+        let (epoch, envelopes) = (Epoch(0), [sealed.clone(), sealed]);
+        let submission = Submission { epoch, envelopes, ticket: Vec::new() };
+        let write = submission.name(&Digest([0; 32]));
+        let receipt = Receipt { board: Digest([0; 32]), epoch, by: Side::First, write };
+        let grounds = Grounds::LeftOut(Signed::new(&receipt, &key(1)));
+        Complaints { looked: [false; 2], open: vec![Complaint { submission, grounds }] }
+    }
+
+    /// How many complaints are open after each of so many tries.
+    fn tries(answers: Vec<(u16, Vec<u8>)>, times: usize) -> Vec<usize> {
+        let (client, mut complaints) = (client(answers), complaints());
+        let mut open = Vec::new();
+        block_on(async {
+            for _ in 0..times {
+                complaints.send(&client).await;
+                open.push(complaints.open.len());
+            }
+            Ok(())
+        })
+        .unwrap();
+        open
+    }
+
+    /// An auditor that is busy, lacks statements yet, or answers nonsense has judged nothing.
+    #[test]
+    fn a_complaint_is_sent_until_it_is_judged() {
+        let judged = postcard::to_allocvec(&true).unwrap();
+        let nonsense = (200, b"nonsense".to_vec());
+        let answers = vec![refusal(503, "busy"), refusal(409, "early"), nonsense, (200, judged)];
+        assert_eq!(tries(answers, 4), [1, 1, 1, 0]);
+    }
+
+    /// Once the auditor says that it is too late there is nothing to be had.
+    #[test]
+    fn a_complaint_that_is_too_late_is_given_up() {
+        assert_eq!(tries(vec![refusal(409, "late")], 1), [0]);
+    }
+
+    #[test]
+    fn a_complaint_outlives_an_auditor_that_is_away() {
+        assert_eq!(tries(Vec::new(), 2), [1, 1]);
+    }
+}

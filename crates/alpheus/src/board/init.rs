@@ -1,0 +1,137 @@
+//! `alpheus board init`: a board's card.
+
+use crate::board::card::Card;
+use crate::board::keys;
+use crate::entropy;
+use crate::failure::{Blame, Category, Failure};
+use crate::pass::clock;
+use crate::pass::init::write_new;
+use alpheus_anonymous_board::admission::Admission;
+use alpheus_anonymous_board::configuration::{Configuration, Schedule, Time};
+use alpheus_anonymous_board::row::Format;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::{SigningKey, VerifyingKey};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus board init board.json --first https://first.example --first-key HEX --second https://second.example --second-key HEX --auditor https://auditor.example --auditor-key HEX --members members.txt
+  alpheus board init board.json --first https://localhost:7601 --first-key HEX --second https://localhost:7602 --second-key HEX --auditor https://localhost:7603 --auditor-key HEX --members members.txt --authority pki/ca.pem --epoch 60 --complaints 10
+
+Three operators: a board whose servers are one person's hides nothing from that person.";
+
+/// Writes below which nothing is revealed, if nobody says otherwise.
+const FEWEST: u32 = 16;
+const SECOND: u64 = 1_000_000;
+
+/// Arguments of `alpheus board init`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The card, which is not there yet
+    file: PathBuf,
+    /// Where the first database is
+    #[arg(long, value_name = "URL")]
+    first: String,
+    /// Its operator's public key, as `alpheus board key` printed it
+    #[arg(long, value_name = "HEX", value_parser = public)]
+    first_key: VerifyingKey,
+    /// Where the second database is
+    #[arg(long, value_name = "URL")]
+    second: String,
+    /// Its operator's public key
+    #[arg(long, value_name = "HEX", value_parser = public)]
+    second_key: VerifyingKey,
+    /// Where the auditor is
+    #[arg(long, value_name = "URL")]
+    auditor: String,
+    /// Its operator's public key
+    #[arg(long, value_name = "HEX", value_parser = public)]
+    auditor_key: VerifyingKey,
+    /// Who may write, once in each epoch: a public key in each line
+    #[arg(long, value_name = "FILE")]
+    members: PathBuf,
+    /// Authorities of the servers' certificates, in PEM form
+    #[arg(long, value_name = "FILE")]
+    authority: Option<PathBuf>,
+    #[command(flatten)]
+    size: Size,
+}
+
+/// How large and how long.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Size {
+    /// Writes that an epoch takes; with the last of them it closes
+    #[arg(long, value_name = "NUMBER", default_value = "1000", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub writers: u32,
+    /// Rows of the table; by default what delivers 95 % of so many writes
+    #[arg(long, value_name = "NUMBER")]
+    pub rows: Option<u32>,
+    /// Writes below which nothing is revealed; by default 16, or as many as there may be
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..))]
+    pub fewest: Option<u32>,
+    /// How long an epoch takes writes
+    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub epoch: u64,
+    /// How long writers may complain that they are not in the set
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub complaints: u64,
+    /// How long the rest may take before an epoch is burnt
+    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub patience: u64,
+}
+
+fn public(text: &str) -> Result<VerifyingKey, keys::BadKeyFile> {
+    keys::public(text).ok_or(keys::BadKeyFile::Public(1))
+}
+
+impl Size {
+    /// A configuration of this size, from now on.
+    ///
+    /// # Errors
+    /// If the operating system has no randomness.
+    pub fn configuration(
+        &self,
+        format: Format,
+        servers: [VerifyingKey; 3],
+        members: &impl Admission,
+    ) -> Result<Configuration, Failure> {
+        Ok(Configuration {
+            board: *Secret::<32>::random(&mut entropy::rng()?).expose(),
+            format,
+            rows: self.rows.unwrap_or_else(|| format.rows_for(self.writers)),
+            writers: self.writers,
+            fewest: self.fewest.unwrap_or_else(|| self.writers.min(FEWEST)),
+            schedule: Schedule {
+                start: Time(clock::now().0),
+                length: self.epoch * SECOND,
+                complaints: self.complaints * SECOND,
+                patience: self.patience * SECOND,
+            },
+            servers,
+            admission: members.digest(),
+        })
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If a file cannot be read, the card exists, or makes no sense.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let members = keys::members(&args.members)?;
+    let servers = [args.first_key, args.second_key, args.auditor_key];
+    let configuration = args.size.configuration(Format::RECOVERED, servers, &members)?;
+    let authority = args.authority.as_ref();
+    let authority =
+        authority.map(|path| std::fs::read_to_string(path).blame_io(path)).transpose()?;
+    // Its one use is this signature: another configuration is another board.
+    let operator = SigningKey::from_seed(&Secret::random(&mut entropy::rng()?));
+    let at = [args.first.clone(), args.second.clone(), args.auditor.clone()];
+    let card = Card::new(&configuration, at, authority, &operator);
+    let opened = card.open().blame(Category::Usage)?;
+    let text = serde_json::to_string_pretty(&card).blame(Category::Io)?;
+    write_new(&args.file, &text, 0o644)?;
+    println!("{}", opened.board.fingerprint());
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! `alpheus board post`: writes a message, or a cover.
+
+use crate::board::client::Client;
+use crate::board::{card, keys};
+use crate::commands::{Format, Globals};
+use crate::entropy;
+use crate::failure::{Blame, Category, Failure};
+use crate::pass::serve::block_on;
+use alpheus_anonymous_board::writer::{Content, Fate};
+use serde::Serialize;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus board post 'Hello' --card board.json --key ada.key
+  alpheus board post --cover --card board.json --key ada.key
+  alpheus board post 'Hello' --card board.json --key ada.key --wait
+
+With --wait it stays until the epoch's end, complains if a server left the write out, and says
+what became of it; without, nothing is kept, and nobody complains. A cover looks the same to everybody and adds nothing: it makes the crowd larger.";
+
+/// Arguments of `alpheus board post`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The message
+    #[arg(required_unless_present = "cover", conflicts_with = "cover")]
+    message: Option<String>,
+    /// Write a cover instead of a message
+    #[arg(long)]
+    cover: bool,
+    /// The board's card
+    #[arg(long, value_name = "FILE")]
+    card: PathBuf,
+    /// The member's key
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// Stay until the epoch is published
+    #[arg(long)]
+    wait: bool,
+}
+
+/// What is printed.
+#[derive(Debug, Serialize)]
+struct Said {
+    epoch: u64,
+    write: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fate: Option<&'static str>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If a server refuses or does not answer, or the message was lost.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let (card, key) = (card::open(&args.card)?, keys::load(&args.key)?);
+    let content = match &args.message {
+        Some(message) => Content::Message(message.as_bytes()),
+        None => Content::Cover,
+    };
+    let said = block_on(async {
+        let client = Client::new(&card)?;
+        let view = client.view().await?;
+        let posted = client.post(&view, content, &key, &mut entropy::rng()?).await?;
+        let (epoch, write) = (posted.written.epoch(), posted.written.name().0.to_string());
+        let mut said = Said { epoch: epoch.0, write, fate: None };
+        if args.wait {
+            let (_, fates) = client.settled(epoch, &[posted]).await?;
+            said.fate = fates.first().map(|fate| word(*fate));
+        }
+        Ok(said)
+    })?;
+    print(&said, globals.format.unwrap_or_default())?;
+    if said.fate == Some(word(Fate::Lost)) {
+        let failure =
+            Failure::new(Category::Check, "the message met others in its row and is lost");
+        return Err(failure.with_help("post it again in the next epoch"));
+    }
+    Ok(())
+}
+
+/// A fate's word.
+#[must_use]
+pub const fn word(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Delivered => "delivered",
+        Fate::Recovered => "recovered",
+        Fate::Lost => "lost",
+        Fate::Covered => "cover",
+    }
+}
+
+fn print(said: &Said, format: Format) -> Result<(), Failure> {
+    let fate = said.fate.unwrap_or("posted");
+    match format {
+        Format::Table => println!("epoch {}: {fate}", said.epoch),
+        Format::Csv => println!("epoch,write,fate\n{},{},{fate}", said.epoch, said.write),
+        Format::Json => println!("{}", serde_json::to_string_pretty(said).blame(Category::Io)?),
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! `alpheus board read`: an epoch's messages, checked against what all three
+//! servers signed.
+
+use crate::board::client::{BoardError, Client};
+use crate::board::{card, keys};
+use crate::commands::{Format, Globals};
+use crate::entropy;
+use crate::failure::{Blame, Category, Failure};
+use crate::pass::serve::block_on;
+use alpheus_anonymous_board::configuration::{Epoch, Party};
+use alpheus_anonymous_board::dpf::Side;
+use alpheus_anonymous_board::reader::{NotRead, Reading};
+use alpheus_anonymous_board::writer::Content;
+use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus board read --card board.json
+  alpheus board read --card board.json --epoch 12 --format json
+  alpheus board read --card board.json --cover --key ada.key
+
+Without --epoch it reads the last one that is published. With --cover it writes a cover in the
+epoch that is open: readers who do make the crowd that writers hide in.";
+
+/// How far back it looks for a published epoch.
+const BACK: u64 = 64;
+
+/// Arguments of `alpheus board read`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The board's card
+    #[arg(long, value_name = "FILE")]
+    card: PathBuf,
+    /// Which epoch
+    #[arg(long, value_name = "NUMBER")]
+    epoch: Option<u64>,
+    /// Write a cover first
+    #[arg(long, requires = "key")]
+    cover: bool,
+    /// The member's key, for the cover
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    epoch: u64,
+    writes: u32,
+    delivered: usize,
+    recovered: usize,
+    illegible: usize,
+    flagged: bool,
+    messages: Vec<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If nothing is published, a server does not answer, or what they say does not hold.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let card = card::open(&args.card)?;
+    let key = args.key.as_deref().filter(|_| args.cover).map(keys::load).transpose()?;
+    let reading = block_on(async {
+        let client = Client::new(&card)?;
+        if let Some(key) = &key {
+            let view = client.view().await?;
+            client.post(&view, Content::Cover, key, &mut entropy::rng()?).await?;
+        }
+        Ok(match args.epoch {
+            Some(epoch) => one(&client, Epoch(epoch)).await?,
+            None => last(&client).await?,
+        })
+    })?;
+    print(&reading, globals.format.unwrap_or_default())
+}
+
+/// Reads one epoch, from whichever database has it.
+async fn one(client: &Client, epoch: Epoch) -> Result<Reading, BoardError> {
+    let transcript = client.transcript(epoch).await?;
+    match client.table(Party::Database(Side::First), &transcript).await {
+        Ok((reading, _)) => Ok(reading),
+        Err(BoardError::NotRead(error)) => Err(error.into()),
+        Err(_) => {
+            let burnt = Party::ALL.iter().find_map(|by| transcript.aborted(*by));
+            if let Some(why) = burnt {
+                return Err(NotRead::Burnt(why).into());
+            }
+            client.table(Party::Database(Side::Second), &transcript).await.map(|(r, _)| r)
+        }
+    }
+}
+
+async fn last(client: &Client) -> Result<Reading, BoardError> {
+    let now = client.now()?.0;
+    for epoch in (now.saturating_sub(BACK)..=now).rev().map(Epoch) {
+        let transcript = client.transcript(epoch).await?;
+        if Side::BOTH.iter().all(|side| transcript.published(*side).is_some()) {
+            return one(client, epoch).await;
+        }
+    }
+    Err(NotRead::NotPublished.into())
+}
+
+fn print(reading: &Reading, format: Format) -> Result<(), Failure> {
+    let text = |message: &Vec<u8>| String::from_utf8_lossy(message).into_owned();
+    let shown = Shown {
+        epoch: reading.epoch.0,
+        writes: reading.size,
+        delivered: reading.alone,
+        recovered: reading.recovered,
+        illegible: reading.illegible,
+        flagged: reading.flagged,
+        messages: reading.messages.iter().map(text).collect(),
+    };
+    if shown.flagged {
+        eprintln!(
+            "warning: far more rows are written or illegible than chance makes; a server may have spoiled the table"
+        );
+    }
+    let mut out = std::io::stdout().lock();
+    match format {
+        Format::Json => {
+            let text = serde_json::to_string_pretty(&shown).blame(Category::Io)?;
+            writeln!(out, "{text}").blame(Category::Io)
+        }
+        Format::Csv => {
+            let mut rows = csv::Writer::from_writer(out);
+            rows.write_record(["epoch", "message"]).blame(Category::Io)?;
+            for message in &shown.messages {
+                rows.write_record([&shown.epoch.to_string(), message]).blame(Category::Io)?;
+            }
+            rows.flush().blame(Category::Io)
+        }
+        Format::Table => {
+            eprintln!(
+                "epoch {}: {} writes, covers included; {} messages",
+                shown.epoch,
+                shown.writes,
+                shown.messages.len()
+            );
+            for message in &shown.messages {
+                // Control characters of strangers do not reach the terminal.
+                let clean: String =
+                    message.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+                writeln!(out, "{clean}").blame(Category::Io)?;
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The requests that a board's server answers, over TLS. What is said is signed
+//! and what is sent is sealed, so nobody has to show who they are.
+//!
+//! | request | answers |
+//! | --- | --- |
+//! | `GET /` | the page for readers |
+//! | `GET /v1/board/{epoch}` | an epoch's messages as JSON, as this server reads them |
+//! | `GET /v1/board` | the board, and the last epoch that has a table |
+//! | `GET /v1/statements/{epoch}/{of}/{from}` | statements of server 0, 1 or 2 of an epoch, as this one has heard them |
+//! | `GET /v1/heard/{epoch}` | the digests of all of them, for comparing |
+//! | `GET /v1/conflicts/{epoch}` | statements that cannot stand beside those: proof against who signed them |
+//! | `POST /v1/submissions` | takes a write, gives a receipt (databases) |
+//! | `GET /v1/submissions/{epoch}/{name}` | a write, for the other database |
+//! | `GET /v1/shares/{epoch}`, `/v1/tables/{epoch}` | masked share, table |
+//! | `POST /v1/complaints` | hears a complaint (auditor) |
+
+use super::engine::{Bulletin, Handle, Job, NotDone};
+use crate::board::card::Opened;
+use crate::board::client::upheld;
+use crate::network::answer::{ApiError, decode, encode};
+use crate::network::door::in_time;
+use crate::pass::ledger::Records;
+use alpheus_anonymous_board::auditor::NotJudged;
+use alpheus_anonymous_board::configuration::{Epoch, Party};
+use alpheus_anonymous_board::database::Database;
+use alpheus_anonymous_board::error::Refused;
+use alpheus_anonymous_board::messages::{Complaint, Statement, Submission, WriteName};
+use alpheus_anonymous_board::reader::{Reading, read};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::signed::Signed;
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use data_encoding::HEXLOWER;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use serde::Serialize;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// The page for readers.
+const PAGE: &str = include_str!("page.html");
+/// Nothing from elsewhere, and no script but the page's own.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// What was asked, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Asked {
+    /// `submissions`, `statements`, …
+    pub request: String,
+    /// `200`, …
+    pub status: u16,
+}
+
+/// What requests need.
+#[derive(Clone)]
+pub struct Api {
+    /// The role.
+    pub engine: Handle,
+    /// What it has published.
+    pub bulletin: Bulletin,
+    /// Older tables.
+    pub records: Records,
+    /// Tables are read and decoded one at a time, whoever asks.
+    pub reading: Arc<Semaphore>,
+    /// The card.
+    pub card: Opened,
+    /// Which server this is.
+    pub party: Party,
+    /// Counts requests.
+    pub asked: Family<Asked, Counter>,
+}
+
+/// A board, for the page.
+#[derive(Debug, Serialize)]
+struct Summary {
+    fingerprint: String,
+    server: String,
+    rows: u32,
+    last: Option<u64>,
+}
+
+/// An epoch's messages, for the page. What is no text is shown as well as it can be.
+#[derive(Debug, Serialize)]
+struct Shown {
+    epoch: u64,
+    writes: u32,
+    illegible: usize,
+    flagged: bool,
+    messages: Vec<String>,
+}
+
+/// The routes.
+pub fn router(api: Api) -> Router {
+    // A row's write with all around it; a complaint holds one and a key.
+    let largest = 16 * 1024 + 4 * api.card.board.shape().width();
+    let router = Router::new()
+        .route("/", get(page))
+        .route("/page.js", get(script))
+        .route("/page.css", get(style))
+        .route("/v1/board", get(summary))
+        .route("/v1/board/{epoch}", get(shown))
+        .route("/v1/statements/{epoch}/{of}/{from}", get(statements))
+        .route("/v1/heard/{epoch}", get(heard))
+        .route("/v1/conflicts/{epoch}", get(conflicts))
+        .route("/v1/submissions", post(submit))
+        .route("/v1/submissions/{epoch}/{name}", get(held))
+        .route("/v1/shares/{epoch}", get(share))
+        .route("/v1/tables/{epoch}", get(table))
+        .route("/v1/complaints", post(complain))
+        .route_layer(middleware::from_fn_with_state(api.clone(), counted))
+        .with_state(api);
+    in_time(router, largest)
+}
+
+async fn counted(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let name = path.trim_start_matches("/v1/").split('/').next().unwrap_or_default().to_owned();
+    let answer = next.run(request).await;
+    let status = answer.status().as_u16();
+    api.asked.get_or_create(&Asked { request: name, status }).inc();
+    answer
+}
+
+impl From<NotDone> for ApiError {
+    fn from(error: NotDone) -> Self {
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string())
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        let (status, rule) = match refused {
+            Refused::Epoch => (StatusCode::CONFLICT, "epoch"),
+            Refused::Late => (StatusCode::CONFLICT, "late"),
+            Refused::Full => (StatusCode::CONFLICT, "full"),
+            Refused::Burnt => (StatusCode::CONFLICT, "burnt"),
+            Refused::NotAdmitted(_) => (StatusCode::FORBIDDEN, "admission"),
+            Refused::Spent => (StatusCode::CONFLICT, "spent"),
+            Refused::Replayed => (StatusCode::CONFLICT, "replayed"),
+            Refused::Envelope(_) => (StatusCode::BAD_REQUEST, "envelope"),
+            Refused::NotListed => (StatusCode::CONFLICT, "not-listed"),
+        };
+        ApiError::new(status, rule, refused.to_string())
+    }
+}
+
+impl From<NotJudged> for ApiError {
+    fn from(error: NotJudged) -> Self {
+        let rule = match error {
+            NotJudged::Epoch => "epoch",
+            NotJudged::TooEarly => "early",
+            NotJudged::TooLate => "late",
+        };
+        ApiError::new(StatusCode::CONFLICT, rule, error.to_string())
+    }
+}
+
+async fn page() -> impl IntoResponse {
+    ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(PAGE))
+}
+
+async fn script() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/javascript")], include_str!("page.js"))
+}
+
+async fn style() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/css")], include_str!("page.css"))
+}
+
+async fn summary(State(api): State<Api>) -> Json<Summary> {
+    let board = &api.card.board;
+    Json(Summary {
+        fingerprint: board.fingerprint().to_string(),
+        server: api.party.to_string(),
+        rows: board.rows,
+        last: api.bulletin.last().map(|epoch| epoch.0),
+    })
+}
+
+async fn shown(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Json<Shown>, ApiError> {
+    let reading = readings(&api, Epoch(epoch)).await?;
+    let text = |message: &Vec<u8>| String::from_utf8_lossy(message).into_owned();
+    Ok(Json(Shown {
+        epoch,
+        writes: reading.size,
+        illegible: reading.illegible,
+        flagged: reading.flagged,
+        messages: reading.messages.iter().map(text).collect(),
+    }))
+}
+
+/// What an epoch's table says; it is decoded for the first who asks.
+async fn readings(api: &Api, epoch: Epoch) -> Result<Arc<Reading>, ApiError> {
+    let known = || api.bulletin.page(epoch).and_then(|page| page.reading);
+    if let Some(reading) = known() {
+        return Ok(reading);
+    }
+    let _one = api.reading.acquire().await.map_err(|_| NotDone::Stopped)?;
+    if let Some(reading) = known() {
+        return Ok(reading);
+    }
+    let table = table_of(api, epoch).await?;
+    let transcript = api.engine.ask(|reply| Job::Heard(epoch, reply)).await?;
+    let transcript = transcript.ok_or_else(no_table)?;
+    let board = api.card.board.clone();
+    let reading = tokio::task::spawn_blocking(move || read(&board, &transcript, table.as_ref()));
+    let reading = reading.await.map_err(|_| NotDone::Stopped)?;
+    let reading = reading
+        .map_err(|error| ApiError::new(StatusCode::CONFLICT, "not-read", error.to_string()))?;
+    let reading = Arc::new(reading);
+    api.bulletin.keep(Arc::clone(&reading));
+    Ok(reading)
+}
+
+fn no_table() -> ApiError {
+    ApiError::missing("this server has no table of that epoch")
+}
+
+/// A table, from memory or the ledger.
+async fn table_of(api: &Api, epoch: Epoch) -> Result<Shared, ApiError> {
+    let page = api.bulletin.page(epoch).filter(|page| page.published).ok_or_else(no_table)?;
+    if let Some(table) = page.table {
+        return Ok(Shared(table));
+    }
+    let records = api.records.clone();
+    let key = Database::table_key(epoch);
+    let table = tokio::task::spawn_blocking(move || records.get(&key));
+    let table = table.await.map_err(|_| NotDone::Stopped)?;
+    let failed = |error: alpheus_transport::Error| {
+        tracing::error!(%error, "a table in the ledger");
+        NotDone::Busy
+    };
+    table.map_err(failed)?.map(|table| Shared(Arc::new(table))).ok_or_else(no_table)
+}
+
+/// Bytes that many requests are answered with at a time.
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+async fn statements(
+    State(api): State<Api>,
+    Path((epoch, of, from)): Path<(u64, usize, usize)>,
+) -> Result<Vec<u8>, ApiError> {
+    let page = api.bulletin.page(Epoch(epoch)).unwrap_or_default();
+    let said = page.said.get(of).ok_or_else(|| ApiError::missing("the servers are 0, 1 and 2"))?;
+    let said: Vec<&Signed<Statement>> = said.iter().skip(from).map(AsRef::as_ref).collect();
+    encode(&said)
+}
+
+async fn heard(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
+    let page = api.bulletin.page(Epoch(epoch)).unwrap_or_default();
+    let digests = page.said.map(|said| said.iter().map(|said| said.digest()).collect::<Vec<_>>());
+    encode(&digests)
+}
+
+async fn conflicts(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
+    let page = api.bulletin.page(Epoch(epoch)).unwrap_or_default();
+    let conflicts: Vec<(Party, &Signed<Statement>)> = Party::ALL
+        .into_iter()
+        .zip(&page.conflicts)
+        .filter_map(|(by, said)| Some((by, said.as_deref()?)))
+        .collect();
+    encode(&conflicts)
+}
+
+async fn submit(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    if api.party == Party::Auditor {
+        return Err(ApiError::missing("this is the auditor; writes go to the databases"));
+    }
+    let submission: Submission = decode(&body)?;
+    let submission = Box::new(submission);
+    encode(&api.engine.ask(|reply| Job::Submit(submission, reply)).await??)
+}
+
+async fn held(
+    State(api): State<Api>,
+    Path((epoch, name)): Path<(u64, String)>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = HEXLOWER.decode(name.as_bytes()).ok().and_then(|name| name.try_into().ok());
+    let name = name.ok_or_else(|| ApiError::malformed("a write's name is 64 digits"))?;
+    let name = WriteName(Digest(name));
+    let held = api.engine.ask(|reply| Job::Held(Epoch(epoch), name, reply)).await?;
+    encode(&held.ok_or_else(|| ApiError::missing("there is no such write here"))?)
+}
+
+async fn share(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, ApiError> {
+    let share = api.bulletin.page(Epoch(epoch)).and_then(|page| page.share);
+    let missing = || ApiError::missing("both databases must be bound to their shares first");
+    share.map(|share| Bytes::from_owner(Shared(share))).ok_or_else(missing)
+}
+
+async fn table(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, ApiError> {
+    // The last ones are in memory; reading older ones waits for its turn.
+    let page = api.bulletin.page(Epoch(epoch));
+    let in_memory = page.is_some_and(|page| page.table.is_some());
+    let turn = async { api.reading.acquire().await.map_err(|_| NotDone::Stopped) };
+    let _one = if in_memory { None } else { Some(turn.await?) };
+    table_of(&api, Epoch(epoch)).await.map(Bytes::from_owner)
+}
+
+async fn complain(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    if api.party != Party::Auditor {
+        return Err(ApiError::missing("complaints go to the auditor"));
+    }
+    let complaint: Complaint = decode(&body)?;
+    let complaint = Box::new(complaint);
+    let verdict = api.engine.ask(|reply| Job::Judge(complaint, reply)).await??;
+    encode(&upheld(verdict))
+}

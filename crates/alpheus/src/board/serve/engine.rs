@@ -1,0 +1,478 @@
+//! A server's role on a thread of its own: one writer. Writes that wait are taken
+//! together and made durable by one flush of the disk.
+
+use crate::pass::clock;
+use crate::pass::ledger::FencedLedger;
+use crate::service::shutdown::Trigger;
+use alpheus_anonymous_board::admission::Members;
+use alpheus_anonymous_board::auditor::{Auditor, NotJudged, Verdict};
+use alpheus_anonymous_board::configuration::{Epoch, Party, Pinned, Time};
+use alpheus_anonymous_board::database::{Database, Done, Output};
+use alpheus_anonymous_board::dpf::Side;
+use alpheus_anonymous_board::error::Refused;
+use alpheus_anonymous_board::messages::{
+    Complaint, Receipt, Spoken, Statement, Submission, WriteName,
+};
+use alpheus_anonymous_board::reader::Reading;
+use alpheus_anonymous_board::transcript::Transcript;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::ledger::{LedgerError, Step};
+use alpheus_crypto::signed::Signed;
+use rand_chacha::ChaCha20Rng;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use tokio::sync::{mpsc, oneshot};
+
+/// As many jobs wait before callers are told to come again.
+const WAITING: usize = 4096;
+/// As many are taken together.
+const BATCH: usize = 256;
+/// Epochs that are kept for readers.
+const KEPT: usize = 64;
+/// Of the last so many tables and what was read from them are in memory; older tables are
+/// read from the ledger.
+const TABLES: usize = 3;
+/// Epochs before the current one of which the other servers are still asked.
+const ASKED: u64 = 3;
+
+/// Where an answer goes. A caller that is gone misses it.
+pub type Reply<T> = oneshot::Sender<T>;
+
+/// Something to do.
+pub enum Job {
+    /// A write from its writer.
+    Submit(Box<Submission>, Reply<Result<Signed<Receipt>, Refused>>),
+    /// A write from the other database.
+    Forwarded(Box<Submission>),
+    /// Statements of another server.
+    Hear(Party, Epoch, Vec<Signed<Statement>>),
+    /// The other database's share.
+    Share(Epoch, Vec<u8>),
+    /// A complaint.
+    Judge(Box<Complaint>, Reply<Result<Verdict, NotJudged>>),
+    /// A write that is held.
+    Held(Epoch, WriteName, Reply<Option<Submission>>),
+    /// What this server has heard of an epoch.
+    Heard(Epoch, Reply<Option<Transcript>>),
+    /// What is to be fetched.
+    Wants(Reply<Wants>),
+    /// Where another server has heard something else, by the digests of what it has heard.
+    Differs(Epoch, [Vec<Digest>; 3], Reply<Vec<(Party, usize)>>),
+    /// Time has passed.
+    Tick,
+    /// Something was computed.
+    Done(Box<Done>),
+    /// The process stops.
+    Stop,
+}
+
+/// What is to be fetched from the other servers.
+#[derive(Default)]
+pub struct Wants {
+    /// Statements: of whom, of which epoch, from which on.
+    pub statements: Vec<(Party, Epoch, usize)>,
+    /// Writes that the other database has.
+    pub writes: Vec<(Epoch, WriteName)>,
+    /// Its shares.
+    pub shares: Vec<Epoch>,
+    /// Epochs of which servers compare what they have heard.
+    pub compared: Vec<Epoch>,
+}
+
+/// Whom to give jobs.
+#[derive(Clone)]
+pub struct Handle(mpsc::Sender<Job>);
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotDone {
+    /// More waits than can be done soon.
+    #[error("too much waits at this server; try again")]
+    Busy,
+    /// The process stops.
+    #[error("this server stops; try again")]
+    Stopped,
+}
+
+impl Handle {
+    /// Gives a job, and waits for its answer.
+    ///
+    /// # Errors
+    /// [`NotDone`].
+    pub async fn ask<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, NotDone> {
+        let (reply, answer) = oneshot::channel();
+        self.0.try_send(job(reply)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => NotDone::Busy,
+            mpsc::error::TrySendError::Closed(_) => NotDone::Stopped,
+        })?;
+        answer.await.map_err(|_| NotDone::Stopped)
+    }
+
+    /// Gives a job that has no answer, when there is room.
+    pub async fn tell(&self, job: Job) {
+        // Once the engine has stopped nobody needs to know.
+        let _ = self.0.send(job).await;
+    }
+
+    /// Ends the engine.
+    pub fn stop(&self) {
+        let _ = self.0.blocking_send(Job::Stop);
+    }
+}
+
+/// What everybody may read here. Clones are one.
+#[derive(Clone, Default)]
+pub struct Bulletin(Arc<RwLock<BTreeMap<Epoch, Page>>>);
+
+/// One epoch of it.
+#[derive(Clone, Default)]
+pub struct Page {
+    /// What each server has said, as this one has heard it, in the order of [`Party::ALL`].
+    pub said: [Vec<Arc<Signed<Statement>>>; 3],
+    /// Of each, the first that cannot stand beside those.
+    pub conflicts: [Option<Arc<Signed<Statement>>>; 3],
+    /// Its masked share.
+    pub share: Option<Arc<Vec<u8>>>,
+    /// Whether there is a table, here or in the ledger.
+    pub published: bool,
+    /// The table, of one of the last epochs.
+    pub table: Option<Arc<Vec<u8>>>,
+    /// What was read from it, once somebody has asked.
+    pub reading: Option<Arc<Reading>>,
+}
+
+impl Bulletin {
+    /// One epoch.
+    #[must_use]
+    pub fn page(&self, epoch: Epoch) -> Option<Page> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&epoch).cloned()
+    }
+
+    /// The last epoch that has a table.
+    #[must_use]
+    pub fn last(&self) -> Option<Epoch> {
+        let pages = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        pages.iter().rev().find(|(_, page)| page.published).map(|(epoch, _)| *epoch)
+    }
+
+    /// Publishes what a database gives.
+    pub fn put_out(&self, outputs: Vec<Output>) {
+        for output in outputs {
+            match output {
+                Output::Said(said) => self.say(said),
+                Output::Share(epoch, share) => self.change(epoch, |page| page.share = Some(share)),
+                Output::NoShare(epoch) => self.change(epoch, |page| page.share = None),
+                Output::Table(epoch, table) => self.change(epoch, |page| {
+                    (page.published, page.table) = (true, Some(table));
+                }),
+            }
+        }
+    }
+
+    /// Keeps what was read from a table for whoever asks next.
+    pub fn keep(&self, reading: Arc<Reading>) {
+        self.change(reading.epoch, |page| page.reading = Some(reading));
+    }
+
+    /// Publishes a statement.
+    pub fn say(&self, spoken: Spoken) {
+        let Spoken { epoch, by, conflicts, signed } = spoken;
+        let signed = Arc::new(signed);
+        self.change(epoch, |page| {
+            if conflicts {
+                tracing::warn!(%by, epoch = epoch.0, "it has said two things; both are signed");
+                page.conflicts[by.index()] = Some(signed);
+            } else {
+                page.said[by.index()].push(signed);
+            }
+        });
+    }
+
+    fn change(&self, epoch: Epoch, change: impl FnOnce(&mut Page)) {
+        let mut pages = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        change(pages.entry(epoch).or_default());
+        while pages.len() > KEPT {
+            pages.pop_first();
+        }
+        let held = |page: &&mut Page| page.table.is_some() || page.reading.is_some();
+        for page in pages.values_mut().rev().filter(held).skip(TABLES) {
+            (page.table, page.reading) = (None, None);
+        }
+    }
+}
+
+/// The role.
+pub enum Server {
+    /// A database, and who may write to it.
+    Database(Box<Database>, Members),
+    /// The auditor.
+    Auditor(Box<Auditor>),
+}
+
+/// What the thread works on.
+pub struct Engine {
+    /// The role.
+    pub server: Server,
+    /// Its ledger.
+    pub ledger: FencedLedger,
+    /// What it publishes.
+    pub bulletin: Bulletin,
+    /// The board.
+    pub board: Pinned,
+    /// Randomness.
+    pub rng: ChaCha20Rng,
+}
+
+/// The way in, and what the engine reads.
+#[must_use]
+pub fn channel() -> (Handle, mpsc::Receiver<Job>) {
+    let (sender, receiver) = mpsc::channel(WAITING);
+    (Handle(sender), receiver)
+}
+
+/// Works until it is told to stop or the ledger fails; then it drops `trigger`, so
+/// that the process stops, and starts again from what is durable.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn run(
+    mut engine: Engine,
+    mut jobs: mpsc::Receiver<Job>,
+    own: &Handle,
+    trigger: Trigger,
+) -> Result<(), LedgerError> {
+    let worked = engine.work(&mut jobs, own);
+    if let Err(error) = &worked {
+        tracing::error!(%error, "the board stops");
+    }
+    drop(trigger);
+    worked
+}
+
+/// A write, and where its writer waits; nowhere, if the other database has handed it on.
+type Waiting = (Box<Submission>, Option<Reply<Result<Signed<Receipt>, Refused>>>);
+
+impl Engine {
+    fn work(&mut self, jobs: &mut mpsc::Receiver<Job>, own: &Handle) -> Result<(), LedgerError> {
+        while let Some(first) = jobs.blocking_recv() {
+            let mut batch = vec![first];
+            while batch.len() < BATCH
+                && let Ok(job) = jobs.try_recv()
+            {
+                batch.push(job);
+            }
+            let mut writes: Vec<Waiting> = Vec::new();
+            for job in batch {
+                match job {
+                    Job::Submit(submission, reply) => writes.push((submission, Some(reply))),
+                    Job::Forwarded(submission) => writes.push((submission, None)),
+                    Job::Stop => return self.take(std::mem::take(&mut writes)),
+                    job => {
+                        self.take(std::mem::take(&mut writes))?;
+                        self.one(job)?;
+                    }
+                }
+            }
+            self.take(writes)?;
+            self.advance()?;
+            self.compute(own);
+        }
+        Ok(())
+    }
+
+    /// Writes, in one commit.
+    fn take(&mut self, writes: Vec<Waiting>) -> Result<(), LedgerError> {
+        let (mut steps, mut replies) = (Vec::new(), Vec::new());
+        for (submission, reply) in writes {
+            let Server::Database(database, members) = &mut self.server else { continue };
+            let taken = match &reply {
+                Some(_) => database.submit(now(), *submission, members),
+                None => database.forwarded(*submission, members),
+            };
+            match (taken, reply) {
+                (Ok(step), reply) => {
+                    steps.push(step);
+                    replies.push(reply);
+                }
+                (Err(refused), Some(reply)) => drop(reply.send(Err(refused))),
+                (Err(refused), None) => tracing::warn!(%refused, "a write of the other database"),
+            }
+        }
+        let receipts = Step::join(steps).commit(&mut self.ledger)?;
+        for (reply, receipt) in replies.into_iter().zip(receipts) {
+            let _ = reply.map(|reply| reply.send(Ok(receipt)));
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, job: Job) -> Result<(), LedgerError> {
+        match job {
+            Job::Hear(by, epoch, said) => return self.hear(by, epoch, &said),
+            Job::Judge(complaint, reply) => return self.judge(&complaint, reply),
+            Job::Wants(reply) => drop(reply.send(self.wants())),
+            Job::Differs(epoch, theirs, reply) => drop(reply.send(self.differs(epoch, &theirs))),
+            Job::Heard(epoch, reply) => drop(reply.send(self.transcript(epoch).cloned())),
+            job => {
+                let Server::Database(database, _) = &mut self.server else { return Ok(()) };
+                match job {
+                    Job::Share(epoch, share) => {
+                        if let Err(error) = database.hear_share(epoch, share) {
+                            tracing::warn!(%error, "the other database's share");
+                        }
+                    }
+                    Job::Held(epoch, name, reply) => {
+                        let _ = reply.send(database.submission(epoch, &name).cloned());
+                    }
+                    Job::Done(done) => database.worked(*done),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn transcript(&self, epoch: Epoch) -> Option<&Transcript> {
+        match &self.server {
+            Server::Database(database, _) => database.transcript(epoch),
+            Server::Auditor(auditor) => auditor.transcript(epoch),
+        }
+    }
+
+    fn hear(
+        &mut self,
+        by: Party,
+        epoch: Epoch,
+        said: &[Signed<Statement>],
+    ) -> Result<(), LedgerError> {
+        for said in said {
+            let heard = match (&mut self.server, by) {
+                (Server::Database(database, _), _) => database.hear(by, epoch, said).map(|step| {
+                    step.commit(&mut self.ledger).map(|outputs| self.bulletin.put_out(outputs))
+                }),
+                (Server::Auditor(auditor), Party::Database(side)) => {
+                    auditor.hear(now(), side, epoch, said).map(|step| {
+                        let said = step.commit(&mut self.ledger);
+                        said.map(|said| said.into_iter().for_each(|said| self.bulletin.say(said)))
+                    })
+                }
+                (Server::Auditor(_), Party::Auditor) => return Ok(()),
+            };
+            match heard {
+                Ok(committed) => committed?,
+                Err(error) => {
+                    tracing::debug!(%error, %by, "a statement");
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first place, of each server, where this one has heard something else.
+    fn differs(&self, epoch: Epoch, theirs: &[Vec<Digest>; 3]) -> Vec<(Party, usize)> {
+        let Some(transcript) = self.transcript(epoch) else { return Vec::new() };
+        let unknown = Party::ALL.into_iter().filter(|of| transcript.conflict(*of).is_none());
+        unknown
+            .filter_map(|of| {
+                let mut pairs = transcript.digests(of).zip(&theirs[of.index()]);
+                pairs.position(|(ours, theirs)| ours != *theirs).map(|place| (of, place))
+            })
+            .collect()
+    }
+
+    fn judge(
+        &mut self,
+        complaint: &Complaint,
+        reply: Reply<Result<Verdict, NotJudged>>,
+    ) -> Result<(), LedgerError> {
+        let Server::Auditor(auditor) = &mut self.server else { return Ok(()) };
+        let judged = match auditor.judge(complaint) {
+            Ok(step) => {
+                let (verdict, said) = step.commit(&mut self.ledger)?;
+                said.into_iter().for_each(|said| self.bulletin.say(said));
+                Ok(verdict)
+            }
+            Err(error) => Err(error),
+        };
+        let _ = reply.send(judged);
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<(), LedgerError> {
+        match &mut self.server {
+            Server::Database(database, _) => {
+                while let Some(step) = database.advance(now(), &mut self.rng) {
+                    self.bulletin.put_out(step.commit(&mut self.ledger)?);
+                }
+            }
+            Server::Auditor(auditor) => {
+                while let Some(step) = auditor.advance(now()) {
+                    self.bulletin.say(step.commit(&mut self.ledger)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts what is to be computed on a thread of its own.
+    fn compute(&mut self, own: &Handle) {
+        let Server::Database(database, _) = &mut self.server else { return };
+        while let Some(work) = database.work() {
+            let own = own.clone();
+            std::thread::spawn(move || match work.run() {
+                Ok(done) => drop(own.0.blocking_send(Job::Done(Box::new(done)))),
+                Err(error) => tracing::error!(%error, "the audit; the epoch will be burnt"),
+            });
+        }
+    }
+
+    /// What others have that this server lacks, of the last epochs.
+    fn wants(&self) -> Wants {
+        let mut wants = Wants::default();
+        let Some(current) = self.board.schedule.at(now()) else { return wants };
+        let own = match &self.server {
+            Server::Database(database, _) => {
+                for epoch in database.unfinished() {
+                    let missing = database.missing(epoch);
+                    wants.writes.extend(missing.into_iter().take(BATCH).map(|name| (epoch, name)));
+                    if database.wants_share(epoch) {
+                        wants.shares.push(epoch);
+                    }
+                }
+                let first = database.transcript(current).is_some();
+                first.then_some(current)
+            }
+            Server::Auditor(_) => Some(current),
+        };
+        for number in current.0.saturating_sub(ASKED)..=own.map_or(0, |epoch| epoch.0) {
+            let epoch = Epoch(number);
+            if self.transcript(epoch).is_some() {
+                wants.compared.push(epoch);
+            }
+            for of in Party::ALL {
+                let heard = self.transcript(epoch).map_or(0, |t| t.heard_of(of));
+                let known =
+                    matches!(&self.server, Server::Auditor(_)) || self.transcript(epoch).is_some();
+                let over = self.transcript(epoch).is_some_and(|t| over(t, of));
+                if known && !over {
+                    wants.statements.push((of, epoch, heard));
+                }
+            }
+        }
+        wants
+    }
+}
+
+/// Whether a server has nothing more to say of an epoch.
+fn over(transcript: &Transcript, of: Party) -> bool {
+    let last = match of {
+        Party::Database(side) => transcript.published(side).is_some(),
+        Party::Auditor => false,
+    };
+    last || transcript.aborted(of).is_some()
+        || Side::BOTH.iter().all(|side| transcript.published(*side).is_some())
+}
+
+fn now() -> Time {
+    Time(clock::now().0)
+}

@@ -1,0 +1,159 @@
+//! A whole board on one machine, for replays and measurements: PKI, keys, card and
+//! three processes, all of which go with the command.
+
+use crate::board::card::{self, Card, Opened};
+use crate::board::init::Size;
+use crate::board::keys;
+use crate::entropy;
+use crate::failure::{Blame, Category, Failure};
+use crate::pass::init::write_new;
+use alpheus_anonymous_board::admission::Members;
+use alpheus_anonymous_board::configuration::Party;
+use alpheus_anonymous_board::row::Format;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const SERVERS: [&str; 3] = ["first", "second", "auditor"];
+
+/// Three servers on this machine, in a folder that goes with them.
+pub struct Stage {
+    /// The board.
+    pub card: Opened,
+    servers: Servers,
+    // Last: it goes when nothing runs in it any more.
+    _folder: Folder,
+}
+
+/// A server did not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a part of the board could not be made; see what was said above")]
+struct NotMade;
+
+impl Stage {
+    /// Makes keys and card for these writers, and starts the servers. The epoch closes
+    /// when all have written.
+    ///
+    /// # Errors
+    /// If a file cannot be written or a process not started.
+    pub fn start(
+        writers: &[SigningKey],
+        format: Format,
+        rows: Option<u32>,
+    ) -> Result<Self, Failure> {
+        let folder = Folder::create()?;
+        let servers = start(&folder.0, writers, format, rows)?;
+        let card = card::open(&folder.0.join("board.json"))?;
+        Ok(Self { card, servers, _folder: folder })
+    }
+
+    /// The process of one of them.
+    #[must_use]
+    pub fn process(&self, party: Party) -> u32 {
+        self.servers.0.get(party.index()).map_or(0, Child::id)
+    }
+}
+
+/// A folder that goes with the command.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn create() -> Result<Self, Failure> {
+        let name = Secret::<16>::random(&mut entropy::rng()?);
+        let name = data_encoding::HEXLOWER.encode(name.expose());
+        let path = std::env::temp_dir().join(format!("alpheus-board-{name}"));
+        std::fs::create_dir(&path).blame_io(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system's cleaning of temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Processes that go with the command.
+struct Servers(Vec<Child>);
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Makes PKI, keys and card in a folder, and starts the servers.
+fn start(
+    folder: &Path,
+    writers: &[SigningKey],
+    format: Format,
+    rows: Option<u32>,
+) -> Result<Servers, Failure> {
+    command(folder, &["ca", "init", "pki"])?;
+    let mut at: Vec<SocketAddr> = Vec::new();
+    for name in SERVERS {
+        command(folder, &["ca", "issue", "pki", "--role", "board", "--name", name])?;
+        at.push(free_address()?);
+    }
+    let key = |name: &str| keys::create(&folder.join(format!("{name}.key")));
+    let servers = [key(SERVERS[0])?, key(SERVERS[1])?, key(SERVERS[2])?];
+    let lines: Vec<String> = writers.iter().map(|key| keys::hex(&key.verifying_key())).collect();
+    write_new(&folder.join("members.txt"), &(lines.join("\n") + "\n"), 0o644)?;
+    let members = Members::new(writers.iter().map(SigningKey::verifying_key));
+    let size = Size {
+        writers: u32::try_from(writers.len()).blame(Category::Input)?,
+        rows,
+        fewest: Some(2),
+        epoch: 3600,
+        complaints: 1,
+        patience: 3600,
+    };
+    let configuration =
+        size.configuration(format, servers.each_ref().map(SigningKey::verifying_key), &members)?;
+    let authority = std::fs::read_to_string(folder.join("pki/ca.pem")).blame_io(folder)?;
+    let urls = [0, 1, 2].map(|i| at.get(i).map_or_else(String::new, |at| format!("https://{at}")));
+    let operator = SigningKey::from_seed(&Secret::random(&mut entropy::rng()?));
+    let card = Card::new(&configuration, urls, Some(authority), &operator);
+    card.open().blame(Category::Usage)?;
+    let text = serde_json::to_string_pretty(&card).blame(Category::Io)?;
+    write_new(&folder.join("board.json"), &text, 0o644)?;
+    let mut started = Servers(Vec::new());
+    for (name, at) in SERVERS.iter().zip(&at) {
+        started.0.push(serve(folder, name, at)?);
+    }
+    Ok(started)
+}
+
+fn serve(folder: &Path, name: &str, at: &SocketAddr) -> Result<Child, Failure> {
+    let role = if name == "auditor" { "auditor" } else { "database" };
+    let (identity, key, state) =
+        (format!("pki/{name}"), format!("{name}.key"), format!("run/{name}"));
+    let at = at.to_string();
+    let mut command = Command::new(std::env::current_exe().blame(Category::Io)?);
+    command.current_dir(folder).args(["board", "serve", "--role", role, "--identity", &identity]);
+    command.args(["--card", "board.json", "--key", &key, "--members", "members.txt"]);
+    command.args(["--state", &state, "--api", &at]).stdin(Stdio::null()).stdout(Stdio::null());
+    if std::env::var_os("ALPHEUS_LOG").is_none() {
+        command.stderr(Stdio::null());
+    }
+    command.spawn().blame(Category::Io)
+}
+
+fn command(folder: &Path, args: &[&str]) -> Result<(), Failure> {
+    let program = std::env::current_exe().blame(Category::Io)?;
+    let status =
+        Command::new(program).current_dir(folder).args(args).stdout(Stdio::null()).status();
+    let done = status.blame(Category::Io)?.success();
+    if done { Ok(()) } else { Err(NotMade).blame(Category::Io) }
+}
+
+fn free_address() -> Result<SocketAddr, Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").blame(Category::Io)?;
+    listener.local_addr().blame(Category::Io)
+}

@@ -1,0 +1,103 @@
+//! A board of three servers: keys, card, processes.
+
+use crate::common::{Process, alpheus, free_address};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Output;
+
+pub(crate) const SERVERS: [&str; 3] = ["first", "second", "auditor"];
+
+/// A folder with a PKI, keys and a card, and what runs of it.
+pub(crate) struct Town {
+    folder: tempfile::TempDir,
+    at: [SocketAddr; 3],
+    pub(crate) servers: Vec<Process>,
+}
+
+impl Town {
+    /// A board for so many members, with an epoch that closes when all have written.
+    pub(crate) fn new(members: usize, more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = [free_address(), free_address(), free_address()];
+        let mut town = Self { folder, at, servers: Vec::new() };
+        town.done(&["ca", "init", "pki"]);
+        let mut init: Vec<String> = ["board", "init", "board.json"].map(str::to_owned).into();
+        for (name, at) in SERVERS.iter().zip(at) {
+            town.done(&["ca", "issue", "pki", "--role", "board", "--name", name]);
+            let public = town.done(&["board", "key", &format!("{name}.key")]);
+            let url = format!("https://{at}");
+            init.extend([format!("--{name}"), url, format!("--{name}-key"), public]);
+        }
+        let public: Vec<String> =
+            (0..members).map(|i| town.done(&["board", "key", &member(i)])).collect();
+        std::fs::write(town.path("members.txt"), public.join("\n") + "\n").unwrap();
+        let rest = ["--members", "members.txt", "--authority", "pki/ca.pem", "--epoch", "900"];
+        init.extend(rest.into_iter().chain(more.iter().copied()).map(str::to_owned));
+        init.extend(["--writers".to_owned(), members.to_string()]);
+        let init: Vec<&str> = init.iter().map(String::as_str).collect();
+        town.done(&init);
+        for place in 0..3 {
+            let server = town.server(place);
+            town.servers.push(server);
+        }
+        town
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        alpheus(args.iter().copied()).current_dir(self.folder.path()).output().unwrap()
+    }
+
+    /// Runs a command that must succeed; what it prints.
+    pub(crate) fn done(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn server(&self, place: usize) -> Process {
+        let name = SERVERS[place];
+        let role = if name == "auditor" { "auditor" } else { "database" };
+        let (identity, key) = (format!("pki/{name}"), format!("{name}.key"));
+        let (state, at) = (format!("run/{name}"), self.at[place].to_string());
+        let serve = ["board", "serve", "--role", role, "--identity", &identity];
+        let files = ["--card", "board.json", "--key", &key, "--members", "members.txt"];
+        let rest = ["--state", &state, "--api", &at];
+        let mut command = alpheus([serve.as_slice(), &files, &rest].concat());
+        let mut process = Process::start(command.current_dir(self.folder.path()));
+        process.wait_for_prefix("serving at ");
+        process
+    }
+
+    /// kill -9, and the same command again.
+    pub(crate) fn restart(&mut self, place: usize) {
+        self.servers[place].kill();
+        self.servers[place] = self.server(place);
+    }
+
+    pub(crate) fn post(&self, i: usize, message: &str) {
+        let post = ["board", "post", message, "--card", "board.json", "--key", &member(i)];
+        self.done(&post);
+    }
+
+    /// The messages of epoch 0, once it is published.
+    pub(crate) fn messages(&self) -> Result<Vec<String>, String> {
+        let read = ["board", "read", "--card", "board.json", "--epoch", "0", "--format", "json"];
+        let output = self.run(&read);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !output.status.success() {
+            return Err(said);
+        }
+        let read: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let messages = read["messages"].as_array().unwrap().iter();
+        Ok(messages.map(|message| message.as_str().unwrap().to_owned()).collect())
+    }
+}
+
+pub(crate) fn member(i: usize) -> String {
+    format!("member-{i}.key")
+}

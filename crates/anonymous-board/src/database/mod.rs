@@ -1,0 +1,463 @@
+//! A database: takes writes, audits them, and gives its share of the table once.
+//!
+//! Whatever leaves comes out of a [`Step`], so that it is durable before. The
+//! expensive part is [`Work`], which runs anywhere.
+
+mod records;
+mod running;
+mod work;
+
+pub use work::{Done, Work};
+
+use crate::admission::Admission;
+use crate::configuration::{Epoch, Party, Pinned, Time};
+use crate::dpf::Side;
+use crate::error::{NotRestored, Refused};
+use crate::messages::{Receipt, Spoken, Statement, Submission, What, Why, WriteName};
+use crate::transcript::{Heard, NotHeard, Transcript};
+use alpheus_crypto::ledger::{Change, DamagedLog, Log, Step};
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use rand_core::CryptoRng;
+use records::Record;
+use running::{Running, Secrets};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Epochs whose statements and tables are kept for readers.
+const KEPT: u64 = 64;
+
+/// What a database gives to everybody who asks.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// A statement: its own, or another server's that it hands on.
+    Said(Spoken),
+    /// The masked share of an epoch's table.
+    Share(Epoch, Arc<Vec<u8>>),
+    /// Nobody needs that share any more.
+    NoShare(Epoch),
+    /// An epoch's table.
+    Table(Epoch, Arc<Vec<u8>>),
+}
+
+/// A database.
+pub struct Database {
+    board: Pinned,
+    side: Side,
+    key: SigningKey,
+    epochs: BTreeMap<Epoch, Running>,
+    /// The last epoch that may not be begun any more.
+    last: Option<Epoch>,
+}
+
+/// The bytes are not the share that the other database is bound to, or it is bound
+/// to none yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are not the share that the other database has committed to")]
+pub struct NotTheShare;
+
+impl Database {
+    /// A database as its ledger has it; an empty one for a new database.
+    ///
+    /// After a log that may be an old copy all epochs that may have begun are burnt.
+    ///
+    /// # Errors
+    /// [`NotRestored`].
+    pub fn restore(
+        board: &Pinned,
+        side: Side,
+        key: SigningKey,
+        log: Log,
+        records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+        now: Time,
+    ) -> Result<(Self, Step<Vec<Output>>), NotRestored> {
+        if key.verifying_key() != *board.key(Party::Database(side)) {
+            return Err(NotRestored::OtherKey);
+        }
+        let mut database =
+            Self { board: board.clone(), side, key, epochs: BTreeMap::new(), last: None };
+        let (mut outputs, mut later) = (Vec::new(), Later::default());
+        for (key, value) in records {
+            let (epoch, record) = records::read(&key, &value)?;
+            database.put_back(epoch, record, &mut later, &mut outputs)?;
+        }
+        if (log == Log::New) != database.epochs.is_empty() && log != Log::Doubtful {
+            return Err(DamagedLog.into());
+        }
+        for (name, (tag, submission)) in later.writes {
+            let running = database.epochs.get_mut(&submission.epoch).ok_or(DamagedLog)?;
+            running.take(board, side, name, tag, submission).map_err(|_| DamagedLog)?;
+        }
+        database.epochs.values_mut().for_each(|running| running.note_lacking(side));
+        for (epoch, by, signed) in later.conflicts {
+            let running = database.epochs.get_mut(&epoch).ok_or(DamagedLog)?;
+            let heard = running.transcript.hear(by, &signed).map_err(|_| DamagedLog)?;
+            let Heard::Fault(fault) = heard else { return Err(DamagedLog.into()) };
+            running.fault = Some((by, fault));
+            outputs.push(Output::Said(Spoken { epoch, by, conflicts: true, signed }));
+        }
+        outputs.extend(database.epochs.values().filter_map(|running| share(running, side)));
+        let changes =
+            if log == Log::Doubtful { database.burn_all(now, &mut outputs) } else { Vec::new() };
+        Ok((database, Step::new(changes, outputs)))
+    }
+
+    fn put_back(
+        &mut self,
+        epoch: Epoch,
+        record: Record,
+        later: &mut Later,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), DamagedLog> {
+        self.last = self.last.max(Some(epoch));
+        let board = &self.board;
+        let running = self.epochs.entry(epoch).or_insert_with(|| Running::new(board, epoch));
+        match record {
+            Record::Seed(seed) => running.secrets = Some(Secrets::new(&seed)),
+            // The keys of writes come after that of the seed, but a store may say otherwise.
+            Record::Write(name, held) => later.writes.push((name, *held)),
+            Record::Conflict(by, said) => later.conflicts.push((epoch, by, said)),
+            Record::Statement(by, said) => {
+                let heard = running.transcript.hear(by, &said).map_err(|_| DamagedLog)?;
+                if heard != Heard::New {
+                    return Err(DamagedLog);
+                }
+                outputs.push(Output::Said(Spoken { epoch, by, conflicts: false, signed: said }));
+            }
+            Record::Masked(share) => running.masked = Some(Arc::new(share)),
+            Record::Table(table) => outputs.push(Output::Table(epoch, Arc::new(table))),
+        }
+        Ok(())
+    }
+
+    /// Burns what has begun, and what may have been begun and forgotten.
+    fn burn_all(&mut self, now: Time, outputs: &mut Vec<Output>) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let side = self.side;
+        if let Some(now) = self.board.schedule.at(now) {
+            self.last = self.last.max(Some(now));
+            let board = &self.board;
+            self.epochs.entry(now).or_insert_with(|| Running::new(board, now));
+        }
+        let open: Vec<Epoch> =
+            self.epochs.iter().filter(|(_, r)| !r.ended(side)).map(|(e, _)| *e).collect();
+        for epoch in open {
+            changes.extend(self.say(epoch, What::Abort { why: Why::Restored }, outputs));
+        }
+        changes
+    }
+
+    /// The epoch that takes writes here now.
+    #[must_use]
+    pub fn open_epoch(&self, now: Time) -> Option<Epoch> {
+        let epoch = self.board.schedule.at(now)?;
+        let running = self.epochs.get(&epoch)?;
+        let open = running.transcript.closed(self.side).is_none() && !running.ended(self.side);
+        open.then_some(epoch)
+    }
+
+    /// The transcript of an epoch.
+    #[must_use]
+    pub fn transcript(&self, epoch: Epoch) -> Option<&Transcript> {
+        self.epochs.get(&epoch).map(|running| &running.transcript)
+    }
+
+    /// Epochs that have not ended here.
+    pub fn unfinished(&self) -> impl Iterator<Item = Epoch> {
+        let side = self.side;
+        self.epochs.iter().filter(move |(_, r)| !r.ended(side)).map(|(epoch, _)| *epoch)
+    }
+
+    /// How many writes an epoch has.
+    #[must_use]
+    pub fn writes(&self, epoch: Epoch) -> usize {
+        self.epochs.get(&epoch).map_or(0, |running| running.writes.len())
+    }
+
+    /// Takes a write from its writer. The same write gets the same receipt again.
+    ///
+    /// The order is: is the epoch open, does the ticket entitle to this write, is its
+    /// quota unspent, does the envelope open to a key that fits. No key is expanded.
+    ///
+    /// # Errors
+    /// [`Refused`]: nothing has changed.
+    ///
+    /// # Privacy
+    /// The database learns whose quota is spent, when, and one key, which tells
+    /// nothing of row and message.
+    pub fn submit(
+        &mut self,
+        now: Time,
+        submission: Submission,
+        admission: &impl Admission,
+    ) -> Result<Step<Signed<Receipt>>, Refused> {
+        let epoch = submission.epoch;
+        if self.board.schedule.at(now) != Some(epoch) {
+            let over = self.board.schedule.end(epoch) <= now;
+            return Err(if over { Refused::Late } else { Refused::Epoch });
+        }
+        let running = self.epochs.get(&epoch).ok_or(Refused::Epoch)?;
+        if running.transcript.aborted(Party::Database(self.side)).is_some() {
+            return Err(Refused::Burnt);
+        }
+        let full = running.writes.len() >= self.board.writers as usize;
+        let name = submission.name(&self.board.fingerprint());
+        if !running.writes.contains_key(&name) {
+            if full {
+                return Err(Refused::Full);
+            }
+            if running.transcript.closed(self.side).is_some() {
+                return Err(Refused::Late);
+            }
+        }
+        self.take(submission, name, admission)
+    }
+
+    /// Takes a write that the other database has handed on because this one lacked it.
+    ///
+    /// # Errors
+    /// [`Refused`]: the write is given up, and will not be among the candidates.
+    pub fn forwarded(
+        &mut self,
+        submission: Submission,
+        admission: &impl Admission,
+    ) -> Result<Step<Signed<Receipt>>, Refused> {
+        let (epoch, name) = (submission.epoch, submission.name(&self.board.fingerprint()));
+        let running = self.epochs.get_mut(&epoch).ok_or(Refused::Epoch)?;
+        // Whether it is taken or not, it is not asked for again.
+        if !running.wait_no_more(self.side, &name) {
+            return Err(Refused::NotListed);
+        }
+        if running.writes.len() >= self.board.writers as usize {
+            return Err(Refused::Full);
+        }
+        self.take(submission, name, admission)
+    }
+
+    fn take(
+        &mut self,
+        submission: Submission,
+        name: WriteName,
+        admission: &impl Admission,
+    ) -> Result<Step<Signed<Receipt>>, Refused> {
+        let epoch = submission.epoch;
+        let receipt =
+            Receipt { board: self.board.fingerprint(), epoch, by: self.side, write: name };
+        let receipt = Signed::new(&receipt, &self.key);
+        let running = self.epochs.get_mut(&epoch).ok_or(Refused::Epoch)?;
+        let tag = admission.tag(epoch, &name, &submission.ticket)?;
+        match running.tags.get(&tag) {
+            Some(known) if *known == name => return Ok(Step::new(Vec::new(), receipt)),
+            Some(_) => return Err(Refused::Spent),
+            None => {}
+        }
+        let change = records::write(epoch, &name, &tag, &submission);
+        running.take(&self.board, self.side, name, tag, submission)?;
+        Ok(Step::new(vec![change], receipt))
+    }
+
+    /// Writes that the other database has and this one lacks: to be fetched there and
+    /// given to [`Database::forwarded`].
+    #[must_use]
+    pub fn missing(&self, epoch: Epoch) -> Vec<WriteName> {
+        let running = self.epochs.get(&epoch);
+        running.map_or_else(Vec::new, |running| running.missing(self.side).copied().collect())
+    }
+
+    /// Where the ledger has an epoch's table: a database itself keeps none in memory.
+    #[must_use]
+    pub fn table_key(epoch: Epoch) -> Vec<u8> {
+        records::table(epoch, None).key
+    }
+
+    /// A write for the other database, which lacks it.
+    #[must_use]
+    pub fn submission(&self, epoch: Epoch, name: &WriteName) -> Option<&Submission> {
+        self.epochs.get(&epoch)?.writes.get(name).map(|held| &held.submission)
+    }
+
+    /// Takes a statement of another server.
+    ///
+    /// # Errors
+    /// [`NotHeard`]: nothing has changed.
+    pub fn hear(
+        &mut self,
+        by: Party,
+        epoch: Epoch,
+        signed: &Signed<Statement>,
+    ) -> Result<Step<Vec<Output>>, NotHeard> {
+        let none = || Step::new(Vec::new(), Vec::new());
+        let Some(running) = self.epochs.get_mut(&epoch) else { return Err(NotHeard::Elsewhere) };
+        let place = running.transcript.heard_of(by);
+        let known = running.transcript.conflict(by).is_some();
+        let spoken =
+            |conflicts| Output::Said(Spoken { epoch, by, conflicts, signed: signed.clone() });
+        match running.transcript.hear(by, signed)? {
+            Heard::Known => Ok(none()),
+            Heard::Fault(fault) => {
+                running.fault = Some((by, fault));
+                if known {
+                    return Ok(none());
+                }
+                // Kept, ended or not: it is the proof.
+                let change = records::conflict(epoch, by, Some(signed));
+                Ok(Step::new(vec![change], vec![spoken(true)]))
+            }
+            Heard::New => {
+                running.note_lacking(self.side);
+                let mut changes = vec![records::statement(epoch, by, place, signed)];
+                let mut outputs = vec![spoken(false)];
+                changes.extend(unneeded(running, self.side, &mut outputs));
+                outputs.extend(share(running, self.side));
+                Ok(Step::new(changes, outputs))
+            }
+        }
+    }
+
+    /// Takes the other database's masked share.
+    ///
+    /// # Errors
+    /// [`NotTheShare`].
+    pub fn hear_share(&mut self, epoch: Epoch, bytes: Vec<u8>) -> Result<(), NotTheShare> {
+        let running = self.epochs.get_mut(&epoch).ok_or(NotTheShare)?;
+        let (set, bound) = running.transcript.latched(self.side.other()).ok_or(NotTheShare)?;
+        let digest = Transcript::share_digest(self.side.other(), &set, &bytes);
+        if digest != bound || bytes.len() != self.board.shape().bytes() {
+            return Err(NotTheShare);
+        }
+        running.theirs = Some(bytes);
+        Ok(())
+    }
+
+    /// Whether the other database's share is what an epoch waits for.
+    #[must_use]
+    pub fn wants_share(&self, epoch: Epoch) -> bool {
+        self.epochs.get(&epoch).is_some_and(|running| {
+            !running.ended(self.side)
+                && running.transcript.latched(self.side).is_some()
+                && running.transcript.latched(self.side.other()).is_some()
+                && running.theirs.is_none()
+        })
+    }
+
+    /// What is to be computed next, if anything. It is handed out once.
+    pub fn work(&mut self) -> Option<Work> {
+        let (board, side) = (&self.board, self.side);
+        self.epochs.values_mut().find_map(|running| running.work(board, side))
+    }
+
+    /// Takes what [`Work::run`] gave.
+    pub fn worked(&mut self, done: Done) {
+        if let Some(running) = self.epochs.get_mut(&done.epoch) {
+            running.worked(done);
+        }
+    }
+
+    /// One step further in some epoch, if it is time; to be called until nothing comes.
+    pub fn advance(&mut self, now: Time, rng: &mut impl CryptoRng) -> Option<Step<Vec<Output>>> {
+        if let Some(step) = self.begin(now, rng) {
+            return Some(step);
+        }
+        let (board, side) = (self.board.clone(), self.side);
+        let next = self.epochs.iter_mut().find_map(|(epoch, running)| {
+            running.next(&board, side, now).map(|what| (*epoch, what))
+        });
+        let (epoch, what) = next?;
+        let mut outputs = Vec::new();
+        let changes = self.say(epoch, what, &mut outputs);
+        Some(Step::new(changes, outputs))
+    }
+
+    fn begin(&mut self, now: Time, rng: &mut impl CryptoRng) -> Option<Step<Vec<Output>>> {
+        let epoch = self.board.schedule.at(now).filter(|epoch| self.last < Some(*epoch))?;
+        self.last = Some(epoch);
+        let seed = Secret::random(rng);
+        let secrets = Secrets::new(&seed);
+        let (sealing, agreement) = (secrets.sealing.public(), secrets.agreement.public());
+        let mut running = Running::new(&self.board, epoch);
+        running.secrets = Some(secrets);
+        self.epochs.insert(epoch, running);
+        let (mut changes, mut outputs) = (vec![records::seed(epoch, &seed)], Vec::new());
+        changes.extend(self.say(epoch, What::Begin { sealing, agreement }, &mut outputs));
+        changes.extend(self.forget(epoch));
+        Some(Step::new(changes, outputs))
+    }
+
+    /// Says something, with all that must be durable beside it.
+    fn say(&mut self, epoch: Epoch, what: What, outputs: &mut Vec<Output>) -> Vec<Change> {
+        let Some(running) = self.epochs.get_mut(&epoch) else { return Vec::new() };
+        let (board, by) = (self.board.fingerprint(), Party::Database(self.side));
+        let place = running.transcript.heard_of(by);
+        let ends = matches!(what, What::Abort { .. } | What::Publish { .. });
+        let said = Statement { board, epoch, by, place: running.transcript.next_place(by), what };
+        let signed = Signed::new(&said, &self.key);
+        // One's own statement is in turn and one's own.
+        let _ = running.transcript.hear(by, &signed);
+        let mut changes = vec![records::statement(epoch, by, place, &signed)];
+        outputs.push(Output::Said(Spoken { epoch, by, conflicts: false, signed }));
+        if running.transcript.aborted(by).is_some() && running.masked.take().is_some() {
+            changes.push(records::masked(epoch, None));
+            outputs.push(Output::NoShare(epoch));
+        }
+        if running.transcript.latched(self.side).is_some() && !ends {
+            changes.push(records::masked(epoch, running.masked.as_deref().map(Vec::as_slice)));
+            outputs.extend(share(running, self.side));
+        }
+        if ends && let Some(table) = running.table.take() {
+            changes.push(records::table(epoch, Some(&table)));
+            outputs.push(Output::Table(epoch, table));
+        }
+        if ends {
+            changes.extend(unneeded(running, self.side, outputs));
+            changes.extend(running.remove_secrets());
+        }
+        changes
+    }
+
+    /// Removes epochs that nobody is expected to read any more.
+    fn forget(&mut self, now: Epoch) -> Vec<Change> {
+        let old: Vec<Epoch> =
+            self.epochs.keys().copied().take_while(|e| e.0 + KEPT < now.0).collect();
+        let mut changes = Vec::new();
+        for epoch in old {
+            let Some(mut running) = self.epochs.remove(&epoch) else { continue };
+            changes.extend(running.remove_secrets());
+            changes.extend([records::masked(epoch, None), records::table(epoch, None)]);
+            for by in Party::ALL {
+                let places = 0..running.transcript.heard_of(by);
+                changes.extend(places.map(|place| records::no_statement(epoch, by, place)));
+                changes.push(records::conflict(epoch, by, None));
+            }
+        }
+        changes
+    }
+}
+
+/// What a ledger has that is put back after all else.
+#[derive(Default)]
+struct Later {
+    writes: Vec<(WriteName, (crate::messages::Tag, Submission))>,
+    conflicts: Vec<(Epoch, Party, Signed<Statement>)>,
+}
+
+/// Removes the masked share when both have the same table: nobody asks for it any more.
+/// If they differ it stays: with the other one's it shows who published what is not the sum.
+fn unneeded(running: &mut Running, side: Side, outputs: &mut Vec<Output>) -> Option<Change> {
+    let ours = running.transcript.published(side)?;
+    let theirs = running.transcript.published(side.other())?;
+    if ours != theirs || running.masked.take().is_none() {
+        return None;
+    }
+    let epoch = running.transcript.epoch();
+    outputs.push(Output::NoShare(epoch));
+    Some(records::masked(epoch, None))
+}
+
+/// The masked share, once both databases are bound to theirs for one set.
+fn share(running: &Running, side: Side) -> Option<Output> {
+    let (set, _) = running.transcript.latched(side)?;
+    let (theirs, _) = running.transcript.latched(side.other())?;
+    let share = running.masked.as_ref().filter(|_| set == theirs)?;
+    Some(Output::Share(running.transcript.epoch(), Arc::clone(share)))
+}

@@ -1,0 +1,231 @@
+//! The three inner loops of a pass: children of nodes, hashes of leaves, rows of a
+//! table. Each runs inside of one call to AES, in groups of as many blocks as the
+//! processor takes together, so that what goes in and what comes out are worked out in
+//! registers beside the rounds.
+//!
+//! Time and memory access depend on nothing but the numbers of nodes.
+
+use super::{BLOCK, Word};
+use aes::Block;
+use aes::cipher::array::{Array, ArraySize};
+use aes::cipher::consts::U16;
+use aes::cipher::typenum::Unsigned;
+use aes::cipher::{BlockCipherEncBackend, BlockCipherEncClosure, BlockSizeUser};
+use wide::u32x4;
+use zeroize::Zeroizing;
+
+/// A seed and its control bit, as a pass stores it.
+pub(super) type Node = [u8; BLOCK];
+/// Nodes that are wiped in the end.
+pub(super) type Nodes = Zeroizing<Vec<Node>>;
+
+// Compilers take words and numbers of a block's length apart into halves; a register of
+// four words stays one.
+
+#[inline(always)]
+fn load(block: &Node) -> u32x4 {
+    bytemuck::cast(*block)
+}
+
+#[inline(always)]
+fn bytes(register: u32x4) -> Node {
+    bytemuck::cast(register)
+}
+
+/// All ones if the control bit is set.
+#[inline(always)]
+fn mask(node: &Node) -> u32x4 {
+    u32x4::ZERO - u32x4::splat(u32::from(node[0] & 1))
+}
+
+/// The node without its control bit.
+#[inline(always)]
+fn seed(node: &Node) -> u32x4 {
+    const CLEAR: Node = {
+        let mut clear = [0xff; BLOCK];
+        clear[0] = 0xfe;
+        clear
+    };
+    load(node) & load(&CLEAR)
+}
+
+/// A number of 32 bits in the first of a block's four words.
+#[inline(always)]
+fn number(number: u32) -> u32x4 {
+    u32x4::new([number.to_le(), 0, 0, 0])
+}
+
+/// Each of a block's four words alone.
+const WORDS: [u32x4; 4] = [
+    u32x4::new([u32::MAX, 0, 0, 0]),
+    u32x4::new([0, u32::MAX, 0, 0]),
+    u32x4::new([0, 0, u32::MAX, 0]),
+    u32x4::new([0, 0, 0, u32::MAX]),
+];
+
+/// π of a group of blocks: AES(z) ⊕ z, given z by its place in the group.
+#[inline(always)]
+fn permuted<B: BlockCipherEncBackend<BlockSize = U16>>(
+    backend: &B,
+    input: impl Fn(usize) -> u32x4,
+) -> Array<u32x4, B::ParBlocksSize> {
+    let mut blocks: Array<Block, B::ParBlocksSize> = Array::from_fn(|k| bytes(input(k)).into());
+    backend.encrypt_par_blocks_inplace(&mut blocks);
+    Array::from_fn(|k| load(&blocks[k].0) ^ input(k))
+}
+
+/// Nodes that are no whole group, as one: what it lacks is zero.
+fn filled<N: ArraySize>(rest: &[Node], each: usize) -> Array<Node, N> {
+    Array::from_fn(|k| rest.get(k / each).copied().unwrap_or_default())
+}
+
+/// All children of nodes, one level's correction word added.
+pub(super) struct Expand<'a> {
+    pub(super) parents: &'a [Node],
+    pub(super) children: &'a mut [Node],
+    pub(super) word: &'a Word,
+}
+
+impl BlockSizeUser for Expand<'_> {
+    type BlockSize = U16;
+}
+
+impl Expand<'_> {
+    /// A group of children. Each parent stands there twice.
+    #[inline(always)]
+    fn group<B: BlockCipherEncBackend<BlockSize = U16>>(
+        backend: &B,
+        words: &[u32x4; 2],
+        parents: &Array<Node, B::ParBlocksSize>,
+    ) -> Array<Node, B::ParBlocksSize> {
+        let right = [u32x4::ZERO, number(1)];
+        let made = permuted(backend, |k| seed(&parents[k]) | right[k % 2]);
+        Array::from_fn(|k| bytes(made[k] ^ (mask(&parents[k]) & words[k % 2])))
+    }
+}
+
+impl BlockCipherEncClosure for Expand<'_> {
+    #[inline(always)]
+    fn call<B: BlockCipherEncBackend<BlockSize = U16>>(self, backend: &B) {
+        const { assert!(B::ParBlocksSize::USIZE % 2 == 0, "children come in pairs") };
+        let left = &self.word.seed;
+        let words = [load(left), seed(left) | number(u32::from(self.word.right))];
+        let (groups, rest) = Array::<Node, B::ParBlocksSize>::slice_as_chunks_mut(self.children);
+        let (of_groups, of_rest) = self.parents.split_at(self.parents.len() - rest.len() / 2);
+        let of_groups = of_groups.chunks_exact(B::ParBlocksSize::USIZE / 2);
+        for (group, parents) in groups.iter_mut().zip(of_groups) {
+            *group = Self::group(backend, &words, &Array::from_fn(|k| parents[k / 2]));
+        }
+        if !rest.is_empty() {
+            let made = Self::group(backend, &words, &filled(of_rest, 2));
+            rest.copy_from_slice(&made[..rest.len()]);
+        }
+    }
+}
+
+/// H of every leaf, t·cs added: block i of each in `lanes[i]`.
+pub(super) struct Hash<'a> {
+    pub(super) leaves: &'a [Node],
+    /// The first leaf's row.
+    pub(super) first: u32,
+    pub(super) check: &'a [u8; 64],
+    pub(super) lanes: &'a mut [Nodes; 4],
+}
+
+impl BlockSizeUser for Hash<'_> {
+    type BlockSize = U16;
+}
+
+impl Hash<'_> {
+    /// A group, of which the first `count` are leaves, `at` after the first one.
+    #[inline(always)]
+    fn group<B: BlockCipherEncBackend<BlockSize = U16>>(
+        &mut self,
+        backend: &B,
+        leaves: &Array<Node, B::ParBlocksSize>,
+        at: usize,
+        count: usize,
+    ) {
+        // x + 1 of each, in all four words. A table has at most 2^31 rows.
+        let mut row = self.first.wrapping_add(u32::try_from(at).unwrap_or(u32::MAX));
+        let numbers: Array<u32x4, B::ParBlocksSize> = Array::from_fn(|_| {
+            row = row.wrapping_add(1);
+            u32x4::splat(row.to_le())
+        });
+        let (check, _) = self.check.as_chunks::<BLOCK>();
+        for ((lane, check), word) in self.lanes.iter_mut().zip(check).zip(WORDS) {
+            let check = load(check);
+            let made = permuted(backend, |k| load(&leaves[k]) ^ (numbers[k] & word));
+            for (k, out) in lane[at..at + count].iter_mut().enumerate() {
+                *out = bytes(made[k] ^ (mask(&leaves[k]) & check));
+            }
+        }
+    }
+}
+
+impl BlockCipherEncClosure for Hash<'_> {
+    #[inline(always)]
+    fn call<B: BlockCipherEncBackend<BlockSize = U16>>(mut self, backend: &B) {
+        let par = B::ParBlocksSize::USIZE;
+        let (groups, rest) = Array::<Node, B::ParBlocksSize>::slice_as_chunks(self.leaves);
+        for (number, leaves) in groups.iter().enumerate() {
+            self.group(backend, leaves, number * par, par);
+        }
+        if !rest.is_empty() {
+            self.group(backend, &filled(rest, 1), groups.len() * par, rest.len());
+        }
+    }
+}
+
+/// G(s) ⊕ t·C of every leaf, added to its row.
+pub(super) struct Fill<'a> {
+    pub(super) leaves: &'a [Node],
+    /// C: as long as a row.
+    pub(super) payload: &'a [[u8; BLOCK]],
+    pub(super) rows: &'a mut [[u8; BLOCK]],
+}
+
+impl BlockSizeUser for Fill<'_> {
+    type BlockSize = U16;
+}
+
+impl Fill<'_> {
+    /// A group, of which the first `count` are leaves, `at` after the first one.
+    #[inline(always)]
+    fn group<B: BlockCipherEncBackend<BlockSize = U16>>(
+        &mut self,
+        backend: &B,
+        leaves: &Array<Node, B::ParBlocksSize>,
+        at: usize,
+        count: usize,
+    ) {
+        let width = self.payload.len();
+        let rows = &mut self.rows[at * width..(at + count) * width];
+        let masks: Array<u32x4, B::ParBlocksSize> = Array::from_fn(|k| mask(&leaves[k]));
+        let seeds: Array<u32x4, B::ParBlocksSize> = Array::from_fn(|k| seed(&leaves[k]));
+        for (j, word) in self.payload.iter().enumerate() {
+            // A row has at most 4096 blocks.
+            let place = number(u32::try_from(2 * j).unwrap_or(u32::MAX));
+            let word = load(word);
+            let made = permuted(backend, |k| seeds[k] ^ place);
+            for k in 0..count {
+                let block = &mut rows[k * width + j];
+                *block = bytes(load(block) ^ made[k] ^ (masks[k] & word));
+            }
+        }
+    }
+}
+
+impl BlockCipherEncClosure for Fill<'_> {
+    #[inline(always)]
+    fn call<B: BlockCipherEncBackend<BlockSize = U16>>(mut self, backend: &B) {
+        let par = B::ParBlocksSize::USIZE;
+        let (groups, rest) = Array::<Node, B::ParBlocksSize>::slice_as_chunks(self.leaves);
+        for (number, leaves) in groups.iter().enumerate() {
+            self.group(backend, leaves, number * par, par);
+        }
+        if !rest.is_empty() {
+            self.group(backend, &filled(rest, 1), groups.len() * par, rest.len());
+        }
+    }
+}

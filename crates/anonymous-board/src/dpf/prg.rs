@@ -1,0 +1,71 @@
+//! The three public permutations of an epoch: AES-128 under keys that everybody
+//! knows, in the mode of Matyas, Meyer and Oseas: π(z) = AES(z) ⊕ z.
+//!
+//! A block is a seed of 127 bits and, in the lowest bit of its first byte, a
+//! control bit t. What goes into the permutations:
+//!
+//! - children of a seed s: π_tree(s ‖ 0) on the left, π_tree(s ‖ 1) on the right,
+//! - G(s): block j is π_payload(s ⊕ 2j), so the lowest bit stays clear,
+//! - H(x, s, t): block i is π_hash((s ‖ t) ⊕ g_i·(x + 1)) with g_i = X^(32i) in
+//!   GF(2^128): x + 1 in the block's i-th word of 32 bits, little-endian.
+//!
+//! Were the row's number XORed in at one place only, H(x, s) would be
+//! H(x′, s ⊕ x ⊕ x′), and one key would write two neighbouring rows.
+
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use aes::{Aes128Enc, Block};
+
+/// The permutations' keys, expanded. Public.
+#[derive(Clone)]
+pub struct Prgs {
+    pub(super) tree: Aes128Enc,
+    pub(super) payload: Aes128Enc,
+    pub(super) hash: Aes128Enc,
+}
+
+impl Prgs {
+    /// Expands the three keys: tree, payload, hash. They are an epoch's and differ.
+    #[must_use]
+    pub fn new(tree: &[u8; 16], payload: &[u8; 16], hash: &[u8; 16]) -> Self {
+        let expand = |key: &[u8; 16]| Aes128Enc::new(key.into());
+        Self { tree: expand(tree), payload: expand(payload), hash: expand(hash) }
+    }
+
+    /// Both children of a node, control bits included, uncorrected.
+    pub(super) fn children(&self, node: &[u8; 16]) -> [[u8; 16]; 2] {
+        let mut left = *node;
+        left[0] &= !1;
+        let mut right = left;
+        right[0] |= 1;
+        [mmo(&self.tree, left), mmo(&self.tree, right)]
+    }
+
+    /// Block `j` of G(s) for a leaf.
+    pub(super) fn stretch(&self, leaf: &[u8; 16], j: u32) -> [u8; 16] {
+        let mut input = *leaf;
+        input[0] &= !1;
+        xor_word(&mut input, 0, j << 1);
+        mmo(&self.payload, input)
+    }
+
+    /// H(x, s, t) for a leaf.
+    pub(super) fn leaf_hash(&self, row: u32, leaf: &[u8; 16]) -> [u8; 64] {
+        let mut hash = [0; 64];
+        for (i, out) in hash.chunks_exact_mut(16).enumerate() {
+            let mut input = *leaf;
+            xor_word(&mut input, i, row + 1);
+            out.copy_from_slice(&mmo(&self.hash, input));
+        }
+        hash
+    }
+}
+
+fn xor_word(block: &mut [u8; 16], place: usize, word: u32) {
+    block.iter_mut().skip(4 * place).zip(word.to_le_bytes()).for_each(|(b, w)| *b ^= w);
+}
+
+fn mmo(cipher: &Aes128Enc, input: [u8; 16]) -> [u8; 16] {
+    let mut block = Block::from(input);
+    cipher.encrypt_block(&mut block);
+    std::array::from_fn(|i| block[i] ^ input[i])
+}

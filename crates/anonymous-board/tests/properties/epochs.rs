@@ -1,0 +1,388 @@
+//! An epoch from its beginning to its table, and what is refused on the way.
+
+use crate::town::{SECOND, Town, configuration, key, pinned};
+use alpheus_anonymous_board::BadEnvelope;
+use alpheus_anonymous_board::admission::{Admission, Members, NotAdmitted};
+use alpheus_anonymous_board::configuration::{
+    BadConfiguration, Configuration, Epoch, Party, Pinned,
+};
+use alpheus_anonymous_board::dpf::Side;
+use alpheus_anonymous_board::error::Refused;
+use alpheus_anonymous_board::messages::{Submission, Tag, Why, WriteName};
+use alpheus_anonymous_board::reader::{NotRead, read};
+use alpheus_anonymous_board::row::Format;
+use alpheus_anonymous_board::transcript::Transcript;
+use alpheus_anonymous_board::writer::{Content, Fate, Standing, View};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::ledger::Log;
+use alpheus_crypto::signed::Signed;
+use std::cell::Cell;
+
+#[test]
+fn what_is_posted_is_read_and_covers_add_nothing() {
+    let mut town = Town::new(20, 60, 1);
+    let mut posts = Vec::new();
+    for member in 0..12 {
+        let message = format!("message {member}").into_bytes();
+        let content = if member % 4 == 3 { Content::Cover } else { Content::Message(&message) };
+        posts.push((message.clone(), town.post(member, content)));
+    }
+    let reading = town.finish().unwrap();
+    assert_eq!((reading.size, reading.flagged), (12, false));
+    let table = town.tables[0].clone().unwrap();
+    assert!(town.tables[1].as_ref() == Some(&table));
+    let (mut back, mut covers) = (0, 0);
+    for (message, (written, _, received)) in &posts {
+        assert_eq!(written.standing(&town.transcript(), received), Standing::In);
+        match written.fate(&table) {
+            Fate::Covered => covers += 1,
+            Fate::Lost => assert!(!reading.messages.contains(message)),
+            Fate::Delivered | Fate::Recovered => {
+                assert!(reading.messages.contains(message));
+                back += 1;
+            }
+        }
+    }
+    assert_eq!(covers, 3);
+    assert_eq!(back, reading.messages.len());
+    assert_eq!(reading.alone + reading.recovered, back);
+}
+
+/// A write that came to one database only is handed on; a ticket that is worth
+/// nothing stays out at both.
+#[test]
+fn a_write_at_one_database_reaches_the_other() {
+    let mut town = Town::new(20, 60, 2);
+    town.post(0, Content::Message(b"at both"));
+    let (_, first) = town.write(1, Content::Message(b"at the first"));
+    let (_, second) = town.write(2, Content::Message(b"at the second"));
+    town.submit(Side::First, &first).unwrap();
+    town.submit(Side::Second, &second).unwrap();
+    let reading = town.finish().unwrap();
+    assert_eq!(reading.size, 3);
+}
+
+#[test]
+fn late_replayed_and_uninvited_writes_are_refused_by_name() {
+    let mut town = Town::new(3, 60, 3);
+    let (_, mut submission) = town.write(0, Content::Message(b"one"));
+    town.submit(Side::First, &submission).unwrap();
+    let again = town.receipt(Side::First, &submission).unwrap();
+    assert!(again == town.receipt(Side::First, &submission).unwrap(), "the same receipt");
+    assert_eq!(town.databases[0].writes(Epoch(0)), 1, "and one write");
+    let (_, second) = town.write(0, Content::Message(b"two"));
+    assert_eq!(town.submit(Side::First, &second), Err(Refused::Spent));
+    // Another member sends the envelopes as its own.
+    submission.ticket = Members::ticket(&key(1), &submission.name(&town.board.fingerprint()));
+    assert_eq!(
+        town.submit(Side::First, &submission),
+        Err(Refused::Envelope(BadEnvelope::Elsewhere))
+    );
+    let (_, mut stranger) = town.write(150, Content::Message(b"who"));
+    assert_eq!(town.submit(Side::First, &stranger), Err(Refused::NotAdmitted(NotAdmitted)));
+    stranger.ticket.clear();
+    assert_eq!(town.submit(Side::First, &stranger), Err(Refused::NotAdmitted(NotAdmitted)));
+    town.submit(Side::Second, &second).unwrap();
+    for member in 2..4 {
+        town.post(member, Content::Cover);
+    }
+    let (_, fourth) = town.write(5, Content::Cover);
+    assert_eq!(town.submit(Side::First, &fourth), Err(Refused::Full));
+    town.later(30);
+    town.turn();
+    town.later(31);
+    let (_, late) = town.write(6, Content::Cover);
+    assert_eq!(town.submit(Side::First, &late), Err(Refused::Late));
+    // In the next epoch what was for this one is late, and what is for later is early.
+    let early = Submission { epoch: Epoch(9), ..late };
+    assert_eq!(town.submit(Side::First, &early), Err(Refused::Epoch));
+}
+
+/// Full before its time: the epoch closes, and does not wait.
+#[test]
+fn a_full_epoch_closes() {
+    let mut town = Town::new(3, 60, 4);
+    (0..3).for_each(|member| drop(town.post(member, Content::Cover)));
+    town.turn();
+    assert!(town.transcript().candidates().is_some());
+    let (_, late) = town.write(5, Content::Cover);
+    assert_eq!(town.submit(Side::First, &late), Err(Refused::Full));
+}
+
+/// Two writes that hold one key in different envelopes: whoever could resubmit a
+/// victim's key would read its row off the difference.
+#[test]
+fn a_key_in_another_envelope_is_refused() {
+    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    let mut town = Town::new(9, 60, 5);
+    let view = View::open(&town.board, &town.transcript()).unwrap();
+    let write = |ticket: &dyn Fn(&WriteName) -> Vec<u8>, member: u8| {
+        // The same randomness, so the same roots.
+        let rng = &mut ChaCha20Rng::from_seed([1; 32]);
+        let tag = Members::tag_of(&key(member).verifying_key());
+        view.write(Content::Cover, tag, ticket, rng).unwrap().1
+    };
+    let first = write(&|name| Members::ticket(&key(0), name), 0);
+    let second = write(&|name| Members::ticket(&key(1), name), 1);
+    town.submit(Side::First, &first).unwrap();
+    assert_eq!(town.submit(Side::First, &second), Err(Refused::Replayed));
+}
+
+/// Whatever byte of an envelope is changed, it does not open; a valid one for the
+/// other database or of another epoch does not either.
+#[test]
+fn damaged_envelopes_leave_no_trace() {
+    let mut town = Town::new(9, 60, 6);
+    let (_, good) = town.write(0, Content::Message(b"good"));
+    let bytes = postcard::to_allocvec(&good.envelopes[0]).unwrap();
+    let unreadable = Err(Refused::Envelope(BadEnvelope::Unreadable));
+    for at in (0..bytes.len()).step_by(29) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 4;
+        let Ok(envelope) = postcard::from_bytes(&damaged) else { continue };
+        let mut submission = good.clone();
+        submission.envelopes[0] = envelope;
+        submission.ticket = Members::ticket(&key(0), &submission.name(&town.board.fingerprint()));
+        assert_eq!(town.submit(Side::First, &submission), unreadable, "byte {at}");
+    }
+    let mut swapped = good.clone();
+    swapped.envelopes.swap(0, 1);
+    swapped.ticket = Members::ticket(&key(0), &swapped.name(&town.board.fingerprint()));
+    assert_eq!(town.submit(Side::First, &swapped), unreadable);
+    assert!(town.ledgers[0].keys().all(|key| key[8] != b'w'), "nothing is kept");
+    town.submit(Side::First, &good).unwrap();
+}
+
+/// The quota is asked for before anything of a write is opened: an admission that
+/// says no never sees a key expanded, or even unsealed.
+#[test]
+fn nothing_is_opened_before_the_quota_says_yes() {
+    struct Never(Cell<u32>);
+    impl Admission for Never {
+        fn tag(&self, _: Epoch, _: &WriteName, _: &[u8]) -> Result<Tag, NotAdmitted> {
+            self.0.set(self.0.get() + 1);
+            Err(NotAdmitted)
+        }
+        fn digest(&self) -> Digest {
+            Digest([0; 32])
+        }
+    }
+    let mut town = Town::new(9, 60, 7);
+    let (_, mut submission) = town.write(0, Content::Cover);
+    // Would be unreadable, were it opened.
+    submission.envelopes.swap(0, 1);
+    let never = Never(Cell::new(0));
+    let refused = town.databases[0].submit(town.now, submission, &never).err();
+    assert_eq!(refused, Some(Refused::NotAdmitted(NotAdmitted)));
+    assert_eq!(never.0.get(), 1);
+    assert!(town.databases[0].work().is_none());
+}
+
+#[test]
+fn too_few_are_not_revealed() {
+    let mut town = Town::of(&Configuration { fewest: 5, ..configuration(9, 30) }, 8);
+    (0..4).for_each(|member| drop(town.post(member, Content::Message(b"alone"))));
+    assert_eq!(town.finish(), Err(NotRead::Burnt(Why::TooFew)));
+    assert!(town.shares == [None, None]);
+    assert!(town.databases[0].work().is_none(), "no key was expanded");
+    let name = |record: &u8| {
+        let of = |key: &&Vec<u8>| key[..8] == [0; 8] && key[8] == *record;
+        town.ledgers[0].keys().filter(of).count()
+    };
+    assert_eq!((name(&b'k'), name(&b'w')), (0, 0), "and all is erased");
+}
+
+#[test]
+fn the_ended_epochs_secrets_are_erased() {
+    let mut town = Town::new(9, 30, 9);
+    (0..4).for_each(|member| drop(town.post(member, Content::Cover)));
+    town.finish().unwrap();
+    for ledger in &town.ledgers[..2] {
+        assert!(ledger.keys().all(|key| key[7] == 1 || !b"kw".contains(&key[8])));
+    }
+}
+
+/// The other database has gone: nothing is revealed, and the next epoch begins.
+#[test]
+fn an_epoch_that_is_not_published_in_time_is_burnt() {
+    let mut town = Town::new(9, 30, 10);
+    (0..4).for_each(|member| drop(town.post(member, Content::Cover)));
+    town.later(61);
+    let [first, _] = &mut town.databases;
+    let mut alone = |now| {
+        let mut said = Vec::new();
+        while let Some(step) = first.advance(now, &mut town.rng) {
+            said.push(step.commit(&mut town.ledgers[0]).unwrap());
+        }
+        said.len()
+    };
+    assert_eq!(alone(town.now), 2, "closes, and begins the next");
+    town.now.0 += 41 * SECOND;
+    assert_eq!(alone(town.now), 1, "burns");
+    let by = Party::Database(Side::First);
+    let burnt = town.databases[0].transcript(Epoch(0)).unwrap().aborted(by);
+    assert_eq!(burnt, Some(Why::Late));
+}
+
+#[test]
+fn a_reader_takes_no_other_table_and_no_contradiction() {
+    let mut town = Town::new(9, 30, 11);
+    (0..4).for_each(|member| drop(town.post(member, Content::Message(b"hello"))));
+    assert_eq!(town.read(), Err(NotRead::NotPublished));
+    town.finish().unwrap();
+    let table = town.tables[0].clone().unwrap();
+    for at in (0..table.len()).step_by(397) {
+        let mut other = table.to_vec();
+        other[at] ^= 1;
+        assert_eq!(read(&town.board, &town.transcript(), &other), Err(NotRead::OtherTable));
+    }
+    assert_eq!(read(&town.board, &town.transcript(), &[]), Err(NotRead::OtherTable));
+    let mut transcript = Transcript::new(&town.board, Epoch(0));
+    for side in Side::BOTH {
+        for said in &town.said[side.index()] {
+            // The next epoch's are not of this one.
+            let _ = transcript.hear(Party::Database(side), said);
+        }
+    }
+    assert_eq!(
+        read(&town.board, &transcript, &table),
+        Err(NotRead::Contradiction),
+        "no settlement"
+    );
+}
+
+#[test]
+fn configurations_that_make_no_sense_are_refused() {
+    let refused = |change: fn(&mut Configuration)| {
+        let mut changed = configuration(9, 30);
+        change(&mut changed);
+        let operator = key(255);
+        Pinned::open(&Signed::new(&changed, &operator), &operator.verifying_key()).err()
+    };
+    assert_eq!(refused(|_| ()), None);
+    assert!(matches!(refused(|c| c.rows = 0), Some(BadConfiguration::Shape(_))));
+    assert!(matches!(refused(|c| c.format.message = 161), Some(BadConfiguration::Shape(_))));
+    assert_eq!(refused(|c| c.schedule.length = 0), Some(BadConfiguration::Schedule));
+    assert_eq!(refused(|c| c.schedule.complaints = 0), Some(BadConfiguration::Schedule));
+    assert_eq!(refused(|c| c.schedule.patience = u64::MAX), Some(BadConfiguration::Schedule));
+    assert_eq!(refused(|c| c.fewest = 1), Some(BadConfiguration::Sets));
+    assert_eq!(refused(|c| c.writers = 1_000_001), Some(BadConfiguration::Sets));
+    assert_eq!(refused(|c| c.servers[2] = c.servers[0]), Some(BadConfiguration::SameServer));
+    let signed = Signed::new(&configuration(9, 30), &key(1));
+    assert!(matches!(
+        Pinned::open(&signed, &key(2).verifying_key()),
+        Err(BadConfiguration::Signature(_))
+    ));
+    assert!(
+        pinned(&configuration(9, 30)).fingerprint() != pinned(&configuration(9, 31)).fingerprint()
+    );
+}
+
+/// A database that comes back from an old copy burns what it may have forgotten.
+#[test]
+fn an_old_copy_reveals_nothing() {
+    let mut town = Town::new(9, 30, 12);
+    (0..3).for_each(|member| drop(town.post(member, Content::Message(b"before"))));
+    let copy = town.ledgers[0].clone();
+    (3..5).for_each(|member| drop(town.post(member, Content::Message(b"after"))));
+    town.ledgers[0] = copy;
+    town.restart(Side::First, Log::Doubtful);
+    assert!(matches!(town.finish(), Err(NotRead::Burnt(_))));
+    assert!(town.shares == [None, None]);
+    let before = town.said[0].len();
+    town.restart(Side::First, Log::Whole);
+    assert_eq!(town.said[0].len(), before, "what is burnt stays burnt");
+}
+
+/// 65,536 rows of 160 bytes in all: what is sent to each server stays below 1.5 KB.
+#[test]
+fn an_upload_is_short() {
+    let format = Format { message: 144, recovery: false };
+    let mut town = Town::of(&Configuration { format, ..configuration(9, 65_536) }, 13);
+    assert_eq!(town.board.shape().width(), 160);
+    let (_, submission) = town.write(0, Content::Message(b"short"));
+    let bytes = postcard::to_allocvec(&submission).unwrap().len();
+    assert!((1_000..1_500).contains(&bytes), "{bytes} bytes");
+}
+
+/// One database hears that the other has published before it has its share.
+#[test]
+fn a_share_that_comes_late_is_still_enough() {
+    for restarted in [false, true] {
+        let mut town = Town::new(9, 40, 14);
+        (0..4).for_each(|member| drop(town.post(member, Content::Message(b"hello"))));
+        town.withheld = Some(Side::Second);
+        assert_eq!(town.finish(), Err(NotRead::NotPublished));
+        assert!(town.transcript().published(Side::First).is_some());
+        if restarted {
+            town.restart(Side::Second, Log::Whole);
+        }
+        town.withheld = None;
+        town.turn();
+        assert_eq!(town.read().unwrap().size, 4);
+        assert!(town.tables[0].is_some() && town.tables[0] == town.tables[1]);
+        for ledger in &town.ledgers[..2] {
+            let shares = ledger.keys().filter(|key| key[8] == b'm').count();
+            assert_eq!(shares, 0, "whoever published second has no use for its share either");
+        }
+    }
+}
+
+/// Both are bound, one gives its share and gets none: it says whose did not come.
+#[test]
+fn who_withholds_its_share_is_named() {
+    let mut town = Town::new(9, 40, 17);
+    (0..4).for_each(|member| drop(town.post(member, Content::Message(b"hello"))));
+    town.withheld = Some(Side::First);
+    assert_eq!(town.finish(), Err(NotRead::NotPublished));
+    assert!(town.transcript().published(Side::Second).is_some(), "it has read the table");
+    town.later(60);
+    town.turn();
+    let why = Why::Withheld(Party::Database(Side::Second));
+    assert_eq!(town.read(), Err(NotRead::Burnt(why)));
+}
+
+/// One database says that it has closed, in the epoch's first second: the other one
+/// goes on, and what comes later is in the set.
+#[test]
+fn an_early_close_does_not_shorten_the_epoch() {
+    let mut town = Town::new(9, 60, 15);
+    town.post(0, Content::Message(b"the victim's"));
+    town.post(1, Content::Cover);
+    // The second database's clock is a minute ahead.
+    town.ahead(Side::Second, 60);
+    assert!(town.transcript().closed(Side::Second).is_some(), "it has closed");
+    town.turn();
+    assert!(town.databases[0].open_epoch(town.now).is_some(), "the first one still takes writes");
+    for member in 2..6 {
+        let (_, submission) = town.write(member, Content::Cover);
+        town.submit(Side::First, &submission).unwrap();
+    }
+    assert_eq!(town.finish().unwrap().size, 6);
+}
+
+/// A database that closes early and takes nothing afterwards, so that the set would
+/// be the victim and its own: the other one reveals nothing.
+#[test]
+fn a_crowd_that_one_database_chose_is_not_revealed() {
+    let mut town = Town::new(9, 60, 16);
+    town.post(0, Content::Message(b"the victim's"));
+    town.post(1, Content::Cover);
+    for member in 2..6 {
+        let (_, submission) = town.write(member, Content::Cover);
+        town.submit(Side::First, &submission).unwrap();
+    }
+    town.deaf = Some(Side::Second);
+    town.later(31);
+    town.later(30);
+    town.turn();
+    town.later(16);
+    town.turn();
+    town.later(11);
+    town.turn();
+    let second = Party::Database(Side::Second);
+    let why = town.transcript().aborted(Party::Database(Side::First));
+    assert_eq!(why, Some(Why::Thinned(second)));
+    assert!(town.shares == [None, None]);
+    assert!(town.databases[0].work().is_none(), "no key was expanded");
+}

@@ -1,0 +1,152 @@
+//! Keys: what they write, what the audit lets through, and that the fast code is
+//! the scalar one.
+
+use alpheus_anonymous_board::dpf::digest::Kappa;
+use alpheus_anonymous_board::dpf::generate::{NotGenerated, generate};
+use alpheus_anonymous_board::dpf::pass::{Pass, Share};
+use alpheus_anonymous_board::dpf::prg::Prgs;
+use alpheus_anonymous_board::dpf::{BadKey, Key, Shape, Side, scalar};
+use alpheus_crypto::secret::Secret;
+use proptest::prelude::*;
+use rand_chacha::{ChaCha20Rng, rand_core::Rng, rand_core::SeedableRng};
+
+fn prgs() -> Prgs {
+    Prgs::new(&[1; 16], &[2; 16], &[3; 16])
+}
+
+fn share(key: &Key) -> Share<'_> {
+    Share { root: &key.root, words: &key.words }
+}
+
+fn message(shape: &Shape, rng: &mut impl Rng) -> Vec<u8> {
+    let mut message = vec![0; shape.width()];
+    rng.fill_bytes(&mut message);
+    message
+}
+
+/// Both servers' tables after a write, and the digests.
+fn written(shape: Shape, keys: &[Key; 2], kappa: &Kappa) -> (Vec<u8>, [[u8; 64]; 2]) {
+    let prgs = prgs();
+    let mut sum = vec![0; shape.bytes()];
+    let digests = Side::BOTH.map(|side| {
+        let mut table = vec![0; shape.bytes()];
+        let pass = Pass::new(&prgs, shape, side);
+        let key = share(&keys[side.index()]);
+        let digests = pass.add_and_digest(&[key], &mut table, kappa).unwrap();
+        sum.iter_mut().zip(&table).for_each(|(a, b)| *a ^= b);
+        digests[0].0
+    });
+    (sum, digests)
+}
+
+fn shape() -> impl Strategy<Value = (u32, u32)> {
+    prop_oneof![
+        (1_u32..200, 1_u32..30),
+        // Beyond one table block, and not a power of two.
+        (Just(3001), Just(23)),
+        (Just(4096), Just(10)),
+        (Just(1), Just(1)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_write_writes_its_row_and_no_other((rows, blocks) in shape(), at: prop::sample::Index, seed: [u8; 32]) {
+        let rng = &mut ChaCha20Rng::from_seed(seed);
+        let shape = Shape::new(rows, blocks).unwrap();
+        let row = at.index(rows as usize);
+        let message = message(&shape, rng);
+        let keys = generate(&prgs(), &shape, row as u32, &message, rng).unwrap();
+        let (sum, digests) = written(shape, &keys, &Kappa([9; 16]));
+        let width = shape.width();
+        prop_assert_eq!(&sum[row * width..][..width], message.as_slice());
+        prop_assert!(sum[..row * width].iter().chain(&sum[(row + 1) * width..]).all(|b| *b == 0));
+        prop_assert_eq!(digests[0], digests[1]);
+    }
+
+    /// Tables, digests, groups of keys, tails of batches and of table blocks.
+    #[test]
+    fn the_fast_pass_is_the_scalar_one((rows, blocks) in shape(), many in 1_usize..5, seed: [u8; 32]) {
+        let rng = &mut ChaCha20Rng::from_seed(seed);
+        let (prgs, shape) = (prgs(), Shape::new(rows, blocks).unwrap());
+        let many = if rows > 200 { 1 } else { many };
+        let kappa = Kappa(std::array::from_fn(|_| rng.next_u32() as u8));
+        let keys: Vec<[Key; 2]> = (0..many).map(|_| {
+            let message = message(&shape, rng);
+            generate(&prgs, &shape, rng.next_u32() % rows, &message, rng).unwrap()
+        }).collect();
+        for side in Side::BOTH {
+            let pass = Pass::new(&prgs, shape, side);
+            let shares: Vec<Share> = keys.iter().map(|k| share(&k[side.index()])).collect();
+            let (mut fast, mut slow) = (vec![0; shape.bytes()], vec![0; shape.bytes()]);
+            let both = pass.add_and_digest(&shares, &mut fast, &kappa).unwrap();
+            prop_assert!(pass.digests(&shares, &kappa).unwrap() == both);
+            for (pair, digest) in keys.iter().zip(&both) {
+                let key = &pair[side.index()];
+                scalar::add(&prgs, &shape, side, key, &mut slow);
+                prop_assert_eq!(scalar::digest(&prgs, &shape, side, key, &kappa), digest.0);
+            }
+            prop_assert!(fast == slow);
+            // Twice is not at all.
+            pass.add(&shares, &mut fast).unwrap();
+            prop_assert!(fast.iter().all(|b| *b == 0));
+        }
+    }
+
+    /// Whatever bit of the words is flipped for both servers alike is seen, or has
+    /// changed nothing in the table.
+    #[test]
+    fn malformed_words_are_caught(rows in 2_u32..70, bit: prop::sample::Index, seed: [u8; 32]) {
+        let rng = &mut ChaCha20Rng::from_seed(seed);
+        let shape = Shape::new(rows, 2).unwrap();
+        let row = rng.next_u32() % rows;
+        let message = message(&shape, rng);
+        let mut keys = generate(&prgs(), &shape, row, &message, rng).unwrap();
+        let levels = shape.depth();
+        let (honest, _) = written(shape, &keys, &Kappa([9; 16]));
+        let bit = bit.index(levels * 129 + 512);
+        for key in &mut keys {
+            match key.words.levels.get_mut(bit / 129) {
+                Some(word) if bit % 129 == 128 => word.right ^= true,
+                Some(word) => word.seed[bit % 129 / 8] ^= 1 << (bit % 129 % 8),
+                None => key.words.check[(bit - levels * 129) / 8] ^= 1 << (bit % 8),
+            }
+        }
+        let (sum, digests) = written(shape, &keys, &Kappa([9; 16]));
+        // Only what concerns rows beyond the table may pass, and it changes nothing.
+        let passes = bit < levels * 129 && sum == honest;
+        prop_assert!(digests[0] != digests[1] || passes, "bit {bit} of {levels} levels");
+    }
+}
+
+#[test]
+fn what_fits_no_table_is_refused_by_name() {
+    let rng = &mut ChaCha20Rng::from_seed([4; 32]);
+    let (prgs, shape) = (prgs(), Shape::new(100, 2).unwrap());
+    let refused = |row, length: usize, rng: &mut ChaCha20Rng| {
+        generate(&prgs, &shape, row, &vec![0; length], rng).err()
+    };
+    assert_eq!(refused(100, 32, rng), Some(NotGenerated::Row));
+    assert_eq!(refused(0, 31, rng), Some(NotGenerated::Length));
+    let good = || generate(&prgs, &shape, 7, &[5; 32], &mut ChaCha20Rng::from_seed([4; 32]));
+    let spoiled = |spoil: fn(&mut Key)| {
+        let [mut key, _] = good().unwrap();
+        spoil(&mut key);
+        key.check(&shape).err()
+    };
+    assert_eq!(spoiled(|_| ()), None);
+    assert_eq!(spoiled(|key| key.words.levels.truncate(3)), Some(BadKey::Depth));
+    assert_eq!(spoiled(|key| key.words.payload.push(0)), Some(BadKey::Payload));
+    assert_eq!(spoiled(|key| key.words.check = [0; 64]), Some(BadKey::ZeroCheck));
+    assert_eq!(spoiled(|key| key.root = Secret::from_bytes([1; 16])), Some(BadKey::Root));
+    let [mut key, _] = good().unwrap();
+    key.words.levels.pop();
+    let pass = Pass::new(&prgs, shape, Side::First);
+    assert!(pass.digests(&[share(&key)], &Kappa([1; 16])).is_err());
+    assert!(pass.add(&[], &mut [0; 31]).is_err());
+    for (rows, blocks) in [(0, 1), (1, 0), (u32::MAX, 1), (1, 4097)] {
+        assert!(Shape::new(rows, blocks).is_err());
+    }
+}
