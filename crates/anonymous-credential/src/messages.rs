@@ -193,16 +193,13 @@ pub struct ReUp {
 
 impl ReUp {
     /// Of an encoded one, with its proof; a login is longer.
-    const LENGTH: usize = 168;
+    pub(crate) const LENGTH: usize = 168;
 
     /// Decodes.
     ///
     /// # Errors
     /// [`Malformed`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
-        if bytes.len() != Self::LENGTH {
-            return Err(Malformed::Length);
-        }
         let mut reader = Reader(bytes);
         Ok(Self {
             epoch: Epoch(reader.number()?),

@@ -77,7 +77,7 @@ impl Outgoing {
     /// Whether it is a [`ReUp`].
     #[must_use]
     pub fn is_re_up(&self) -> bool {
-        ReUp::from_bytes(&self.bytes).is_ok()
+        self.bytes.len() == ReUp::LENGTH
     }
 }
 
