@@ -54,7 +54,7 @@ fn length<T: serde::Serialize>(message: &T) -> Result<usize, Failure> {
 fn statements() -> Result<f64, Failure> {
     let said = |many: usize| {
         let writes = vec![WriteName(Digest([7; 32])); many];
-        let digest = Audited::new(&[7; 64], Digest([7; 32]));
+        let digest = Audited { digest: KeyDigest([7; 32]), shared: Digest([7; 32]) };
         let whats = [
             What::Close { writes: writes.clone() },
             What::Candidates { writes, coin: [7; 32] },
