@@ -8,6 +8,7 @@ use alpheus_anonymous_board::admission::{Admission, Members};
 use alpheus_anonymous_board::configuration::{Configuration, Epoch, Party, Pinned, Schedule, Time};
 use alpheus_anonymous_board::database::{Database, Output};
 use alpheus_anonymous_board::dpf::Side;
+use alpheus_anonymous_board::dpf::digest::KeyDigest;
 use alpheus_anonymous_board::messages::{Audited, Statement, What, WriteName};
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::{Content, View};
