@@ -176,6 +176,10 @@ pub const BOARD_STATEMENT: &str = "alpheus/board/statement/v2";
 pub const BOARD_RECEIPT: &str = "alpheus/board/receipt/v1";
 /// A member sends this write in this epoch, by the member (signature).
 pub const BOARD_TICKET: &str = "alpheus/board/ticket/v1";
+/// A writer that showed a pass may write once in this epoch, by the doorkeeper (signature).
+pub const BOARD_ADMITTED: &str = "alpheus/board/admitted/v1";
+/// Who admits to a board, and to whose passes (hash).
+pub const BOARD_DOOR: &str = "alpheus/board/door/v1";
 /// The keys of an epoch's permutations (hash).
 pub const BOARD_PERMUTATIONS: &str = "alpheus/board/permutations/v1";
 /// One server's key of a write (HPKE).

@@ -8,6 +8,7 @@
 
 mod complaints;
 mod crashes;
+mod doors;
 mod epochs;
 mod hearers;
 mod keys;

@@ -185,6 +185,23 @@ impl Holder {
         Ok(key.sign(labels::CREDENTIAL_CONNECTION, &connection(id, nonce)))
     }
 
+    /// Signs for an application that knows a session by its key, under that
+    /// application's own label.
+    ///
+    /// # Errors
+    /// [`HolderRefused::NothingShown`] if the session is not this holder's.
+    ///
+    /// # Privacy
+    /// All that one session's key signs is linked, by design.
+    pub fn sign(
+        &self,
+        id: SessionId,
+        label: &'static str,
+        message: &[u8],
+    ) -> Result<Signature, HolderRefused> {
+        Ok(self.session_key(id)?.sign(label, message))
+    }
+
     /// Ends a session.
     ///
     /// # Errors
