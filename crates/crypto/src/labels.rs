@@ -227,7 +227,7 @@ pub const BOARD_POINTS: &str = "alpheus/board/points/v1";
 /// Where proofs are opened, from what the servers have drawn (hash).
 pub const BOARD_PLACE: &str = "alpheus/board/place/v1";
 /// A board's public card (signature).
-pub const BOARD_CARD: &str = "alpheus/board/card/v1";
+pub const BOARD_CARD: &str = "alpheus/board/card/v2";
 /// A table's secrets, each for one purpose, from the owner's key (HKDF).
 pub const TABLE_KEY: &str = "alpheus/table/key/v1";
 /// c1 of a ciphertext, from its public seed (HKDF).
