@@ -3,7 +3,9 @@
 
 use alpheus_anonymous_board::admission::{Admission, Members};
 use alpheus_anonymous_board::auditor::Auditor;
-use alpheus_anonymous_board::configuration::{Configuration, Epoch, Party, Pinned, Schedule, Time};
+use alpheus_anonymous_board::configuration::{
+    Configuration, Epoch, Party, Pinned, Schedule, Servers as Keepers, Time,
+};
 use alpheus_anonymous_board::database::{Database, Output};
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::messages::Statement;
@@ -54,7 +56,7 @@ impl Servers {
             writers: 10,
             fewest: 2,
             schedule,
-            servers: servers.each_ref().map(SigningKey::verifying_key),
+            servers: Keepers::Audited(servers.each_ref().map(SigningKey::verifying_key)),
             admission: members.digest(),
         };
         let signed = Signed::new(&configuration, &operator);
@@ -124,9 +126,9 @@ impl Servers {
             }
         }
         if let (true, Some(share)) =
-            (self.databases[i].wants_share(Epoch(0)), &self.shares[other.index()])
+            (!self.databases[i].wants_shares(Epoch(0)).is_empty(), &self.shares[other.index()])
         {
-            self.databases[i].hear_share(Epoch(0), share.to_vec())?;
+            self.databases[i].hear_share(other, Epoch(0), share.to_vec())?;
         }
         while let Some(work) = self.databases[i].work() {
             self.databases[i].worked(work.run()?);

@@ -80,7 +80,7 @@ impl Auditor {
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
         now: Time,
     ) -> Result<Restored, NotRestored> {
-        if key.verifying_key() != *board.key(Party::Auditor) {
+        if Some(&key.verifying_key()) != board.key(Party::Auditor) {
             return Err(NotRestored::OtherKey);
         }
         let mut auditor = Self { board: board.clone(), key, epochs: BTreeMap::new() };
@@ -299,9 +299,9 @@ fn left_out(
     let name = submission.name(&board.fingerprint());
     for side in Side::BOTH {
         let by = Party::Database(side);
-        let Ok(receipt) = receipt.open(board.key(by)) else { continue };
+        let Some(Ok(receipt)) = board.key(by).map(|key| receipt.open(key)) else { continue };
         let (board, epoch) = (board.fingerprint(), submission.epoch);
-        if *receipt != (Receipt { board, epoch, by: side, write: name }) {
+        if *receipt != (Receipt { board, epoch, by, write: name }) {
             return Ok(Verdict::Void);
         }
         let (writes, _) = transcript.own_candidates(side).ok_or(NotJudged::TooEarly)?;
@@ -354,7 +354,8 @@ fn wrong_digest(
 
 fn key(epoch: Epoch, by: Party, place: usize) -> Vec<u8> {
     let place = u8::try_from(place).unwrap_or(u8::MAX);
-    [epoch.0.to_be_bytes().as_slice(), &[by.number(), place]].concat()
+    [epoch.0.to_be_bytes().as_slice(), &[u8::try_from(by.index()).unwrap_or(u8::MAX), place]]
+        .concat()
 }
 
 fn read_key(key: &[u8]) -> Result<(Epoch, Party, bool), DamagedLog> {

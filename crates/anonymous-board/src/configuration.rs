@@ -1,6 +1,7 @@
 //! What writers, servers and readers of a board agree on, signed by whoever set
 //! the board up and pinned by each.
 
+use crate::coalition::parity::{FEWEST_SERVERS, Grid, MOST_SERVERS};
 use crate::dpf::{BadShape, Shape, Side};
 use crate::row::Format;
 use alpheus_crypto::hash::Digest;
@@ -18,46 +19,56 @@ pub struct Time(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Epoch(pub u64);
 
-/// One of a board's three servers, each run by another operator.
+/// One of a board's servers, each run by another operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Party {
     /// A database.
     Database(Side),
     /// The auditor.
     Auditor,
+    /// In mode 2 one of the equal servers, by its place among them.
+    Server(u8),
+}
+
+impl From<Side> for Party {
+    fn from(side: Side) -> Self {
+        Self::Database(side)
+    }
 }
 
 impl Party {
-    /// All three.
+    /// The three of mode 1.
     pub const ALL: [Self; 3] =
         [Self::Database(Side::First), Self::Database(Side::Second), Self::Auditor];
 
-    /// Its place among the three, as ledgers have it.
-    pub(crate) const fn number(self) -> u8 {
-        match self {
-            Self::Database(Side::First) => 0,
-            Self::Database(Side::Second) => 1,
-            Self::Auditor => 2,
-        }
-    }
-
-    /// Its place among the three.
+    /// Its place among the board's servers, also in ledgers.
     #[must_use]
     pub const fn index(self) -> usize {
         match self {
             Self::Database(side) => side.index(),
             Self::Auditor => 2,
+            Self::Server(place) => place as usize,
+        }
+    }
+
+    /// Its name where it is hashed.
+    pub(crate) fn name(self) -> Vec<u8> {
+        match self {
+            Self::Database(side) => side.name().to_vec(),
+            Self::Auditor => b"auditor".to_vec(),
+            Self::Server(place) => vec![place],
         }
     }
 }
 
 impl std::fmt::Display for Party {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Database(Side::First) => "first database",
-            Self::Database(Side::Second) => "second database",
-            Self::Auditor => "auditor",
-        })
+        match self {
+            Self::Database(Side::First) => f.write_str("first database"),
+            Self::Database(Side::Second) => f.write_str("second database"),
+            Self::Auditor => f.write_str("auditor"),
+            Self::Server(place) => write!(f, "server {}", u16::from(*place) + 1),
+        }
     }
 }
 
@@ -112,11 +123,41 @@ pub struct Configuration {
     pub fewest: u32,
     /// Epochs.
     pub schedule: Schedule,
-    /// The servers' keys, in the order of [`Party::ALL`].
-    pub servers: [VerifyingKey; 3],
+    /// The servers' keys.
+    pub servers: Servers,
     /// Who may write, as the [admission](crate::admission) has it: a digest that all
     /// parties compare.
     pub admission: Digest,
+}
+
+/// Who keeps a board, by their keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Servers {
+    /// Mode 1: two databases and an auditor, in the order of [`Party::ALL`]. Secure while no
+    /// two of them work together.
+    Audited([VerifyingKey; 3]),
+    /// Mode 2: three to six equal servers. Secure while one of them keeps to the protocol.
+    Coalition(Vec<VerifyingKey>),
+}
+
+impl Servers {
+    /// The keys, in the servers' order.
+    #[must_use]
+    pub fn keys(&self) -> &[VerifyingKey] {
+        match self {
+            Self::Audited(keys) => keys,
+            Self::Coalition(keys) => keys,
+        }
+    }
+
+    /// Who they are, in their order.
+    #[must_use]
+    pub fn parties(&self) -> Vec<Party> {
+        match self {
+            Self::Audited(_) => Party::ALL.to_vec(),
+            Self::Coalition(keys) => (0..).take(keys.len()).map(Party::Server).collect(),
+        }
+    }
 }
 
 impl Message for Configuration {
@@ -144,9 +185,12 @@ pub enum BadConfiguration {
         "the board's set sizes make no sense: at least 2 writes are needed, at most `writers` are taken, and those at most a million"
     )]
     Sets,
-    /// One key for two servers: two of the three would be one.
-    #[error("two of the board's servers have one key; three operators are needed")]
+    /// One key for two servers: two of them would be one.
+    #[error("two of the board's servers have one key; each needs an operator of its own")]
     SameServer,
+    /// A coalition of too few or too many.
+    #[error("a board without an auditor has 3 to 6 servers")]
+    Servers,
 }
 
 /// The most writes of one epoch: their list still is a message of some megabytes.
@@ -155,7 +199,15 @@ const CENTURY: u64 = 100 * 366 * 86_400 * 1_000_000;
 
 /// A configuration whose signature and content have been checked. Cheap to clone.
 #[derive(Clone)]
-pub struct Pinned(Arc<(Verified<Configuration>, Shape)>);
+pub struct Pinned(Arc<Checked>);
+
+struct Checked {
+    configuration: Verified<Configuration>,
+    shape: Shape,
+    parties: Vec<Party>,
+    /// Of mode 2.
+    grid: Option<Grid>,
+}
 
 impl Pinned {
     /// Opens a configuration with the key that is pinned.
@@ -178,36 +230,66 @@ impl Pinned {
         if opened.fewest < 2 || opened.fewest > opened.writers || opened.writers > MOST_WRITERS {
             return Err(BadConfiguration::Sets);
         }
-        let [first, second, auditor] = &opened.servers;
-        if first == second || first == auditor || second == auditor {
+        let keys = opened.servers.keys();
+        if keys.iter().enumerate().any(|(at, key)| keys[..at].contains(key)) {
             return Err(BadConfiguration::SameServer);
         }
-        Ok(Self(Arc::new((opened, shape))))
+        let (parties, grid) = (opened.servers.parties(), grid(&opened.servers, shape)?);
+        Ok(Self(Arc::new(Checked { configuration: opened, shape, parties, grid })))
     }
 
     /// The digest of all of it: what every message names the board by.
     #[must_use]
     pub fn fingerprint(&self) -> Digest {
-        self.0.0.digest()
+        self.0.configuration.digest()
     }
 
     /// The table's shape.
     #[must_use]
     pub fn shape(&self) -> Shape {
-        self.0.1
+        self.0.shape
     }
 
-    /// A server's key.
+    /// A server's key; none if the board has no such server.
     #[must_use]
-    pub fn key(&self, party: Party) -> &VerifyingKey {
-        &self.servers[party.index()]
+    pub fn key(&self, party: Party) -> Option<&VerifyingKey> {
+        let known = self.0.parties.contains(&party);
+        self.servers.keys().get(party.index()).filter(|_| known)
     }
+
+    /// The servers, in their order.
+    #[must_use]
+    pub fn parties(&self) -> &[Party] {
+        &self.0.parties
+    }
+
+    /// Those servers that take writes and hold shares of the table: all but the auditor.
+    #[must_use]
+    pub fn databases(&self) -> &[Party] {
+        let auditors = usize::from(self.0.grid.is_none());
+        &self.0.parties[..self.0.parties.len() - auditors]
+    }
+
+    /// How keys are made for the equal servers of mode 2; none in mode 1.
+    #[must_use]
+    pub fn grid(&self) -> Option<&Grid> {
+        self.0.grid.as_ref()
+    }
+}
+
+fn grid(servers: &Servers, shape: Shape) -> Result<Option<Grid>, BadConfiguration> {
+    let Servers::Coalition(keys) = servers else { return Ok(None) };
+    let servers = u8::try_from(keys.len()).map_err(|_| BadConfiguration::Servers)?;
+    if !(FEWEST_SERVERS..=MOST_SERVERS).contains(&servers) {
+        return Err(BadConfiguration::Servers);
+    }
+    Grid::new(shape, servers).map(Some).map_err(|_| BadConfiguration::Servers)
 }
 
 impl std::ops::Deref for Pinned {
     type Target = Configuration;
 
     fn deref(&self) -> &Configuration {
-        &self.0.0
+        &self.0.configuration
     }
 }

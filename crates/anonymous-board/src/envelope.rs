@@ -1,6 +1,8 @@
 //! Envelopes: one database's key of a write, sealed for that database in that
 //! epoch, with all that may go with it.
 
+use crate::coalition::audit::{BadPart, Common, Held, Part};
+use crate::coalition::engine::Parity;
 use crate::configuration::{Epoch, Pinned};
 use crate::dpf::{BLOCK, BadKey, Key, Side};
 use crate::messages::{Shared, Tag};
@@ -9,7 +11,7 @@ use alpheus_crypto::labels;
 use alpheus_crypto::seal::{BadSealingKey, Sealed, SealingKey, SealingPublic, seal_bytes};
 use alpheus_crypto::secret::Secret;
 use chacha20::ChaCha20Rng;
-use rand_core::SeedableRng;
+use rand_core::{CryptoRng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -25,6 +27,12 @@ pub enum BadEnvelope {
     /// Its key fits no table of this board.
     #[error("the envelope's key is malformed: {0}")]
     Key(#[from] BadKey),
+    /// In mode 2: it holds nothing that counts.
+    #[error("the envelope's part of the write is malformed: {0}")]
+    Part(#[from] BadPart),
+    /// Not one envelope for each server, or with them what this board has no use for.
+    #[error("the write has not one envelope for each server of this board")]
+    Envelopes,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -39,10 +47,45 @@ impl Drop for Content {
     }
 }
 
-/// An opened envelope.
+/// An opened envelope of mode 1.
 pub(crate) struct Opened {
     pub(crate) key: Key,
     pub(crate) shared: Digest,
+}
+
+/// Seals one server's part of a write of mode 2, with the randomness of the caller.
+pub(crate) fn seal_part(
+    to: &SealingPublic,
+    bound: &Digest,
+    server: u8,
+    common: &Common,
+    part: &Part,
+    rng: &mut impl CryptoRng,
+) -> Result<Sealed, BadSealingKey> {
+    let room = Vec::with_capacity(64 + part.key.len() + part.salt.len() + part.proofs.len());
+    #[expect(clippy::expect_used, reason = "plain data serialises")]
+    let bytes = Zeroizing::new(postcard::to_extend(part, room).expect("plain data serialises"));
+    let common = common.digest();
+    let context = [bound.as_ref(), &[server], common.as_ref()];
+    seal_bytes(to, labels::BOARD_PART, &context, &bytes, rng)
+}
+
+/// Opens one server's part of a write of mode 2 and checks all of it that can be checked
+/// before the audit. `bound` names board, epoch, keys of the epoch and whose write it is.
+pub(crate) fn open_part(
+    key: &SealingKey,
+    engine: &Parity,
+    bound: &Digest,
+    server: u8,
+    common: &Common,
+    sealed: &Sealed,
+) -> Result<Held, BadEnvelope> {
+    let named = common.digest();
+    let context = [bound.as_ref(), &[server], named.as_ref()];
+    let opened = key.open_bytes(labels::BOARD_PART, &context, sealed);
+    let bytes = opened.map_err(|_| BadEnvelope::Unreadable)?;
+    let part: Part = canonical(&bytes).ok_or(BadEnvelope::Unreadable)?;
+    Ok(Held::open(engine, bound, server, common, part)?)
 }
 
 fn context<'a>(board: &'a Digest, epoch: &'a [u8; 8], side: Side) -> [&'a [u8]; 3] {

@@ -35,16 +35,16 @@ pub enum Refused {
     /// The envelope holds nothing that counts.
     #[error(transparent)]
     Envelope(#[from] BadEnvelope),
-    /// The other database never said that it has this write.
-    #[error("the other database did not list this write when it closed")]
+    /// No other database said that it has this write.
+    #[error("no other database listed this write when it closed")]
     NotListed,
 }
 
 /// Why a writer makes no write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotWritten {
-    /// The databases have not both begun the epoch.
-    #[error("the epoch's keys are not all there; ask both databases again")]
+    /// Not all databases have begun the epoch.
+    #[error("the epoch's keys are not all there; ask the databases again")]
     NotBegun,
     /// The message does not fit.
     #[error(transparent)]

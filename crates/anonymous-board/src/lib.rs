@@ -22,6 +22,7 @@
 
 pub mod admission;
 pub mod auditor;
+pub mod coalition;
 pub mod configuration;
 pub mod database;
 pub mod dpf;

@@ -1,5 +1,6 @@
 //! All that crosses between parties of a board.
 
+use crate::coalition::audit::{Answer, Common};
 use crate::configuration::{Epoch, Party};
 use crate::dpf::digest::KeyDigest;
 use crate::dpf::{BLOCK, Side, Words};
@@ -10,30 +11,37 @@ use alpheus_crypto::seal::{Sealed, SealingPublic};
 use alpheus_crypto::signed::{Message, Signed};
 use serde::{Deserialize, Serialize};
 
-/// What a writer sends, the same to both databases, so that neither can deny to
-/// have it and either can hand it on to the other.
+/// What a writer sends, the same to all servers that hold shares, so that none can deny to
+/// have it and each can hand it on to the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
     /// The epoch it is for.
     pub epoch: Epoch,
-    /// A key for each database, sealed for it.
-    pub envelopes: [Sealed; 2],
+    /// A key for each of them, sealed for it, in their order.
+    pub envelopes: Vec<Sealed>,
+    /// What goes with all of them, in mode 2.
+    pub common: Option<Common>,
     /// What entitles to one write; read by the admission.
     pub ticket: Vec<u8>,
 }
 
 impl Submission {
-    /// Names the write: a digest of board, epoch and both envelopes. The ticket
-    /// signs it, so it is not part of it.
+    /// Names the write: a digest of board, epoch, envelopes and what goes with them. The
+    /// ticket signs it, so it is not part of it.
     #[must_use]
     pub fn name(&self, board: &Digest) -> WriteName {
-        write_name(board, self.epoch, &self.envelopes)
+        write_name(board, self.epoch, &self.envelopes, self.common.as_ref())
     }
 }
 
-pub(crate) fn write_name(board: &Digest, epoch: Epoch, envelopes: &[Sealed; 2]) -> WriteName {
+pub(crate) fn write_name(
+    board: &Digest,
+    epoch: Epoch,
+    envelopes: &[Sealed],
+    common: Option<&Common>,
+) -> WriteName {
     #[expect(clippy::expect_used, reason = "plain data serialises")]
-    let bytes = postcard::to_allocvec(envelopes).expect("plain data serialises");
+    let bytes = postcard::to_allocvec(&(envelopes, common)).expect("plain data serialises");
     let parts = [board.as_ref(), &epoch.0.to_be_bytes(), &bytes];
     WriteName(labelled(labels::BOARD_SUBMISSION, &parts))
 }
@@ -79,8 +87,8 @@ pub struct Receipt {
     pub board: Digest,
     /// The epoch.
     pub epoch: Epoch,
-    /// Which database.
-    pub by: Side,
+    /// Which server.
+    pub by: Party,
     /// The write.
     pub write: WriteName,
 }
@@ -123,8 +131,9 @@ impl Message for Statement {
     const LABEL: &'static str = labels::BOARD_STATEMENT;
 }
 
-/// What is said, in the order in which it is said: databases say all but
-/// [`What::Settle`], the auditor only that; each may say [`What::Abort`] instead of
+/// What is said, in the order in which it is said: who holds shares says all but
+/// [`What::Settle`], the auditor only that; in mode 2 [`What::Answer`] stands in place of
+/// [`What::Open`]; each may say [`What::Abort`] instead of
 /// what is next, and nothing after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
@@ -195,6 +204,13 @@ pub enum What {
         /// Why.
         why: Why,
     },
+    /// Mode 2: what is opened of each write.
+    Answer {
+        /// In the candidates' order.
+        answers: Vec<Answer>,
+        /// The commitment's.
+        nonce: [u8; 32],
+    },
 }
 
 /// The places of a database's statements.
@@ -250,6 +266,17 @@ pub enum Why {
     /// Another server says that the epoch is burnt.
     #[error("the {0} says that it is burnt")]
     Told(Party),
+    /// Mode 2: more than half of the writes that this server closed with did not come through:
+    /// not listed by all, or not accepted. The crowd would be of somebody's choice; of whose
+    /// nobody can tell.
+    #[error("more than half of the writes that had come in were left out or rejected")]
+    Dwindled,
+    /// Mode 2: all servers were bound to their shares, and not all came. Some server may have
+    /// read the table alone.
+    #[error(
+        "not all servers gave their shares in time, and some may have read the table; do not write the same again"
+    )]
+    Unshared,
 }
 
 /// What a server is blamed for. [`LeftOut`](Self::LeftOut) is shown by a receipt and a

@@ -1,8 +1,7 @@
-//! A reader: checks that a table is the one that both databases published for the
-//! set that all three servers settled, and reads it.
+//! A reader: checks that a table is the one that all databases published for the set that
+//! all servers settled, and reads it.
 
-use crate::configuration::{Epoch, Party, Pinned};
-use crate::dpf::Side;
+use crate::configuration::{Epoch, Pinned};
 use crate::messages::Why;
 use crate::row::Row;
 use crate::transcript::Transcript;
@@ -14,7 +13,7 @@ pub enum NotRead {
     #[error("the epoch is burnt: {0}")]
     Burnt(Why),
     /// Not all statements are there.
-    #[error("the epoch is not published by both databases yet; ask again later")]
+    #[error("the epoch is not published by all databases yet; ask again later")]
     NotPublished,
     /// The servers' statements do not fit together.
     #[error(
@@ -22,7 +21,7 @@ pub enum NotRead {
     )]
     Contradiction,
     /// The bytes are another table.
-    #[error("the table is not the one that the databases signed; ask the other one")]
+    #[error("the table is not the one that the databases signed; ask another one")]
     OtherTable,
 }
 
@@ -52,19 +51,18 @@ pub struct Reading {
 /// # Errors
 /// [`NotRead`].
 pub fn read(board: &Pinned, transcript: &Transcript, table: &[u8]) -> Result<Reading, NotRead> {
-    let aborted = Party::ALL.into_iter().find_map(|by| transcript.aborted(by));
-    let published = Side::BOTH.map(|side| transcript.published(side));
-    let [Some(first), Some(second)] = published else {
+    let databases = board.databases();
+    if !databases.iter().all(|by| transcript.published(*by).is_some()) {
+        let aborted = board.parties().iter().find_map(|by| transcript.aborted(*by));
         return Err(aborted.map_or(NotRead::NotPublished, NotRead::Burnt));
-    };
+    }
     let set = transcript.set().and_then(Result::ok).ok_or(NotRead::Contradiction)?;
-    let latched = Side::BOTH.map(|side| transcript.latched(side).map(|(set, _)| set));
-    let one = [Some(first.0), Some(second.0), transcript.settled(), latched[0], latched[1]];
-    if first != second || one.iter().any(|said| *said != Some(set.digest)) {
+    let (published, named) = transcript.all_published().ok_or(NotRead::Contradiction)?;
+    let settled = board.grid().is_some() || transcript.settled() == Some(set.digest);
+    if !settled || published != set.digest || transcript.all_latched() != Some(set.digest) {
         return Err(NotRead::Contradiction);
     }
-    if table.len() != board.shape().bytes()
-        || Transcript::table_digest(&set.digest, table) != first.1
+    if table.len() != board.shape().bytes() || Transcript::table_digest(&set.digest, table) != named
     {
         return Err(NotRead::OtherTable);
     }

@@ -1,33 +1,45 @@
 //! A writer: makes one write, keeps what it needs to see that it counts, and
 //! complains if it does not.
 
+use crate::coalition::audit::{self, Common, Part};
+use crate::coalition::engine::Parity;
 use crate::configuration::{Epoch, Party, Pinned};
 use crate::dpf::generate::from_roots;
 use crate::dpf::pass::{Pass, Share};
 use crate::dpf::prg::Prgs;
 use crate::dpf::{BLOCK, Key, Side};
-use crate::envelope::seal;
+use crate::envelope::{seal, seal_part};
 use crate::error::NotWritten;
 use crate::messages::{
     Audited, Complaint, Grounds, Opening, Receipt, Shared, Submission, Tag, WriteName, write_name,
 };
 use crate::row::Row;
 use crate::transcript::Transcript;
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::SealingPublic;
+use alpheus_crypto::seal::{Sealed, SealingPublic};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::signed::Signed;
 use rand_core::CryptoRng;
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// An epoch that both databases have begun, as a writer sees it.
+/// An epoch that all databases have begun, as a writer sees it.
 pub struct View {
     board: Pinned,
     epoch: Epoch,
-    prgs: Prgs,
-    sealing: [SealingPublic; 2],
+    sealing: Vec<SealingPublic>,
+    transcript: Transcript,
+    keys: Keys,
+}
+
+/// How keys are made.
+enum Keys {
+    /// Mode 1.
+    Tree(Prgs),
+    /// Mode 2.
+    Parity(Parity),
 }
 
 /// What to write.
@@ -85,8 +97,8 @@ pub enum Fate {
 #[error("the receipt is not that database's for this write; keep it and ask again")]
 pub struct NoReceipt;
 
-/// Both databases are bound to a write by their receipts.
-pub struct Received(pub(crate) [Signed<Receipt>; 2]);
+/// All databases are bound to a write by their receipts.
+pub struct Received(Vec<Signed<Receipt>>);
 
 impl View {
     /// An epoch by what its databases have said.
@@ -94,14 +106,15 @@ impl View {
     /// # Errors
     /// [`NotWritten::NotBegun`].
     pub fn open(board: &Pinned, transcript: &Transcript) -> Result<Self, NotWritten> {
-        let keys = |side| transcript.keys(side).map(|(sealing, _)| sealing);
-        let (Some(first), Some(second), Some(prgs)) =
-            (keys(Side::First), keys(Side::Second), transcript.permutations())
-        else {
-            return Err(NotWritten::NotBegun);
+        let key = |by: &Party| transcript.keys(*by).map(|(sealing, _)| sealing);
+        let sealing: Option<Vec<_>> = board.databases().iter().map(key).collect();
+        let keys = match board.grid() {
+            None => transcript.permutations().map(Keys::Tree),
+            Some(_) => transcript.parity().map(Keys::Parity),
         };
-        let epoch = transcript.epoch();
-        Ok(Self { board: board.clone(), epoch, prgs, sealing: [first, second] })
+        let (Some(sealing), Some(keys)) = (sealing, keys) else { return Err(NotWritten::NotBegun) };
+        let (epoch, transcript) = (transcript.epoch(), transcript.clone());
+        Ok(Self { board: board.clone(), epoch, sealing, transcript, keys })
     }
 
     /// The epoch.
@@ -117,8 +130,9 @@ impl View {
     /// [`NotWritten`].
     ///
     /// # Privacy
-    /// No two of the three servers that do not work together learn row or message,
-    /// or whether it is a cover. Send it over a channel of your own to each database.
+    /// In mode 1 none of the three servers learns row or message, or whether it is a cover,
+    /// while no two of them work together; in mode 2 while not all of them do. Send it over a
+    /// channel of your own to each database.
     pub fn write(
         &self,
         content: Content<'_>,
@@ -138,13 +152,66 @@ impl View {
         let row = below(self.board.rows, rng);
         let seed = Secret::random(rng);
         let (epoch, board) = (self.epoch, self.board.clone());
-        let made = Made::new(self, tag, row, &encoded, &seed)?;
-        let envelopes = made.envelopes(&self.sealing)?;
-        let name = write_name(&board.fingerprint(), epoch, &envelopes);
-        let submission = Submission { epoch, envelopes, ticket: ticket(&name) };
+        let (envelopes, common) = match &self.keys {
+            Keys::Tree(_) => (Made::new(self, tag, row, &encoded, &seed)?.envelopes(self)?, None),
+            Keys::Parity(engine) => {
+                let (envelopes, common) = self.parts(engine, &tag, row, &encoded, rng)?;
+                (envelopes, Some(common))
+            }
+        };
+        let name = write_name(&board.fingerprint(), epoch, &envelopes, common.as_ref());
+        let submission = Submission { epoch, envelopes, common, ticket: ticket(&name) };
         let written =
             Written { board, epoch, name, tag, row, cover, encoded, seed, shown: OnceLock::new() };
         Ok((written, submission))
+    }
+
+    /// Each server's envelope of a write of mode 2, and what goes with them.
+    fn parts(
+        &self,
+        engine: &Parity,
+        tag: &Tag,
+        row: u32,
+        encoded: &[u8],
+        rng: &mut impl CryptoRng,
+    ) -> Result<(Vec<Sealed>, Common), NotWritten> {
+        let bound = self.transcript.bound(tag).ok_or(NotWritten::NotBegun)?;
+        let (common, parts) = audit::write(engine, &bound, row, encoded, rng)?;
+        Ok((self.sealed(&bound, &common, &parts, rng)?, common))
+    }
+
+    fn sealed(
+        &self,
+        bound: &Digest,
+        common: &Common,
+        parts: &[Part],
+        rng: &mut impl CryptoRng,
+    ) -> Result<Vec<Sealed>, NotWritten> {
+        let mut envelopes = Vec::with_capacity(parts.len());
+        for (server, (to, part)) in (0..).zip(self.sealing.iter().zip(parts)) {
+            envelopes.push(seal_part(to, bound, server, common, part, rng)?);
+        }
+        Ok(envelopes)
+    }
+
+    /// Sends what `make` gives as a write of mode 2, for tests of writers who do not keep to
+    /// the protocol.
+    ///
+    /// # Errors
+    /// [`NotWritten`].
+    pub fn dangerous_submission<R: CryptoRng>(
+        &self,
+        tag: &Tag,
+        make: impl FnOnce(&Parity, &Digest, &mut R) -> (Common, Vec<Part>),
+        ticket: impl FnOnce(&WriteName) -> Vec<u8>,
+        rng: &mut R,
+    ) -> Result<Submission, NotWritten> {
+        let Keys::Parity(engine) = &self.keys else { return Err(NotWritten::NotBegun) };
+        let (epoch, bound) = (self.epoch, self.transcript.bound(tag).ok_or(NotWritten::NotBegun)?);
+        let (common, parts) = make(engine, &bound, rng);
+        let (envelopes, common) = (self.sealed(&bound, &common, &parts, rng)?, Some(common));
+        let name = write_name(&self.board.fingerprint(), epoch, &envelopes, common.as_ref());
+        Ok(Submission { epoch, envelopes, common, ticket: ticket(&name) })
     }
 }
 
@@ -172,7 +239,8 @@ impl Made {
         let seal = |which: &[u8]| derive(seed.expose(), labels::BOARD_WRITE, &[b"seal", which]);
         let nonce: Secret<16> = derive(seed.expose(), labels::BOARD_WRITE, &[b"nonce"]);
         let roots = [root(b"first"), root(b"second")];
-        let keys = from_roots(&view.prgs, &view.board.shape(), row, encoded, roots)?;
+        let Keys::Tree(prgs) = &view.keys else { return Err(NotWritten::NotBegun) };
+        let keys = from_roots(prgs, &view.board.shape(), row, encoded, roots)?;
         let shared = Shared {
             board: view.board.fingerprint(),
             epoch: view.epoch,
@@ -183,15 +251,14 @@ impl Made {
         Ok(Self { keys, shared, seals: [seal(b"first"), seal(b"second")] })
     }
 
-    fn envelopes(
-        &self,
-        to: &[SealingPublic; 2],
-    ) -> Result<[alpheus_crypto::seal::Sealed; 2], NotWritten> {
-        let sealed = |side: Side| {
-            let i = side.index();
-            seal(&to[i], side, &self.shared, &self.keys[i].root, &self.seals[i])
-        };
-        Ok([sealed(Side::First)?, sealed(Side::Second)?])
+    fn envelopes(&self, view: &View) -> Result<Vec<Sealed>, NotWritten> {
+        let sides = Side::BOTH.into_iter().zip(&view.sealing);
+        sides
+            .map(|(side, to)| {
+                let i = side.index();
+                Ok(seal(to, side, &self.shared, &self.keys[i].root, &self.seals[i])?)
+            })
+            .collect()
     }
 }
 
@@ -208,21 +275,24 @@ impl Written {
         self.epoch
     }
 
-    /// Checks both databases' receipts.
+    /// Checks all databases' receipts, in their order.
     ///
     /// # Errors
     /// [`NoReceipt`].
-    pub fn received(&self, receipts: [Signed<Receipt>; 2]) -> Result<Received, NoReceipt> {
-        for side in Side::BOTH {
-            let key = self.board.key(Party::Database(side));
-            let receipt = receipts[side.index()].open(key).map_err(|_| NoReceipt)?;
-            let expected = Receipt {
-                board: self.board.fingerprint(),
-                epoch: self.epoch,
-                by: side,
-                write: self.name,
-            };
-            if *receipt != expected {
+    pub fn received(
+        &self,
+        receipts: impl IntoIterator<Item = Signed<Receipt>>,
+    ) -> Result<Received, NoReceipt> {
+        let receipts: Vec<Signed<Receipt>> = receipts.into_iter().collect();
+        let databases = self.board.databases();
+        if receipts.len() != databases.len() {
+            return Err(NoReceipt);
+        }
+        for (by, receipt) in databases.iter().copied().zip(&receipts) {
+            let key = self.board.key(by).ok_or(NoReceipt)?;
+            let receipt = receipt.open(key).map_err(|_| NoReceipt)?;
+            let (board, epoch, write) = (self.board.fingerprint(), self.epoch, self.name);
+            if *receipt != (Receipt { board, epoch, by, write }) {
                 return Err(NoReceipt);
             }
         }
@@ -236,13 +306,16 @@ impl Written {
     /// digest is wrong: that one alone tells nothing of row and message.
     #[must_use]
     pub fn standing(&self, transcript: &Transcript, received: &Received) -> Standing {
-        let left_out = Side::BOTH.into_iter().find(|side| {
-            let own = transcript.own_candidates(*side);
+        let left_out = self.board.databases().iter().zip(&received.0).find(|(by, _)| {
+            let own = transcript.own_candidates(**by);
             own.is_some_and(|(writes, _)| !writes.contains(&self.name))
         });
-        if let Some(side) = left_out {
-            let receipt = received.0[side.index()].clone();
-            return Standing::Complain(Box::new(Grounds::LeftOut(receipt)));
+        if let Some((_, receipt)) = left_out {
+            // In mode 2 nobody hears complaints.
+            return match self.board.grid() {
+                None => Standing::Complain(Box::new(Grounds::LeftOut(receipt.clone()))),
+                Some(_) => Standing::Out,
+            };
         }
         match transcript.set() {
             None => Standing::Open,
@@ -265,11 +338,12 @@ impl Written {
     fn wrong_digest(&self, transcript: &Transcript) -> Option<Standing> {
         let view = View::open(&self.board, transcript).ok()?;
         let made = Made::new(&view, self.tag, self.row, &self.encoded, &self.seed).ok()?;
+        let Keys::Tree(prgs) = &view.keys else { return None };
         let candidates = transcript.candidates()?;
         let at = candidates.writes.binary_search(&self.name).ok()?;
         let side = Side::BOTH.into_iter().find(|side| {
             let key = &made.keys[side.index()];
-            let pass = Pass::new(&view.prgs, self.board.shape(), *side);
+            let pass = Pass::new(prgs, self.board.shape(), *side);
             let share = Share { root: &key.root, words: &key.words };
             let digest = pass.digests(&[share], &candidates.kappa).ok();
             let expected = digest.and_then(|digests| {

@@ -169,7 +169,7 @@ pub const PASS_CARD: &str = "alpheus/pass/card/v1";
 /// A scan at a gate, to know it again (hash).
 pub const PASS_SCAN: &str = "alpheus/pass/scan/v1";
 /// What parties and writers of a board agree on (signature).
-pub const BOARD_CONFIGURATION: &str = "alpheus/board/configuration/v1";
+pub const BOARD_CONFIGURATION: &str = "alpheus/board/configuration/v2";
 /// What a board's server says of an epoch, for all to read (signature).
 pub const BOARD_STATEMENT: &str = "alpheus/board/statement/v2";
 /// A database has an accepted write, by it (signature).
@@ -184,8 +184,8 @@ pub const BOARD_DOOR: &str = "alpheus/board/door/v1";
 pub const BOARD_PERMUTATIONS: &str = "alpheus/board/permutations/v1";
 /// One server's key of a write (HPKE).
 pub const BOARD_ENVELOPE: &str = "alpheus/board/envelope/v1";
-/// Both envelopes of a write (hash).
-pub const BOARD_SUBMISSION: &str = "alpheus/board/submission/v1";
+/// A write's envelopes, and what goes with them in the clear (hash).
+pub const BOARD_SUBMISSION: &str = "alpheus/board/submission/v2";
 /// What both keys of a write have in common (hash).
 pub const BOARD_SHARED: &str = "alpheus/board/shared/v1";
 /// What a writer derives roots, nonce and envelopes from, of its seed (HKDF).
@@ -198,7 +198,9 @@ pub const BOARD_CANDIDATES: &str = "alpheus/board/candidates/v1";
 pub const BOARD_KAPPA: &str = "alpheus/board/kappa/v1";
 /// A server is bound to its digests (hash).
 pub const BOARD_DIGESTS: &str = "alpheus/board/digests/v2";
-/// What both databases have committed to and opened (hash).
+/// A server is bound to what it opens, in mode 2 (hash).
+pub const BOARD_ANSWERS: &str = "alpheus/board/answers/v1";
+/// What all databases have committed to and opened (hash).
 pub const BOARD_OPENS: &str = "alpheus/board/opens/v1";
 /// The agreed set (hash).
 pub const BOARD_SET: &str = "alpheus/board/set/v1";
@@ -214,8 +216,22 @@ pub const BOARD_ROW: &str = "alpheus/board/row/v1";
 pub const BOARD_MEMBERS: &str = "alpheus/board/members/v1";
 /// A root that was opened, to know it again (hash).
 pub const BOARD_ROOT: &str = "alpheus/board/seen-root/v1";
+/// A writer is bound to one server's key, in mode 2 (hash).
+pub const BOARD_KEY: &str = "alpheus/board/key/v1";
+/// All of a write's bindings (hash).
+pub const BOARD_KEYS: &str = "alpheus/board/keys/v1";
+/// What all servers get of a write of mode 2 (hash).
+pub const BOARD_COMMON: &str = "alpheus/board/common/v1";
+/// One server's part of a write of mode 2 (HPKE).
+pub const BOARD_PART: &str = "alpheus/board/part/v1";
+/// What a write of mode 2 is for and whose it is (hash).
+pub const BOARD_BOUND: &str = "alpheus/board/bound/v1";
+/// Where a write is audited, from its bindings (hash).
+pub const BOARD_POINTS: &str = "alpheus/board/points/v1";
+/// Where proofs are opened, from what the servers have drawn (hash).
+pub const BOARD_PLACE: &str = "alpheus/board/place/v1";
 /// A board's public card (signature).
-pub const BOARD_CARD: &str = "alpheus/board/card/v1";
+pub const BOARD_CARD: &str = "alpheus/board/card/v2";
 /// A table's secrets, each for one purpose, from the owner's key (HKDF).
 pub const TABLE_KEY: &str = "alpheus/table/key/v1";
 /// c1 of a ciphertext, from its public seed (HKDF).

@@ -14,7 +14,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The card's file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,8 +31,8 @@ pub struct Card {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Content {
     configuration: Signed<Configuration>,
-    /// Addresses, in the order of [`Party::ALL`].
-    at: [String; 3],
+    /// Addresses, in the servers' order.
+    at: Vec<String>,
     /// Authorities of their certificates, in PEM form.
     authority: Option<String>,
 }
@@ -46,8 +46,8 @@ impl Message for Content {
 pub struct Opened {
     /// The board.
     pub board: Pinned,
-    /// Where its servers are, in the order of [`Party::ALL`].
-    pub at: [Base; 3],
+    /// Where its servers are, in their order.
+    pub at: Vec<Base>,
     /// Authorities of their certificates.
     pub authority: Option<String>,
 }
@@ -56,7 +56,7 @@ pub struct Opened {
 #[derive(Debug, thiserror::Error)]
 pub enum CardError {
     /// Another version.
-    #[error("version {0} of a board's card is not known here, only version 1")]
+    #[error("version {0} of a board's card is not known here, only version 2")]
     Version(u32),
     /// Not what it should be.
     #[error(
@@ -79,7 +79,7 @@ impl Card {
     #[must_use]
     pub fn new(
         configuration: &Configuration,
-        at: [String; 3],
+        at: Vec<String>,
         authority: Option<String>,
         operator: &SigningKey,
     ) -> Self {
@@ -104,11 +104,13 @@ impl Card {
             postcard::from_bytes(&bytes).map_err(|_| CardError::Damaged)?;
         let content = signed.open(&operator).map_err(CardError::Signature)?.into_inner();
         let board = Pinned::open(&content.configuration, &operator)?;
-        let base = |party: Party| {
-            Base::parse(&content.at[party.index()]).map_err(|bad| CardError::Address(party, bad))
+        if content.at.len() != board.parties().len() {
+            return Err(CardError::Damaged);
+        }
+        let base = |(party, at): (&Party, &String)| {
+            Base::parse(at).map_err(|bad| CardError::Address(*party, bad))
         };
-        let [first, second, auditor] = Party::ALL;
-        let at = [base(first)?, base(second)?, base(auditor)?];
+        let at = board.parties().iter().zip(&content.at).map(base).collect::<Result<_, _>>()?;
         Ok(Opened { board, at, authority: content.authority.clone() })
     }
 }

@@ -1,15 +1,15 @@
-//! The ways to a board's three servers, for writers, readers, the servers
+//! The ways to a board's servers, for writers, readers, the servers
 //! themselves, and other parts that send uploads through a board.
 
 use crate::board::card::Opened;
 use crate::board::complaints::Complaints;
 use crate::failure::{Category, Failure};
 use crate::pass::clock;
-use crate::pass::link::{Link, LinkError};
+use crate::pass::link::{Base, Link, LinkError};
 use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::auditor::Verdict;
+use alpheus_anonymous_board::coalition::parity::Grid;
 use alpheus_anonymous_board::configuration::{Epoch, Party, Pinned, Time};
-use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::error::NotWritten;
 use alpheus_anonymous_board::messages::{Receipt, Statement, Submission, WriteName};
 use alpheus_anonymous_board::reader::{NotRead, Reading, read};
@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Clone)]
 pub struct Client {
     board: Pinned,
-    links: Arc<[Link; 3]>,
+    links: Arc<[Link]>,
 }
 
 /// Why something was not done with a board.
@@ -61,6 +61,9 @@ pub enum BoardError {
     /// The table is not there, or not to be believed.
     #[error(transparent)]
     NotRead(#[from] NotRead),
+    /// The board has no such server.
+    #[error("the board has no {0}")]
+    NoServer(Party),
     /// No epoch is open yet.
     #[error("the board's first epoch has not begun by this machine's clock; set it right, or wait")]
     NoEpoch,
@@ -73,14 +76,25 @@ impl From<BoardError> for Failure {
                 Category::Refused
             }
             BoardError::Server(..) | BoardError::Malformed(_) => Category::Io,
-            BoardError::NotWritten(_) | BoardError::NoEpoch => Category::Usage,
+            BoardError::NotWritten(_) | BoardError::NoEpoch | BoardError::NoServer(_) => {
+                Category::Usage
+            }
             BoardError::Receipt(_) | BoardError::NotRead(_) => Category::Check,
         };
         Self::new(category, error)
     }
 }
 
-/// A write that both databases have.
+/// The longest that a submission to a board may be.
+#[must_use]
+pub fn largest(board: &Pinned) -> usize {
+    // A row's write with all around it, in each envelope; a complaint holds one and a key.
+    let row = 16 * 1024 + 4 * board.shape().width();
+    let parts = |grid: &Grid| grid.word_bytes() + grid.servers() * (1024 + grid.key_bytes());
+    row + board.grid().map_or(0, parts)
+}
+
+/// A write that all databases have.
 pub struct Posted {
     /// What the writer keeps.
     pub written: Written,
@@ -96,11 +110,9 @@ impl Client {
     /// # Errors
     /// If the card's authority cannot be used.
     pub fn new(card: &Opened) -> Result<Self, Failure> {
-        let link =
-            |party: Party| Link::new(card.at[party.index()].clone(), card.authority.as_deref());
-        let [first, second, auditor] = Party::ALL;
-        let links = Arc::new([link(first)?, link(second)?, link(auditor)?]);
-        Ok(Self { board: card.board.clone(), links })
+        let link = |at: &Base| Link::new(at.clone(), card.authority.as_deref());
+        let links = card.at.iter().map(link).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { board: card.board.clone(), links: links.into() })
     }
 
     /// The board.
@@ -136,11 +148,11 @@ impl Client {
     ///
     /// # Errors
     /// [`BoardError`].
-    pub async fn heard(&self, via: Party, epoch: Epoch) -> Result<[Vec<Digest>; 3], BoardError> {
+    pub async fn heard(&self, via: Party, epoch: Epoch) -> Result<Vec<Vec<Digest>>, BoardError> {
         self.get(via, &format!("/v1/heard/{}", epoch.0), 64 * 1024).await
     }
 
-    /// What all three servers have said of an epoch, by each itself or by who has heard it.
+    /// What all servers have said of an epoch, by each itself or by who has heard it.
     ///
     /// # Errors
     /// [`BoardError`]: of some server nothing could be had of anybody.
@@ -154,9 +166,9 @@ impl Client {
     /// new what the others have heard, so that none can be silent toward some.
     async fn fill(&self, transcript: &mut Transcript) -> Result<(), BoardError> {
         let mut failed = None;
-        for of in Party::ALL {
+        for of in self.board.parties().iter().copied() {
             let (from, mut answered, mut error) = (transcript.heard_of(of), false, None);
-            let others = Party::ALL.into_iter().filter(|via| *via != of);
+            let others = self.board.parties().iter().copied().filter(|via| *via != of);
             for via in std::iter::once(of).chain(others) {
                 match self.statements(via, of, transcript.epoch(), from).await {
                     Ok(said) if said.is_empty() => answered = true,
@@ -173,7 +185,7 @@ impl Client {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Waits until both databases have begun the epoch that is open.
+    /// Waits until all databases have begun the epoch that is open.
     ///
     /// # Errors
     /// [`BoardError`].
@@ -182,8 +194,7 @@ impl Client {
         loop {
             let epoch = self.now()?;
             let mut transcript = Transcript::new(&self.board, epoch);
-            for side in Side::BOTH {
-                let of = Party::Database(side);
+            for of in self.board.databases().iter().copied() {
                 for said in self.statements(of, of, epoch, 0).await? {
                     transcript.hear(of, &said).map_err(|_| BoardError::Malformed(of))?;
                 }
@@ -196,7 +207,7 @@ impl Client {
         }
     }
 
-    /// Makes a write as a member and gives it to both databases.
+    /// Makes a write as a member and gives it to all databases.
     ///
     /// # Errors
     /// [`BoardError`].
@@ -217,7 +228,7 @@ impl Client {
         Ok(Posted { written, submission, received })
     }
 
-    /// Gives a write that was made before to both databases.
+    /// Gives a write that was made before to all databases.
     ///
     /// # Errors
     /// [`BoardError`].
@@ -226,13 +237,20 @@ impl Client {
         written: &Written,
         submission: &Submission,
     ) -> Result<Received, BoardError> {
-        let first = self.send(Party::Database(Side::First), "/v1/submissions", submission);
-        let second = self.send(Party::Database(Side::Second), "/v1/submissions", submission);
-        let (first, second): (Signed<Receipt>, Signed<Receipt>) = tokio::try_join!(first, second)?;
-        Ok(written.received([first, second])?)
+        let all = |to: &Party| {
+            let (client, to, submission) = (self.clone(), *to, submission.clone());
+            let sent = async move { client.send(to, "/v1/submissions", &submission).await };
+            (to, tokio::spawn(sent))
+        };
+        let sent: Vec<_> = self.board.databases().iter().map(all).collect();
+        let mut receipts: Vec<Signed<Receipt>> = Vec::with_capacity(sent.len());
+        for (to, receipt) in sent {
+            receipts.push(receipt.await.map_err(|_| BoardError::Malformed(to))??);
+        }
+        Ok(written.received(receipts)?)
     }
 
-    /// A write of one database, for the other.
+    /// A write of one database, for another.
     ///
     /// # Errors
     /// [`BoardError`].
@@ -242,7 +260,8 @@ impl Client {
         epoch: Epoch,
         name: &WriteName,
     ) -> Result<Submission, BoardError> {
-        self.get(of, &format!("/v1/submissions/{}/{}", epoch.0, name.0), 1 << 20).await
+        let most = largest(&self.board);
+        self.get(of, &format!("/v1/submissions/{}/{}", epoch.0, name.0), most).await
     }
 
     /// The masked share of one database.
@@ -283,10 +302,11 @@ impl Client {
         let mut complaints = Complaints::default();
         loop {
             let filled = self.fill(&mut transcript).await;
-            complaints.look(&transcript, posted);
+            complaints.look(&self.board, &transcript, posted);
             complaints.send(self).await;
-            let published = Side::BOTH.iter().all(|side| transcript.published(*side).is_some());
-            let burnt = Party::ALL.iter().find_map(|by| transcript.aborted(*by));
+            let published =
+                self.board.databases().iter().all(|by| transcript.published(*by).is_some());
+            let burnt = self.board.parties().iter().find_map(|by| transcript.aborted(*by));
             if published && let Some((reading, table)) = self.either_table(&transcript).await? {
                 return Ok((reading, posted.iter().map(|p| p.written.fate(&table)).collect()));
             }
@@ -301,13 +321,13 @@ impl Client {
         }
     }
 
-    /// The table of whichever database gives it; none if neither answers now.
+    /// The table of whichever database gives it; none if none answers now.
     async fn either_table(
         &self,
         transcript: &Transcript,
     ) -> Result<Option<(Reading, Vec<u8>)>, BoardError> {
-        for side in Side::BOTH {
-            match self.table(Party::Database(side), transcript).await {
+        for by in self.board.databases().iter().copied() {
+            match self.table(by, transcript).await {
                 Ok(read) => return Ok(Some(read)),
                 Err(BoardError::Server(..) | BoardError::Malformed(_)) => {}
                 Err(BoardError::NotRead(NotRead::OtherTable)) => {}
@@ -315,6 +335,10 @@ impl Client {
             }
         }
         Ok(None)
+    }
+
+    fn link(&self, to: Party) -> Result<&Link, BoardError> {
+        self.links.get(to.index()).ok_or(BoardError::NoServer(to))
     }
 
     async fn get<T: DeserializeOwned>(
@@ -328,7 +352,7 @@ impl Client {
     }
 
     async fn bytes(&self, of: Party, path: &str, most: usize) -> Result<Vec<u8>, BoardError> {
-        let link = &self.links[of.index()];
+        let link = self.link(of)?;
         let request = Request::get(path).body(Body::empty());
         let request = request.map_err(|_| BoardError::Malformed(of))?;
         let server = |error| BoardError::Server(of, error);
@@ -354,7 +378,7 @@ impl Client {
         body: &impl Serialize,
     ) -> Result<T, BoardError> {
         let body = postcard::to_allocvec(body).map_err(|_| BoardError::Malformed(to))?;
-        let answer = self.links[to.index()].post(path, body).await;
+        let answer = self.link(to)?.post(path, body).await;
         let answer = answer.map_err(|error| BoardError::Server(to, error))?;
         postcard::from_bytes(&answer).map_err(|_| BoardError::Malformed(to))
     }

@@ -3,8 +3,7 @@
 
 use crate::board::client::{BoardError, Client, Posted};
 use crate::pass::link::LinkError;
-use alpheus_anonymous_board::configuration::Party;
-use alpheus_anonymous_board::dpf::Side;
+use alpheus_anonymous_board::configuration::{Party, Pinned};
 use alpheus_anonymous_board::messages::Complaint;
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::Standing;
@@ -22,8 +21,9 @@ pub(super) struct Complaints {
 
 impl Complaints {
     /// Finds what there is to complain of, once for each thing that may be wrong.
-    pub(super) fn look(&mut self, transcript: &Transcript, posted: &[Posted]) {
-        let listed = Side::BOTH.iter().all(|side| transcript.own_candidates(*side).is_some());
+    pub(super) fn look(&mut self, board: &Pinned, transcript: &Transcript, posted: &[Posted]) {
+        let databases = board.databases();
+        let listed = databases.iter().all(|by| transcript.own_candidates(*by).is_some());
         let now = [listed, transcript.set().is_some()];
         if now == self.looked {
             return;
@@ -67,7 +67,8 @@ mod tests {
     use crate::board::card::Opened;
     use crate::pass::link::Base;
     use crate::pass::serve::block_on;
-    use alpheus_anonymous_board::configuration::{Configuration, Epoch, Pinned, Schedule, Time};
+    use alpheus_anonymous_board::configuration::{Configuration, Epoch, Schedule, Servers, Time};
+    use alpheus_anonymous_board::dpf::Side;
     use alpheus_anonymous_board::messages::{Grounds, Receipt, Submission};
     use alpheus_anonymous_board::row::Format;
     use alpheus_crypto::hash::Digest;
@@ -115,12 +116,12 @@ mod tests {
             writers: 5,
             fewest: 2,
             schedule: Schedule { start: Time(0), length: 1, complaints: 1, patience: 1 },
-            servers: [1, 2, 3].map(|number| key(number).verifying_key()),
+            servers: Servers::Audited([1, 2, 3].map(|number| key(number).verifying_key())),
             admission: Digest([0; 32]),
         };
         let signed = Signed::new(&configuration, &key(4));
         let board = Pinned::open(&signed, &key(4).verifying_key()).unwrap();
-        let at = [at.clone(), at.clone(), at];
+        let at = vec![at; 3];
         Client::new(&Opened { board, at, authority: None }).unwrap()
     }
 
@@ -134,10 +135,10 @@ mod tests {
         let mut rng = ChaCha20Rng::from_seed([6; 32]);
         let secret = Secret::from_bytes([7; 32]);
         let sealed = seal(&to, labels::BOARD_ENVELOPE, &[], &secret, &mut rng).unwrap();
-        let (epoch, envelopes) = (Epoch(0), [sealed.clone(), sealed]);
-        let submission = Submission { epoch, envelopes, ticket: Vec::new() };
+        let (epoch, envelopes) = (Epoch(0), vec![sealed; 2]);
+        let submission = Submission { epoch, envelopes, common: None, ticket: Vec::new() };
         let write = submission.name(&Digest([0; 32]));
-        let receipt = Receipt { board: Digest([0; 32]), epoch, by: Side::First, write };
+        let receipt = Receipt { board: Digest([0; 32]), epoch, by: Side::First.into(), write };
         let grounds = Grounds::LeftOut(Signed::new(&receipt, &key(1)));
         Complaints { looked: [false; 2], open: vec![Complaint { submission, grounds }] }
     }

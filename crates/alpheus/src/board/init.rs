@@ -7,7 +7,7 @@ use crate::failure::{Blame, Category, Failure};
 use crate::pass::clock;
 use crate::pass::init::write_new;
 use alpheus_anonymous_board::admission::Admission;
-use alpheus_anonymous_board::configuration::{Configuration, Schedule, Time};
+use alpheus_anonymous_board::configuration::{Configuration, Schedule, Servers, Time};
 use alpheus_anonymous_board::row::Format;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
@@ -16,9 +16,11 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   alpheus board init board.json --first https://first.example --first-key HEX --second https://second.example --second-key HEX --auditor https://auditor.example --auditor-key HEX --members members.txt
+  alpheus board init board.json --servers 3 --server https://a.example --server-key HEX --server https://b.example --server-key HEX --server https://c.example --server-key HEX --members members.txt
   alpheus board init board.json --first https://localhost:7601 --first-key HEX --second https://localhost:7602 --second-key HEX --auditor https://localhost:7603 --auditor-key HEX --members members.txt --authority pki/ca.pem --epoch 60 --complaints 10
 
-Three operators: a board whose servers are one person's hides nothing from that person.";
+Each server with an operator of its own: a board whose servers are one person's hides nothing from
+that person.";
 
 /// Writes below which nothing is revealed, if nobody says otherwise.
 const FEWEST: u32 = 16;
@@ -30,8 +32,26 @@ const SECOND: u64 = 1_000_000;
 pub struct Args {
     /// The card, which is not there yet
     file: PathBuf,
+    #[command(flatten)]
+    audited: Option<Audited>,
+    #[command(flatten)]
+    equal: Option<Equal>,
+    /// Who may write, once in each epoch: a public key in each line
+    #[arg(long, value_name = "FILE")]
+    members: PathBuf,
+    /// Authorities of the servers' certificates, in PEM form
+    #[arg(long, value_name = "FILE")]
+    authority: Option<PathBuf>,
+    #[command(flatten)]
+    size: Size,
+}
+
+/// Two databases and an auditor.
+#[derive(Clone, Debug, clap::Args)]
+#[group(id = "audited", conflicts_with = "equal")]
+struct Audited {
     /// Where the first database is
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", requires_all = ["second", "auditor", "first_key"])]
     first: String,
     /// Its operator's public key, as `alpheus board key` printed it
     #[arg(long, value_name = "HEX", value_parser = public)]
@@ -48,14 +68,54 @@ pub struct Args {
     /// Its operator's public key
     #[arg(long, value_name = "HEX", value_parser = public)]
     auditor_key: VerifyingKey,
-    /// Who may write, once in each epoch: a public key in each line
-    #[arg(long, value_name = "FILE")]
-    members: PathBuf,
-    /// Authorities of the servers' certificates, in PEM form
-    #[arg(long, value_name = "FILE")]
-    authority: Option<PathBuf>,
-    #[command(flatten)]
-    size: Size,
+}
+
+/// Equal servers.
+#[derive(Clone, Debug, clap::Args)]
+#[group(id = "equal")]
+struct Equal {
+    /// How many equal servers keep the board, in place of two databases and an auditor: all
+    /// but one of them may work together
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(3..=6))]
+    servers: u8,
+    /// Where one of them is; once for each
+    #[arg(long, value_name = "URL", required = true)]
+    server: Vec<String>,
+    /// Its operator's public key; in the same order
+    #[arg(long, value_name = "HEX", value_parser = public, required = true)]
+    server_key: Vec<VerifyingKey>,
+}
+
+/// Who keeps the board does not follow from the arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Keepers {
+    /// Not as many as said.
+    #[error("--servers says how often --server and --server-key are there")]
+    Count,
+    /// Nobody.
+    #[error("a board needs --first, --second and --auditor, or --servers")]
+    Nobody,
+}
+
+impl Args {
+    /// Where the servers are, and their keys.
+    fn keepers(&self) -> Result<(Vec<String>, Servers), Keepers> {
+        match (&self.audited, &self.equal) {
+            (Some(three), _) => {
+                let at = [&three.first, &three.second, &three.auditor].map(String::clone);
+                let keys = [three.first_key, three.second_key, three.auditor_key];
+                Ok((at.to_vec(), Servers::Audited(keys)))
+            }
+            (None, Some(Equal { servers, server, server_key })) => {
+                let many = usize::from(*servers);
+                if server.len() != many || server_key.len() != many {
+                    return Err(Keepers::Count);
+                }
+                Ok((server.clone(), Servers::Coalition(server_key.clone())))
+            }
+            (None, None) => Err(Keepers::Nobody),
+        }
+    }
 }
 
 /// How large and how long.
@@ -93,7 +153,7 @@ impl Size {
     pub fn configuration(
         &self,
         format: Format,
-        servers: [VerifyingKey; 3],
+        servers: Servers,
         members: &impl Admission,
     ) -> Result<Configuration, Failure> {
         Ok(Configuration {
@@ -120,14 +180,13 @@ impl Size {
 /// If a file cannot be read, the card exists, or makes no sense.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let members = keys::members(&args.members)?;
-    let servers = [args.first_key, args.second_key, args.auditor_key];
+    let (at, servers) = args.keepers().blame(Category::Usage)?;
     let configuration = args.size.configuration(Format::RECOVERED, servers, &members)?;
     let authority = args.authority.as_ref();
     let authority =
         authority.map(|path| std::fs::read_to_string(path).blame_io(path)).transpose()?;
     // Its one use is this signature: another configuration is another board.
     let operator = SigningKey::from_seed(&Secret::random(&mut entropy::rng()?));
-    let at = [args.first.clone(), args.second.clone(), args.auditor.clone()];
     let card = Card::new(&configuration, at, authority, &operator);
     let opened = card.open().blame(Category::Usage)?;
     let text = serde_json::to_string_pretty(&card).blame(Category::Io)?;

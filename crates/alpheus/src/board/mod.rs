@@ -1,9 +1,10 @@
 //! `alpheus board`: a public table that members write to while no server learns
-//! who wrote what. Two databases and an auditor, run by three operators.
+//! who wrote what. Two databases and an auditor, or three to six equal servers, each run by
+//! another operator.
 //!
 //! - [`keys`], [`init`], [`card`]: keys and the public card of a board,
-//! - [`serve`]: a database or the auditor as a process,
-//! - [`client`], `complaints`: the ways to the three servers, for writers, readers and other parts,
+//! - [`serve`]: a database, the auditor or an equal server as a process,
+//! - [`client`], `complaints`: the ways to the servers, for writers, readers and other parts,
 //! - [`post`], [`read`]: the writer and the reader,
 //! - [`replay`], [`stage`]: a whole board for one epoch of a file's lines,
 //! - [`settings`]: what the processes can be told.
@@ -48,7 +49,7 @@ enum What {
     Key(keys::Args),
     /// Make a board's card, which everybody pins
     Init(init::Args),
-    /// Run one of the three servers
+    /// Run one of the servers
     Serve(serve::Args),
     /// Write a message, or a cover, in the epoch that is open
     Post(post::Args),

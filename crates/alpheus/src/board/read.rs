@@ -1,5 +1,4 @@
-//! `alpheus board read`: an epoch's messages, checked against what all three
-//! servers signed.
+//! `alpheus board read`: an epoch's messages, checked against what all servers signed.
 
 use crate::board::client::{BoardError, Client};
 use crate::board::{card, keys};
@@ -7,8 +6,7 @@ use crate::commands::{Format, Globals};
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::serve::block_on;
-use alpheus_anonymous_board::configuration::{Epoch, Party};
-use alpheus_anonymous_board::dpf::Side;
+use alpheus_anonymous_board::configuration::Epoch;
 use alpheus_anonymous_board::reader::{NotRead, Reading};
 use alpheus_anonymous_board::writer::Content;
 use serde::Serialize;
@@ -79,25 +77,27 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 /// Reads one epoch, from whichever database has it.
 async fn one(client: &Client, epoch: Epoch) -> Result<Reading, BoardError> {
-    let transcript = client.transcript(epoch).await?;
-    match client.table(Party::Database(Side::First), &transcript).await {
-        Ok((reading, _)) => Ok(reading),
-        Err(BoardError::NotRead(error)) => Err(error.into()),
-        Err(_) => {
-            let burnt = Party::ALL.iter().find_map(|by| transcript.aborted(*by));
-            if let Some(why) = burnt {
-                return Err(NotRead::Burnt(why).into());
-            }
-            client.table(Party::Database(Side::Second), &transcript).await.map(|(r, _)| r)
+    let (transcript, board) = (client.transcript(epoch).await?, client.board());
+    let mut failed = None;
+    for by in board.databases().iter().copied() {
+        match client.table(by, &transcript).await {
+            Ok((reading, _)) => return Ok(reading),
+            Err(error @ BoardError::NotRead(_)) => return Err(error),
+            Err(error) => failed = failed.or(Some(error)),
         }
     }
+    let burnt = board.parties().iter().find_map(|by| transcript.aborted(*by));
+    Err(burnt
+        .map(|why| NotRead::Burnt(why).into())
+        .or(failed)
+        .unwrap_or(NotRead::NotPublished.into()))
 }
 
 async fn last(client: &Client) -> Result<Reading, BoardError> {
     let now = client.now()?.0;
     for epoch in (now.saturating_sub(BACK)..=now).rev().map(Epoch) {
         let transcript = client.transcript(epoch).await?;
-        if Side::BOTH.iter().all(|side| transcript.published(*side).is_some()) {
+        if transcript.all_published().is_some() {
             return one(client, epoch).await;
         }
     }

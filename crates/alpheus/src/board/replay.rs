@@ -1,9 +1,9 @@
-//! `alpheus board replay`: three servers as processes, one epoch, and a writer of
+//! `alpheus board replay`: a board's servers as processes, one epoch, and a writer of
 //! its own for each line of a file.
 
 use crate::board::card;
 use crate::board::client::{BoardError, Client, Posted};
-use crate::board::stage::Stage;
+use crate::board::stage::{Keepers, Stage};
 use crate::commands::{Format as Shown, Globals};
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
@@ -25,8 +25,9 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus board replay --input posts.txt --output board.txt
   alpheus board replay --input posts.txt --rows 20000 --output board.txt --format json
+  alpheus board replay --input posts.txt --servers 3 --output board.txt
 
-One machine and one person run all three servers here: it shows the board, and hides nothing
+One machine and one person run all servers here: it shows the board, and hides nothing
 from who runs it. Each message that is lost to a collision is known to its writer, and counted.";
 
 /// Writers that post at the same time.
@@ -44,6 +45,9 @@ pub struct Args {
     /// Rows of the table; by default what delivers 95 % of the lines
     #[arg(long, value_name = "NUMBER")]
     rows: Option<u32>,
+    /// So many equal servers, in place of two databases and an auditor
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(3..=6))]
+    servers: Option<u8>,
     /// Where the table's messages are written, one in each line; must not be there yet
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
@@ -83,7 +87,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let writers: Vec<SigningKey> = (0..lines.len())
         .map(|_| Ok(SigningKey::from_seed(&Secret::random(&mut entropy::rng()?))))
         .collect::<Result<_, Failure>>()?;
-    let stage = Stage::start(&writers, Format::RECOVERED, args.rows)?;
+    let keepers = args.servers.map_or(Keepers::Audited, Keepers::Equal);
+    let stage = Stage::start(&writers, Format::RECOVERED, args.rows, keepers)?;
     let rows = stage.card.board.rows;
     let (reading, counts) = block_on(post_all(&stage.card, &lines, writers))?;
     let counts = Counts { lines: lines.len(), rows, ..counts };

@@ -1,5 +1,5 @@
 //! A whole board on one machine, for replays and measurements: PKI, keys, card and
-//! three processes, all of which go with the command.
+//! the servers' processes, all of which go with the command.
 
 use crate::board::card::{self, Card, Opened};
 use crate::board::init::Size;
@@ -8,21 +8,49 @@ use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::init::write_new;
 use alpheus_anonymous_board::admission::Members;
-use alpheus_anonymous_board::configuration::Party;
+use alpheus_anonymous_board::configuration::{Party, Servers};
 use alpheus_anonymous_board::row::Format;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-const SERVERS: [&str; 3] = ["first", "second", "auditor"];
+/// Who keeps the board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keepers {
+    /// Two databases and an auditor.
+    Audited,
+    /// So many equal servers.
+    Equal(u8),
+}
 
-/// Three servers on this machine, in a folder that goes with them.
+impl Keepers {
+    /// The servers' names and roles.
+    fn names(self) -> Vec<(String, &'static str)> {
+        match self {
+            Self::Audited => {
+                let roles = [("first", "database"), ("second", "database"), ("auditor", "auditor")];
+                roles.map(|(name, role)| (name.to_owned(), role)).to_vec()
+            }
+            Self::Equal(many) => (1..=many).map(|i| (format!("server-{i}"), "server")).collect(),
+        }
+    }
+
+    /// Their keys, as a card has them.
+    fn servers(self, keys: &[VerifyingKey]) -> Result<Servers, NotMade> {
+        match self {
+            Self::Audited => Ok(Servers::Audited(keys.try_into().map_err(|_| NotMade)?)),
+            Self::Equal(_) => Ok(Servers::Coalition(keys.to_vec())),
+        }
+    }
+}
+
+/// A board's servers on this machine, in a folder that goes with them.
 pub struct Stage {
     /// The board.
     pub card: Opened,
-    servers: Servers,
+    servers: Processes,
     // Last: it goes when nothing runs in it any more.
     _folder: Folder,
 }
@@ -42,9 +70,10 @@ impl Stage {
         writers: &[SigningKey],
         format: Format,
         rows: Option<u32>,
+        keepers: Keepers,
     ) -> Result<Self, Failure> {
         let folder = Folder::create()?;
-        let servers = start(&folder.0, writers, format, rows)?;
+        let servers = start(&folder.0, writers, format, rows, keepers)?;
         let card = card::open(&folder.0.join("board.json"))?;
         Ok(Self { card, servers, _folder: folder })
     }
@@ -77,9 +106,9 @@ impl Drop for Folder {
 }
 
 /// Processes that go with the command.
-struct Servers(Vec<Child>);
+struct Processes(Vec<Child>);
 
-impl Drop for Servers {
+impl Drop for Processes {
     fn drop(&mut self) {
         for child in &mut self.0 {
             let _ = child.kill();
@@ -94,15 +123,15 @@ fn start(
     writers: &[SigningKey],
     format: Format,
     rows: Option<u32>,
-) -> Result<Servers, Failure> {
+    keepers: Keepers,
+) -> Result<Processes, Failure> {
     command(folder, &["ca", "init", "pki"])?;
-    let mut at: Vec<SocketAddr> = Vec::new();
-    for name in SERVERS {
+    let (names, mut at, mut keys_of) = (keepers.names(), Vec::new(), Vec::new());
+    for (name, _) in &names {
         command(folder, &["ca", "issue", "pki", "--role", "board", "--name", name])?;
         at.push(free_address()?);
+        keys_of.push(keys::create(&folder.join(format!("{name}.key")))?.verifying_key());
     }
-    let key = |name: &str| keys::create(&folder.join(format!("{name}.key")));
-    let servers = [key(SERVERS[0])?, key(SERVERS[1])?, key(SERVERS[2])?];
     let lines: Vec<String> = writers.iter().map(|key| keys::hex(&key.verifying_key())).collect();
     write_new(&folder.join("members.txt"), &(lines.join("\n") + "\n"), 0o644)?;
     let members = Members::new(writers.iter().map(SigningKey::verifying_key));
@@ -114,24 +143,23 @@ fn start(
         complaints: 1,
         patience: 3600,
     };
-    let configuration =
-        size.configuration(format, servers.each_ref().map(SigningKey::verifying_key), &members)?;
+    let servers = keepers.servers(&keys_of).blame(Category::Io)?;
+    let configuration = size.configuration(format, servers, &members)?;
     let authority = std::fs::read_to_string(folder.join("pki/ca.pem")).blame_io(folder)?;
-    let urls = [0, 1, 2].map(|i| at.get(i).map_or_else(String::new, |at| format!("https://{at}")));
+    let urls = at.iter().map(|at| format!("https://{at}")).collect();
     let operator = SigningKey::from_seed(&Secret::random(&mut entropy::rng()?));
     let card = Card::new(&configuration, urls, Some(authority), &operator);
     card.open().blame(Category::Usage)?;
     let text = serde_json::to_string_pretty(&card).blame(Category::Io)?;
     write_new(&folder.join("board.json"), &text, 0o644)?;
-    let mut started = Servers(Vec::new());
-    for (name, at) in SERVERS.iter().zip(&at) {
-        started.0.push(serve(folder, name, at)?);
+    let mut started = Processes(Vec::new());
+    for ((name, role), at) in names.iter().zip(&at) {
+        started.0.push(serve(folder, name, role, at)?);
     }
     Ok(started)
 }
 
-fn serve(folder: &Path, name: &str, at: &SocketAddr) -> Result<Child, Failure> {
-    let role = if name == "auditor" { "auditor" } else { "database" };
+fn serve(folder: &Path, name: &str, role: &str, at: &SocketAddr) -> Result<Child, Failure> {
     let (identity, key, state) =
         (format!("pki/{name}"), format!("{name}.key"), format!("run/{name}"));
     let at = at.to_string();

@@ -1,4 +1,5 @@
-//! A database: takes writes, audits them, and gives its share of the table once.
+//! A database, or one of the equal servers of mode 2: takes writes, audits them, and gives
+//! its share of the table once.
 //!
 //! Whatever leaves comes out of a [`Step`], so that it is durable before. The
 //! expensive part is [`Work`], which runs anywhere.
@@ -11,7 +12,6 @@ pub use work::{Done, Work};
 
 use crate::admission::Admission;
 use crate::configuration::{Epoch, Party, Pinned, Time};
-use crate::dpf::Side;
 use crate::error::{NotRestored, Refused};
 use crate::messages::{Receipt, Spoken, Statement, Submission, What, Why, WriteName};
 use crate::transcript::{Heard, NotHeard, Transcript};
@@ -44,17 +44,17 @@ pub enum Output {
 /// A database.
 pub struct Database {
     board: Pinned,
-    side: Side,
+    party: Party,
     key: SigningKey,
     epochs: BTreeMap<Epoch, Running>,
     /// The last epoch that may not be begun any more.
     last: Option<Epoch>,
 }
 
-/// The bytes are not the share that the other database is bound to, or it is bound
+/// The bytes are not the share that the other server is bound to, or it is bound
 /// to none yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the bytes are not the share that the other database has committed to")]
+#[error("the bytes are not the share that the other server has committed to")]
 pub struct NotTheShare;
 
 impl Database {
@@ -66,20 +66,22 @@ impl Database {
     /// [`NotRestored`].
     pub fn restore(
         board: &Pinned,
-        side: Side,
+        party: impl Into<Party>,
         key: SigningKey,
         log: Log,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
         now: Time,
     ) -> Result<(Self, Step<Vec<Output>>), NotRestored> {
-        if key.verifying_key() != *board.key(Party::Database(side)) {
+        let party = party.into();
+        let holds = board.databases().contains(&party);
+        if !holds || Some(&key.verifying_key()) != board.key(party) {
             return Err(NotRestored::OtherKey);
         }
         let mut database =
-            Self { board: board.clone(), side, key, epochs: BTreeMap::new(), last: None };
+            Self { board: board.clone(), party, key, epochs: BTreeMap::new(), last: None };
         let (mut outputs, mut later) = (Vec::new(), Later::default());
         for (key, value) in records {
-            let (epoch, record) = records::read(&key, &value)?;
+            let (epoch, record) = records::read(board, &key, &value)?;
             database.put_back(epoch, record, &mut later, &mut outputs)?;
         }
         if (log == Log::New) != database.epochs.is_empty() && log != Log::Doubtful {
@@ -87,9 +89,9 @@ impl Database {
         }
         for (name, (tag, submission)) in later.writes {
             let running = database.epochs.get_mut(&submission.epoch).ok_or(DamagedLog)?;
-            running.take(board, side, name, tag, submission).map_err(|_| DamagedLog)?;
+            running.take(board, party, name, tag, submission).map_err(|_| DamagedLog)?;
         }
-        database.epochs.values_mut().for_each(|running| running.note_lacking(side));
+        database.epochs.values_mut().for_each(|running| running.note_lacking(board, party));
         for (epoch, by, signed) in later.conflicts {
             let running = database.epochs.get_mut(&epoch).ok_or(DamagedLog)?;
             let heard = running.transcript.hear(by, &signed).map_err(|_| DamagedLog)?;
@@ -97,7 +99,7 @@ impl Database {
             running.fault = Some((by, fault));
             outputs.push(Output::Said(Spoken { epoch, by, conflicts: true, signed }));
         }
-        outputs.extend(database.epochs.values().filter_map(|running| share(running, side)));
+        outputs.extend(database.epochs.values().filter_map(|running| share(running)));
         let changes =
             if log == Log::Doubtful { database.burn_all(now, &mut outputs) } else { Vec::new() };
         Ok((database, Step::new(changes, outputs)))
@@ -134,14 +136,14 @@ impl Database {
     /// Burns what has begun, and what may have been begun and forgotten.
     fn burn_all(&mut self, now: Time, outputs: &mut Vec<Output>) -> Vec<Change> {
         let mut changes = Vec::new();
-        let side = self.side;
+        let party = self.party;
         if let Some(now) = self.board.schedule.at(now) {
             self.last = self.last.max(Some(now));
             let board = &self.board;
             self.epochs.entry(now).or_insert_with(|| Running::new(board, now));
         }
         let open: Vec<Epoch> =
-            self.epochs.iter().filter(|(_, r)| !r.ended(side)).map(|(e, _)| *e).collect();
+            self.epochs.iter().filter(|(_, r)| !r.ended(party)).map(|(e, _)| *e).collect();
         for epoch in open {
             changes.extend(self.say(epoch, What::Abort { why: Why::Restored }, outputs));
         }
@@ -153,7 +155,7 @@ impl Database {
     pub fn open_epoch(&self, now: Time) -> Option<Epoch> {
         let epoch = self.board.schedule.at(now)?;
         let running = self.epochs.get(&epoch)?;
-        let open = running.transcript.closed(self.side).is_none() && !running.ended(self.side);
+        let open = running.transcript.closed(self.party).is_none() && !running.ended(self.party);
         open.then_some(epoch)
     }
 
@@ -165,8 +167,8 @@ impl Database {
 
     /// Epochs that have not ended here.
     pub fn unfinished(&self) -> impl Iterator<Item = Epoch> {
-        let side = self.side;
-        self.epochs.iter().filter(move |(_, r)| !r.ended(side)).map(|(epoch, _)| *epoch)
+        let party = self.party;
+        self.epochs.iter().filter(move |(_, r)| !r.ended(party)).map(|(epoch, _)| *epoch)
     }
 
     /// How many writes an epoch has.
@@ -198,7 +200,7 @@ impl Database {
             return Err(if over { Refused::Late } else { Refused::Epoch });
         }
         let running = self.epochs.get(&epoch).ok_or(Refused::Epoch)?;
-        if running.transcript.aborted(Party::Database(self.side)).is_some() {
+        if running.transcript.aborted(self.party).is_some() {
             return Err(Refused::Burnt);
         }
         let full = running.writes.len() >= self.board.writers as usize;
@@ -207,7 +209,7 @@ impl Database {
             if full {
                 return Err(Refused::Full);
             }
-            if running.transcript.closed(self.side).is_some() {
+            if running.transcript.closed(self.party).is_some() {
                 return Err(Refused::Late);
             }
         }
@@ -226,7 +228,7 @@ impl Database {
         let (epoch, name) = (submission.epoch, submission.name(&self.board.fingerprint()));
         let running = self.epochs.get_mut(&epoch).ok_or(Refused::Epoch)?;
         // Whether it is taken or not, it is not asked for again.
-        if !running.wait_no_more(self.side, &name) {
+        if !running.wait_no_more(self.party, &name) {
             return Err(Refused::NotListed);
         }
         if running.writes.len() >= self.board.writers as usize {
@@ -243,7 +245,7 @@ impl Database {
     ) -> Result<Step<Signed<Receipt>>, Refused> {
         let epoch = submission.epoch;
         let receipt =
-            Receipt { board: self.board.fingerprint(), epoch, by: self.side, write: name };
+            Receipt { board: self.board.fingerprint(), epoch, by: self.party, write: name };
         let receipt = Signed::new(&receipt, &self.key);
         let running = self.epochs.get_mut(&epoch).ok_or(Refused::Epoch)?;
         let tag = admission.tag(epoch, &name, &submission.ticket)?;
@@ -253,16 +255,16 @@ impl Database {
             None => {}
         }
         let change = records::write(epoch, &name, &tag, &submission);
-        running.take(&self.board, self.side, name, tag, submission)?;
+        running.take(&self.board, self.party, name, tag, submission)?;
         Ok(Step::new(vec![change], receipt))
     }
 
-    /// Writes that the other database has and this one lacks: to be fetched there and
+    /// Writes that other databases have and this one lacks: to be fetched there and
     /// given to [`Database::forwarded`].
     #[must_use]
     pub fn missing(&self, epoch: Epoch) -> Vec<WriteName> {
         let running = self.epochs.get(&epoch);
-        running.map_or_else(Vec::new, |running| running.missing(self.side).copied().collect())
+        running.map_or_else(Vec::new, |running| running.missing(self.party).copied().collect())
     }
 
     /// Where the ledger has an epoch's table: a database itself keeps none in memory.
@@ -305,46 +307,53 @@ impl Database {
                 Ok(Step::new(vec![change], vec![spoken(true)]))
             }
             Heard::New => {
-                running.note_lacking(self.side);
+                running.note_lacking(&self.board, self.party);
                 let mut changes = vec![records::statement(epoch, by, place, signed)];
                 let mut outputs = vec![spoken(false)];
-                changes.extend(unneeded(running, self.side, &mut outputs));
-                outputs.extend(share(running, self.side));
+                changes.extend(unneeded(running, &mut outputs));
+                outputs.extend(share(running));
                 Ok(Step::new(changes, outputs))
             }
         }
     }
 
-    /// Takes the other database's masked share.
+    /// Takes another database's masked share.
     ///
     /// # Errors
     /// [`NotTheShare`].
-    pub fn hear_share(&mut self, epoch: Epoch, bytes: Vec<u8>) -> Result<(), NotTheShare> {
+    pub fn hear_share(
+        &mut self,
+        by: impl Into<Party>,
+        epoch: Epoch,
+        bytes: Vec<u8>,
+    ) -> Result<(), NotTheShare> {
+        let by = by.into();
         let running = self.epochs.get_mut(&epoch).ok_or(NotTheShare)?;
-        let (set, bound) = running.transcript.latched(self.side.other()).ok_or(NotTheShare)?;
-        let digest = Transcript::share_digest(self.side.other(), &set, &bytes);
+        let (set, bound) = running.transcript.latched(by).ok_or(NotTheShare)?;
+        let digest = Transcript::share_digest(by, &set, &bytes);
         if digest != bound || bytes.len() != self.board.shape().bytes() {
             return Err(NotTheShare);
         }
-        running.theirs = Some(bytes);
+        running.theirs.insert(by, bytes);
         Ok(())
     }
 
-    /// Whether the other database's share is what an epoch waits for.
+    /// Whose shares an epoch waits for here.
     #[must_use]
-    pub fn wants_share(&self, epoch: Epoch) -> bool {
-        self.epochs.get(&epoch).is_some_and(|running| {
-            !running.ended(self.side)
-                && running.transcript.latched(self.side).is_some()
-                && running.transcript.latched(self.side.other()).is_some()
-                && running.theirs.is_none()
-        })
+    pub fn wants_shares(&self, epoch: Epoch) -> Vec<Party> {
+        let Some(running) = self.epochs.get(&epoch) else { return Vec::new() };
+        let bound = |by: &Party| running.transcript.latched(*by).is_some();
+        if running.ended(self.party) || !self.board.databases().iter().all(bound) {
+            return Vec::new();
+        }
+        let lacks = |by: &Party| !running.theirs.contains_key(by);
+        running::others(&self.board, self.party).filter(lacks).collect()
     }
 
     /// What is to be computed next, if anything. It is handed out once.
     pub fn work(&mut self) -> Option<Work> {
-        let (board, side) = (&self.board, self.side);
-        self.epochs.values_mut().find_map(|running| running.work(board, side))
+        let (board, party) = (&self.board, self.party);
+        self.epochs.values_mut().find_map(|running| running.work(board, party))
     }
 
     /// Takes what [`Work::run`] gave.
@@ -359,9 +368,9 @@ impl Database {
         if let Some(step) = self.begin(now, rng) {
             return Some(step);
         }
-        let (board, side) = (self.board.clone(), self.side);
+        let (board, party) = (self.board.clone(), self.party);
         let next = self.epochs.iter_mut().find_map(|(epoch, running)| {
-            running.next(&board, side, now).map(|what| (*epoch, what))
+            running.next(&board, party, now).map(|what| (*epoch, what))
         });
         let (epoch, what) = next?;
         let mut outputs = Vec::new();
@@ -387,7 +396,7 @@ impl Database {
     /// Says something, with all that must be durable beside it.
     fn say(&mut self, epoch: Epoch, what: What, outputs: &mut Vec<Output>) -> Vec<Change> {
         let Some(running) = self.epochs.get_mut(&epoch) else { return Vec::new() };
-        let (board, by) = (self.board.fingerprint(), Party::Database(self.side));
+        let (board, by) = (self.board.fingerprint(), self.party);
         let place = running.transcript.heard_of(by);
         let ends = matches!(what, What::Abort { .. } | What::Publish { .. });
         let said = Statement { board, epoch, by, place: running.transcript.next_place(by), what };
@@ -400,16 +409,16 @@ impl Database {
             changes.push(records::masked(epoch, None));
             outputs.push(Output::NoShare(epoch));
         }
-        if running.transcript.latched(self.side).is_some() && !ends {
+        if running.transcript.latched(self.party).is_some() && !ends {
             changes.push(records::masked(epoch, running.masked.as_deref().map(Vec::as_slice)));
-            outputs.extend(share(running, self.side));
+            outputs.extend(share(running));
         }
         if ends && let Some(table) = running.table.take() {
             changes.push(records::table(epoch, Some(&table)));
             outputs.push(Output::Table(epoch, table));
         }
         if ends {
-            changes.extend(unneeded(running, self.side, outputs));
+            changes.extend(unneeded(running, outputs));
             changes.extend(running.remove_secrets());
         }
         changes
@@ -424,10 +433,10 @@ impl Database {
             let Some(mut running) = self.epochs.remove(&epoch) else { continue };
             changes.extend(running.remove_secrets());
             changes.extend([records::masked(epoch, None), records::table(epoch, None)]);
-            for by in Party::ALL {
-                let places = 0..running.transcript.heard_of(by);
-                changes.extend(places.map(|place| records::no_statement(epoch, by, place)));
-                changes.push(records::conflict(epoch, by, None));
+            for by in self.board.parties() {
+                let places = 0..running.transcript.heard_of(*by);
+                changes.extend(places.map(|place| records::no_statement(epoch, *by, place)));
+                changes.push(records::conflict(epoch, *by, None));
             }
         }
         changes
@@ -441,23 +450,19 @@ struct Later {
     conflicts: Vec<(Epoch, Party, Signed<Statement>)>,
 }
 
-/// Removes the masked share when both have the same table: nobody asks for it any more.
-/// If they differ it stays: with the other one's it shows who published what is not the sum.
-fn unneeded(running: &mut Running, side: Side, outputs: &mut Vec<Output>) -> Option<Change> {
-    let ours = running.transcript.published(side)?;
-    let theirs = running.transcript.published(side.other())?;
-    if ours != theirs || running.masked.take().is_none() {
-        return None;
-    }
+/// Removes the masked share when all have the same table: nobody asks for it any more.
+/// If they differ it stays: with the others' it shows who published what is not the sum.
+fn unneeded(running: &mut Running, outputs: &mut Vec<Output>) -> Option<Change> {
+    running.transcript.all_published()?;
+    running.masked.take()?;
     let epoch = running.transcript.epoch();
     outputs.push(Output::NoShare(epoch));
     Some(records::masked(epoch, None))
 }
 
-/// The masked share, once both databases are bound to theirs for one set.
-fn share(running: &Running, side: Side) -> Option<Output> {
-    let (set, _) = running.transcript.latched(side)?;
-    let (theirs, _) = running.transcript.latched(side.other())?;
-    let share = running.masked.as_ref().filter(|_| set == theirs)?;
+/// The masked share, once all databases are bound to theirs for one set.
+fn share(running: &Running) -> Option<Output> {
+    running.transcript.all_latched()?;
+    let share = running.masked.as_ref()?;
     Some(Output::Share(running.transcript.epoch(), Arc::clone(share)))
 }

@@ -1,6 +1,6 @@
 //! What a database keeps durably: by epoch, then by kind.
 
-use crate::configuration::{Epoch, Party};
+use crate::configuration::{Epoch, Party, Pinned};
 use crate::envelope::canonical;
 use crate::messages::{Statement, Submission, Tag, WriteName};
 use alpheus_crypto::hash::Digest;
@@ -61,7 +61,7 @@ pub(super) fn no_statement(epoch: Epoch, by: Party, place: usize) -> Change {
 
 fn statement_key(epoch: Epoch, by: Party, place: usize) -> Vec<u8> {
     let place = u8::try_from(place).unwrap_or(u8::MAX);
-    key(epoch, STATEMENT, &[by.number(), place])
+    key(epoch, STATEMENT, &[number(by), place])
 }
 
 pub(super) fn masked(epoch: Epoch, share: Option<&[u8]>) -> Change {
@@ -75,12 +75,21 @@ pub(super) fn table(epoch: Epoch, table: Option<&[u8]>) -> Change {
 }
 
 pub(super) fn conflict(epoch: Epoch, by: Party, said: Option<&Signed<Statement>>) -> Change {
-    let key = key(epoch, CONFLICT, &[by.number()]);
+    let key = key(epoch, CONFLICT, &[number(by)]);
     Change { key, value: said.map(|said| encoded(said).into()) }
 }
 
+/// A server in a key: its place.
+fn number(by: Party) -> u8 {
+    u8::try_from(by.index()).unwrap_or(u8::MAX)
+}
+
 /// Reads a record.
-pub(super) fn read(key: &[u8], value: &[u8]) -> Result<(Epoch, Record), DamagedLog> {
+pub(super) fn read(
+    board: &Pinned,
+    key: &[u8],
+    value: &[u8],
+) -> Result<(Epoch, Record), DamagedLog> {
     let (epoch, rest) = key.split_first_chunk::<8>().ok_or(DamagedLog)?;
     let (kind, rest) = rest.split_first().ok_or(DamagedLog)?;
     let record = match *kind {
@@ -90,14 +99,14 @@ pub(super) fn read(key: &[u8], value: &[u8]) -> Result<(Epoch, Record), DamagedL
             Record::Write(name, Box::new(canonical(value).ok_or(DamagedLog)?))
         }
         STATEMENT => {
-            let by = rest.first().and_then(|by| Party::ALL.get(usize::from(*by)));
+            let by = rest.first().and_then(|by| board.parties().get(usize::from(*by)));
             let said = postcard::from_bytes(value).map_err(|_| DamagedLog)?;
             Record::Statement(*by.ok_or(DamagedLog)?, said)
         }
         MASKED => Record::Masked(value.to_vec()),
         TABLE => Record::Table(value.to_vec()),
         CONFLICT => {
-            let by = rest.first().and_then(|by| Party::ALL.get(usize::from(*by)));
+            let by = rest.first().and_then(|by| board.parties().get(usize::from(*by)));
             let said = postcard::from_bytes(value).map_err(|_| DamagedLog)?;
             Record::Conflict(*by.ok_or(DamagedLog)?, said)
         }

@@ -1,12 +1,12 @@
 //! One epoch at one database: what it holds, and what it says next.
 
 use super::records;
-use super::work::{Done, Outcome, TableShare, Task, Work};
+use super::work::{Done, Keys, Openings, Outcome, TableShare, Task, Work};
+use crate::coalition::audit;
 use crate::configuration::{Epoch, Party, Pinned, Time};
-use crate::dpf::Side;
 use crate::envelope::{self, BadEnvelope, Opened};
 use crate::error::Refused;
-use crate::messages::{Audited, Fault, Submission, Tag, What, Why, WriteName};
+use crate::messages::{Fault, Submission, Tag, What, Why, WriteName};
 use crate::transcript::{Dispute, Set, Transcript, sorted};
 use alpheus_crypto::agree::AgreementKey;
 use alpheus_crypto::hash::{Digest, labelled};
@@ -44,7 +44,16 @@ impl Secrets {
 /// An accepted write.
 pub(super) struct Held {
     pub(super) submission: Submission,
-    pub(super) opened: Arc<Opened>,
+    part: OwnPart,
+}
+
+/// What of a write is this server's.
+#[derive(Clone)]
+enum OwnPart {
+    /// Mode 1.
+    Tree(Arc<Opened>),
+    /// Mode 2.
+    Parity(Arc<audit::Held>),
 }
 
 /// An epoch.
@@ -56,19 +65,20 @@ pub(super) struct Running {
     pub(super) tags: HashMap<Tag, WriteName>,
     /// Digests of the roots that were opened.
     pub(super) roots: HashSet<Digest>,
-    /// Writes that the other database has closed with and that are waited for here, once
-    /// it has closed.
+    /// Writes that other databases have closed with and that are waited for here, once all
+    /// have closed.
     lacking: Option<BTreeSet<WriteName>>,
-    audited: Option<(Vec<Audited>, TableShare)>,
+    audited: Option<(Openings, TableShare)>,
     /// The share of the table with accepted writes alone.
     share: Option<TableShare>,
     /// The same, masked: what leaves.
     pub(super) masked: Option<Arc<Vec<u8>>>,
-    pub(super) theirs: Option<Vec<u8>>,
+    /// The others' masked shares.
+    pub(super) theirs: BTreeMap<Party, Vec<u8>>,
     pub(super) table: Option<Arc<Vec<u8>>>,
     pub(super) fault: Option<(Party, Fault)>,
-    /// When this database first knew that both have closed.
-    both_closed: Option<Time>,
+    /// When this database first knew that all have closed.
+    all_closed: Option<Time>,
     /// Work is out.
     busy: bool,
 }
@@ -85,93 +95,133 @@ impl Running {
             audited: None,
             share: None,
             masked: None,
-            theirs: None,
+            theirs: BTreeMap::new(),
             table: None,
             fault: None,
-            both_closed: None,
+            all_closed: None,
             busy: false,
         }
     }
 
-    pub(super) fn ended(&self, side: Side) -> bool {
-        self.transcript.aborted(Party::Database(side)).is_some()
-            || self.transcript.published(side).is_some()
+    pub(super) fn ended(&self, own: Party) -> bool {
+        self.transcript.aborted(own).is_some() || self.transcript.published(own).is_some()
     }
 
-    /// Opens this side's envelope and takes the write in, if its key was not seen before.
+    /// Opens this server's envelope and takes the write in, if its key was not seen before.
     pub(super) fn take(
         &mut self,
         board: &Pinned,
-        side: Side,
+        own: Party,
         name: WriteName,
         tag: Tag,
         submission: Submission,
     ) -> Result<(), Refused> {
-        let secrets = self.secrets.as_ref().ok_or(BadEnvelope::Unreadable)?;
-        let sealed = &submission.envelopes[side.index()];
-        let opened = envelope::open(&secrets.sealing, board, submission.epoch, side, &tag, sealed)?;
-        if !self.roots.insert(root_digest(&opened)) {
+        let (part, key) = self.opened(board, own, &tag, &submission)?;
+        if !self.roots.insert(key) {
             return Err(Refused::Replayed);
         }
         if let Some(lacking) = &mut self.lacking {
             lacking.remove(&name);
         }
         self.tags.insert(tag, name);
-        self.writes.insert(name, Held { submission, opened: Arc::new(opened) });
+        self.writes.insert(name, Held { submission, part });
         Ok(())
     }
 
-    /// Looks what this database lacks, once the other one has closed.
-    pub(super) fn note_lacking(&mut self, side: Side) {
-        let (None, Some(theirs)) = (&self.lacking, self.transcript.closed(side.other())) else {
+    /// This server's part of a write, and what its key is known again by.
+    fn opened(
+        &self,
+        board: &Pinned,
+        own: Party,
+        tag: &Tag,
+        submission: &Submission,
+    ) -> Result<(OwnPart, Digest), Refused> {
+        let sealing = &self.secrets.as_ref().ok_or(BadEnvelope::Unreadable)?.sealing;
+        let Submission { epoch, envelopes, common, .. } = submission;
+        let sealed = envelopes.get(own.index()).ok_or(BadEnvelope::Envelopes)?;
+        let one_each = envelopes.len() == board.databases().len();
+        match (own, common) {
+            (Party::Database(side), None) if one_each => {
+                let opened = envelope::open(sealing, board, *epoch, side, tag, sealed)?;
+                let root = labelled(labels::BOARD_ROOT, &[opened.key.root.expose()]);
+                Ok((OwnPart::Tree(Arc::new(opened)), root))
+            }
+            (Party::Server(place), Some(common)) if one_each => {
+                // Writers know the keys of all servers; this one may not have heard them yet.
+                let bound = self.transcript.bound(tag).ok_or(Refused::Epoch)?;
+                let engine = self.transcript.parity().ok_or(Refused::Epoch)?;
+                let held = envelope::open_part(sealing, &engine, &bound, place, common, sealed)?;
+                let key = common.keys.get(own.index()).ok_or(BadEnvelope::Envelopes)?;
+                Ok((OwnPart::Parity(Arc::new(held)), *key))
+            }
+            _ => Err(BadEnvelope::Envelopes.into()),
+        }
+    }
+
+    /// Looks what this database lacks, once all others have closed.
+    pub(super) fn note_lacking(&mut self, board: &Pinned, own: Party) {
+        if self.lacking.is_some() {
             return;
-        };
-        let lacking = theirs.iter().filter(|name| !self.writes.contains_key(name));
+        }
+        let theirs: Option<Vec<_>> =
+            others(board, own).map(|by| self.transcript.closed(by)).collect();
+        let Some(theirs) = theirs else { return };
+        let listed = theirs.into_iter().flatten();
+        let lacking = listed.filter(|name| !self.writes.contains_key(name));
         self.lacking = Some(lacking.copied().collect());
     }
 
-    /// Writes that the other database has closed with, and this one lacks: fetched before
-    /// this one closes too, since the other may have closed because it is full.
-    pub(super) fn missing(&self, side: Side) -> impl Iterator<Item = &WriteName> {
-        let over = self.ended(side) || self.transcript.own_candidates(side).is_some();
+    /// Writes that other databases have closed with, and this one lacks: fetched before
+    /// this one closes too, since another may have closed because it is full.
+    pub(super) fn missing(&self, own: Party) -> impl Iterator<Item = &WriteName> {
+        let over = self.ended(own) || self.transcript.own_candidates(own).is_some();
         self.lacking.iter().flatten().filter(move |_| !over)
     }
 
     /// Whether a write was waited for; it is no more.
-    pub(super) fn wait_no_more(&mut self, side: Side, name: &WriteName) -> bool {
-        let over = self.ended(side) || self.transcript.own_candidates(side).is_some();
+    pub(super) fn wait_no_more(&mut self, own: Party, name: &WriteName) -> bool {
+        let over = self.ended(own) || self.transcript.own_candidates(own).is_some();
         !over && self.lacking.as_mut().is_some_and(|lacking| lacking.remove(name))
     }
 
     /// What this database says next, if it is time.
-    pub(super) fn next(&mut self, board: &Pinned, side: Side, now: Time) -> Option<What> {
-        let epoch = self.transcript.epoch();
-        if self.ended(side) {
+    pub(super) fn next(&mut self, board: &Pinned, own: Party, now: Time) -> Option<What> {
+        if self.ended(own) {
             return None;
         }
-        let abort = |why| Some(What::Abort { why });
-        let others = [Party::Database(side.other()), Party::Auditor];
-        if let Some((by, fault)) = self.fault {
-            return abort(Why::Blamed(by, fault));
+        if let Some(why) = self.broken(board, own, now) {
+            return Some(What::Abort { why });
         }
-        if let Some(by) = others.into_iter().find(|by| self.transcript.aborted(*by).is_some()) {
-            return abort(Why::Told(by));
-        }
-        if now >= board.schedule.burns(epoch) {
-            let both = Side::BOTH.iter().all(|side| self.transcript.latched(*side).is_some());
-            let by = Party::Database(side.other());
-            return abort(if both { Why::Withheld(by) } else { Why::Late });
-        }
-        match self.transcript.heard_of(Party::Database(side)) {
+        match self.transcript.heard_of(own) {
             What::CLOSE => self.close(board, now),
-            What::CANDIDATES => self.candidates(board, side, now),
-            What::COMMIT => self.commit(board, side),
-            What::OPEN => self.open(side),
-            What::AGREE => self.agree(board),
-            What::LATCH => self.latch(side),
-            What::PUBLISH => self.publish(side),
+            What::CANDIDATES => self.candidates(board, own, now),
+            What::COMMIT => self.commit(board, own),
+            What::OPEN => self.open(board, own),
+            What::AGREE => self.agree(board, own),
+            What::LATCH => self.latch(board, own),
+            What::PUBLISH => self.publish(board, own),
             _ => None,
         }
+    }
+
+    /// Why the epoch is over without a table, if it is.
+    fn broken(&self, board: &Pinned, own: Party, now: Time) -> Option<Why> {
+        if let Some((by, fault)) = self.fault {
+            return Some(Why::Blamed(by, fault));
+        }
+        let mut others = board.parties().iter().copied().filter(|by| *by != own);
+        if let Some(by) = others.find(|by| self.transcript.aborted(*by).is_some()) {
+            return Some(Why::Told(by));
+        }
+        if now < board.schedule.burns(self.transcript.epoch()) {
+            return None;
+        }
+        let latched = board.databases().iter().all(|by| self.transcript.latched(*by).is_some());
+        Some(match own {
+            Party::Database(side) if latched => Why::Withheld(side.other().into()),
+            Party::Server(_) if latched => Why::Unshared,
+            _ => Why::Late,
+        })
     }
 
     /// By its own count or clock, whatever the other database says: one that could close
@@ -183,127 +233,181 @@ impl Running {
         (full || over).then(|| What::Close { writes: writes() })
     }
 
-    /// After the other database has closed and handed over what was missing, or half
-    /// of the patience is over since both have closed: a server that holds writes back
-    /// cannot burn the epoch.
-    fn candidates(&mut self, board: &Pinned, side: Side, now: Time) -> Option<What> {
-        self.transcript.closed(side.other())?;
+    /// After the others have closed and handed over what was missing, or half of the
+    /// patience is over since all have closed: a server that holds writes back cannot burn
+    /// the epoch.
+    fn candidates(&mut self, board: &Pinned, own: Party, now: Time) -> Option<What> {
+        if !others(board, own).all(|by| self.transcript.closed(by).is_some()) {
+            return None;
+        }
         let end = board.schedule.end(self.transcript.epoch());
-        let since = (*self.both_closed.get_or_insert(now)).min(end);
+        let since = (*self.all_closed.get_or_insert(now)).min(end);
         let waited = now.0 >= since.0.saturating_add(board.schedule.patience / 2);
-        if self.missing(side).next().is_some() && !waited {
+        if self.missing(own).next().is_some() && !waited {
             return None;
         }
         let coin = *self.secrets.as_ref()?.coin.expose();
         Some(What::Candidates { writes: sorted(self.writes.keys().copied()), coin })
     }
 
-    fn commit(&self, board: &Pinned, side: Side) -> Option<What> {
+    fn commit(&self, board: &Pinned, own: Party) -> Option<What> {
         let candidates = self.transcript.candidates()?;
-        if candidates.writes.len() < board.fewest as usize {
-            return Some(What::Abort { why: Why::TooFew });
-        }
-        if self.thinned(side, candidates.writes.len()) {
-            let by = Party::Database(side.other());
-            return Some(What::Abort { why: Why::Thinned(by) });
+        if let Some(why) = self.too_few(board, own, candidates.writes.len()) {
+            return Some(What::Abort { why });
         }
         let (audited, _) = self.audited.as_ref()?;
         let nonce = self.secrets.as_ref()?.nonce.expose();
-        let digests = self.transcript.binding(side, &candidates.digest, audited, nonce);
-        Some(What::Commit { candidates: candidates.digest, digests })
+        let (transcript, named) = (&self.transcript, candidates.digest);
+        let digests = match (own, audited) {
+            (Party::Database(side), Openings::Digests(audited)) => {
+                transcript.binding(side, &named, audited, nonce)
+            }
+            (_, Openings::Answers(answers)) => {
+                transcript.answer_binding(own, &named, answers, nonce)
+            }
+            _ => return None,
+        };
+        Some(What::Commit { candidates: named, digests })
     }
 
-    /// Whether the other database has left out more than half of what this one closed
-    /// with: so few would be a crowd of its choice.
-    fn thinned(&self, side: Side, common: usize) -> bool {
-        self.transcript.closed(side).is_some_and(|own| common.saturating_mul(2) < own.len())
-    }
-
-    fn open(&self, side: Side) -> Option<What> {
-        if !self.transcript.committed(side.other()) {
-            return None;
+    /// Why so many of the writes that this database closed with are too few, if they are:
+    /// less than half of them would be a crowd of somebody else's choice.
+    fn too_few(&self, board: &Pinned, own: Party, left: usize) -> Option<Why> {
+        if left < board.fewest as usize {
+            return Some(Why::TooFew);
         }
+        let closed = self.transcript.closed(own)?.len();
+        (left.saturating_mul(2) < closed).then_some(match own {
+            Party::Database(side) => Why::Thinned(side.other().into()),
+            _ => Why::Dwindled,
+        })
+    }
+
+    /// In mode 2 only if all servers have computed from the same statements: what is opened
+    /// at two places would tell of the row.
+    fn open(&self, board: &Pinned, own: Party) -> Option<What> {
+        let committed: Option<Vec<Digest>> =
+            others(board, own).map(|by| self.transcript.committed(by)).collect();
+        let (committed, named) = (committed?, self.transcript.candidates()?.digest);
         let (audited, _) = self.audited.as_ref()?;
         let nonce = *self.secrets.as_ref()?.nonce.expose();
-        Some(What::Open { digests: audited.clone(), nonce })
-    }
-
-    fn agree(&self, board: &Pinned) -> Option<What> {
-        match self.transcript.set()? {
-            Err(dispute) => Some(What::Abort { why: dispute.into() }),
-            Ok(set) if set.accepted.len() < board.fewest as usize => {
-                Some(What::Abort { why: Why::TooFew })
+        match audited {
+            Openings::Digests(digests) => Some(What::Open { digests: digests.clone(), nonce }),
+            Openings::Answers(_) if committed.iter().any(|theirs| *theirs != named) => {
+                Some(What::Abort { why: Why::Contradiction })
             }
-            Ok(set) => {
-                let size = u32::try_from(set.accepted.len()).ok()?;
-                Some(What::Agree { opens: set.opens, set: set.digest, size })
-            }
+            Openings::Answers(answers) => Some(What::Answer { answers: answers.clone(), nonce }),
         }
     }
 
-    /// The set, if the other database and the auditor say the same. An honest auditor
-    /// settles only what both databases have agreed on toward it, so this one too.
-    fn settled(&self, side: Side) -> Option<Result<&Set, Dispute>> {
+    fn agree(&self, board: &Pinned, own: Party) -> Option<What> {
+        let set = match self.transcript.set()? {
+            Ok(set) => set,
+            Err(dispute) => return Some(What::Abort { why: dispute.into() }),
+        };
+        let fewer = match own {
+            // Whose digest was wrong a writer's complaint shows.
+            Party::Database(_) => {
+                (set.accepted.len() < board.fewest as usize).then_some(Why::TooFew)
+            }
+            _ => self.too_few(board, own, set.accepted.len()),
+        };
+        if let Some(why) = fewer {
+            return Some(What::Abort { why });
+        }
+        let size = u32::try_from(set.accepted.len()).ok()?;
+        Some(What::Agree { opens: set.opens, set: set.digest, size })
+    }
+
+    /// The set, if all others say the same. An honest auditor settles only what both
+    /// databases have agreed on toward it, so this one too.
+    fn settled(&self, board: &Pinned, own: Party) -> Option<Result<&Set, Dispute>> {
         let set = self.transcript.set()?.ok()?;
-        if let Err(dispute) = self.transcript.agrees(side.other(), set)? {
-            return Some(Err(dispute));
+        for by in others(board, own) {
+            if let Err(dispute) = self.transcript.agrees(by, set)? {
+                return Some(Err(dispute));
+            }
         }
-        let same = self.transcript.settled()? == set.digest;
+        let same = board.grid().is_some() || self.transcript.settled()? == set.digest;
         Some(if same { Ok(set) } else { Err(Dispute::Blamed(Party::Auditor, Fault::Set)) })
     }
 
-    fn latch(&mut self, side: Side) -> Option<What> {
-        let set = match self.settled(side)? {
+    fn latch(&mut self, board: &Pinned, own: Party) -> Option<What> {
+        let set = match self.settled(board, own)? {
             Ok(set) => set.digest,
             Err(dispute) => return Some(What::Abort { why: dispute.into() }),
         };
-        let share = self.share.as_ref()?;
-        let (_, theirs) = self.transcript.keys(side.other())?;
-        let Ok(agreed) = self.secrets.as_ref()?.agreement.agree(&theirs) else {
-            let by = Party::Database(side.other());
-            return Some(What::Abort { why: Why::Blamed(by, Fault::Keys) });
-        };
-        let masked = mask(&agreed, &set, share);
-        let digest = Transcript::share_digest(side, &set, &masked);
+        let mut masked = Zeroizing::new(self.share.as_ref()?.to_vec());
+        for by in others(board, own) {
+            let (_, theirs) = self.transcript.keys(by)?;
+            let Ok(agreed) = self.secrets.as_ref()?.agreement.agree(&theirs) else {
+                return Some(What::Abort { why: Why::Blamed(by, Fault::Keys) });
+            };
+            mask(&agreed, &set, &mut masked);
+        }
+        let masked = std::mem::take(&mut *masked);
+        let digest = Transcript::share_digest(own, &set, &masked);
         self.masked = Some(Arc::new(masked));
         Some(What::Latch { set, share: digest })
     }
 
-    fn publish(&mut self, side: Side) -> Option<What> {
-        let (set, _) = self.transcript.latched(side)?;
-        let (ours, theirs) = (self.masked.as_ref()?, self.theirs.as_ref()?);
-        let table: Vec<u8> = ours.iter().zip(theirs).map(|(a, b)| a ^ b).collect();
+    fn publish(&mut self, board: &Pinned, own: Party) -> Option<What> {
+        let (set, _) = self.transcript.latched(own)?;
+        let mut table = self.masked.as_ref()?.to_vec();
+        for by in others(board, own) {
+            let theirs = self.theirs.get(&by)?;
+            table.iter_mut().zip(theirs).for_each(|(byte, b)| *byte ^= b);
+        }
         let digest = Transcript::table_digest(&set, &table);
         self.table = Some(Arc::new(table));
         Some(What::Publish { set, table: digest })
     }
 
     /// What is to be computed next. It is handed out once.
-    pub(super) fn work(&mut self, board: &Pinned, side: Side) -> Option<Work> {
-        if self.ended(side) || self.busy || self.share.is_some() || self.masked.is_some() {
+    pub(super) fn work(&mut self, board: &Pinned, own: Party) -> Option<Work> {
+        if self.ended(own) || self.busy || self.share.is_some() || self.masked.is_some() {
             return None;
         }
         let candidates = self.transcript.candidates()?;
-        let common = candidates.writes.len();
-        if common < board.fewest as usize || self.thinned(side, common) {
+        if self.too_few(board, own, candidates.writes.len()).is_some() {
             return None;
         }
-        let prgs = self.transcript.permutations()?;
-        let keys_of = |names: &[WriteName]| -> Option<Vec<Arc<Opened>>> {
-            names.iter().map(|n| self.writes.get(n).map(|held| Arc::clone(&held.opened))).collect()
-        };
         let (keys, task) = if self.audited.is_none() {
-            let task = Task::Audit { kappa: candidates.kappa, candidates: candidates.digest };
-            (keys_of(&candidates.writes)?, task)
+            let keys = self.keys(board, own, &candidates.writes)?;
+            let (kappa, drawn, candidates) =
+                (candidates.kappa, candidates.drawn, candidates.digest);
+            (keys, Task::Audit { kappa, drawn, candidates })
         } else {
-            let set = self.transcript.set()?.ok()?;
-            let keys = keys_of(&set.rejected)?;
+            let keys = self.keys(board, own, &self.transcript.set()?.ok()?.rejected)?;
             let (_, table) = self.audited.as_mut()?;
             (keys, Task::Remove { table: std::mem::take(table) })
         };
         self.busy = true;
-        let (epoch, shape) = (self.transcript.epoch(), board.shape());
-        Some(Work { epoch, prgs, shape, side, keys, task })
+        Some(Work { epoch: self.transcript.epoch(), keys, task })
+    }
+
+    /// This server's keys of writes.
+    fn keys(&self, board: &Pinned, own: Party, names: &[WriteName]) -> Option<Keys> {
+        let parts = names.iter().map(|name| self.writes.get(name).map(|held| &held.part));
+        if let Party::Database(side) = own {
+            let key = |part: Option<&OwnPart>| match part? {
+                OwnPart::Tree(opened) => Some(Arc::clone(opened)),
+                OwnPart::Parity(_) => None,
+            };
+            let (prgs, shape) = (self.transcript.permutations()?, board.shape());
+            return Some(Keys::Tree {
+                prgs,
+                shape,
+                side,
+                keys: parts.map(key).collect::<Option<_>>()?,
+            });
+        }
+        let key = |part: Option<&OwnPart>| match part? {
+            OwnPart::Parity(held) => Some(Arc::clone(held)),
+            OwnPart::Tree(_) => None,
+        };
+        let keys = parts.map(key).collect::<Option<_>>()?;
+        Some(Keys::Parity { engine: self.transcript.parity()?, keys })
     }
 
     pub(super) fn worked(&mut self, done: Done) {
@@ -329,24 +433,25 @@ impl Running {
         self.roots.clear();
         self.audited = None;
         self.share = None;
-        self.theirs = None;
+        self.theirs.clear();
         self.lacking = None;
         changes
     }
 }
 
-fn root_digest(opened: &Opened) -> Digest {
-    labelled(labels::BOARD_ROOT, &[opened.key.root.expose()])
+/// The servers beside this one that hold shares.
+pub(super) fn others(board: &Pinned, own: Party) -> impl Iterator<Item = Party> {
+    board.databases().iter().copied().filter(move |by| *by != own)
 }
 
-/// A share under the mask that both databases have alike for one set: the masks
-/// cancel in the sum of shares for the same set, and in no other.
-fn mask(agreed: &Secret<32>, set: &Digest, share: &[u8]) -> Vec<u8> {
+/// Adds the mask that two databases have alike for one set: the masks of all pairs cancel
+/// in the sum of all shares for the same set, and in no other.
+fn mask(agreed: &Secret<32>, set: &Digest, share: &mut [u8]) {
     let key: Secret<16> = derive(agreed.expose(), labels::BOARD_MASK, &[set.as_ref()]);
     let mut pad = Zeroizing::new(vec![0_u64; share.len().div_ceil(8)]);
     Prf::new(&key).keystream(0, &mut pad);
     let pad = pad.iter().flat_map(|word| word.to_le_bytes());
-    share.iter().zip(pad).map(|(a, b)| a ^ b).collect()
+    share.iter_mut().zip(pad).for_each(|(byte, pad)| *byte ^= pad);
 }
 
 #[cfg(test)]
@@ -361,12 +466,16 @@ mod tests {
         let other = keys[1].agree(&keys[0].public());
         let (Ok(agreed), Ok(other)) = (agreed, other) else { panic!("good keys") };
         let (set, another) = (Digest([1; 32]), Digest([2; 32]));
-        let nothing = [0; 333];
-        let masked = mask(&agreed, &set, &nothing);
-        assert_eq!(masked, mask(&other, &set, &nothing), "both have the same");
+        let mask = |agreed: &Secret<32>, set: &Digest| {
+            let mut nothing = vec![0; 333];
+            super::mask(agreed, set, &mut nothing);
+            nothing
+        };
+        let masked = mask(&agreed, &set);
+        assert_eq!(masked, mask(&other, &set), "both have the same");
         let zeros = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == 0).count();
         assert!(zeros(&masked) < 20);
-        let sum = masked.iter().zip(mask(&other, &another, &nothing)).map(|(a, b)| a ^ b);
+        let sum = masked.iter().zip(mask(&other, &another)).map(|(a, b)| a ^ b);
         assert!(zeros(&sum.collect::<Vec<u8>>()) < 20);
     }
 }

@@ -16,7 +16,7 @@ use wide::u32x4;
 use zeroize::Zeroizing;
 
 /// A seed and its control bit, as a pass stores it.
-pub(super) type Node = [u8; BLOCK];
+pub(crate) type Node = [u8; BLOCK];
 /// Nodes that are wiped in the end.
 pub(super) type Nodes = Zeroizing<Vec<Node>>;
 
@@ -24,12 +24,12 @@ pub(super) type Nodes = Zeroizing<Vec<Node>>;
 // four words stays one.
 
 #[inline(always)]
-fn load(block: &Node) -> u32x4 {
+pub(crate) fn load(block: &Node) -> u32x4 {
     bytemuck::cast(*block)
 }
 
 #[inline(always)]
-fn bytes(register: u32x4) -> Node {
+pub(crate) fn bytes(register: u32x4) -> Node {
     bytemuck::cast(register)
 }
 
@@ -52,7 +52,7 @@ fn seed(node: &Node) -> u32x4 {
 
 /// A number of 32 bits in the first of a block's four words.
 #[inline(always)]
-fn number(number: u32) -> u32x4 {
+pub(crate) fn number(number: u32) -> u32x4 {
     u32x4::new([number.to_le(), 0, 0, 0])
 }
 
@@ -66,7 +66,7 @@ const WORDS: [u32x4; 4] = [
 
 /// π of a group of blocks: AES(z) ⊕ z, given z by its place in the group.
 #[inline(always)]
-fn permuted<B: BlockCipherEncBackend<BlockSize = U16>>(
+pub(crate) fn permuted<B: BlockCipherEncBackend<BlockSize = U16>>(
     backend: &B,
     input: impl Fn(usize) -> u32x4,
 ) -> Array<u32x4, B::ParBlocksSize> {

@@ -17,7 +17,7 @@
 
 pub mod digest;
 pub mod generate;
-mod kernel;
+pub(crate) mod kernel;
 pub mod pass;
 pub mod prg;
 pub mod scalar;

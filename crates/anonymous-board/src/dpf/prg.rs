@@ -64,7 +64,7 @@ fn xor_word(block: &mut [u8; 16], place: usize, word: u32) {
     block.iter_mut().skip(4 * place).zip(word.to_le_bytes()).for_each(|(b, w)| *b ^= w);
 }
 
-fn mmo(cipher: &Aes128Enc, input: [u8; 16]) -> [u8; 16] {
+pub(crate) fn mmo(cipher: &Aes128Enc, input: [u8; 16]) -> [u8; 16] {
     let mut block = Block::from(input);
     cipher.encrypt_block(&mut block);
     std::array::from_fn(|i| block[i] ^ input[i])

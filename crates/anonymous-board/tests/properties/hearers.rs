@@ -33,7 +33,7 @@ fn made_up(town: &Town, victim: WriteName, change: impl Fn(&mut What)) -> Transc
     let honest = town.transcript().audited(Side::Second).unwrap().unwrap().to_vec();
     let shadow = Shadow { victim, honest, row: 0 };
     for said in &town.said[1] {
-        let mut statement = said.open(town.board.key(LIAR)).unwrap().into_inner();
+        let mut statement = said.open(town.board.key(LIAR).unwrap()).unwrap().into_inner();
         if statement.epoch != Epoch(0) {
             continue;
         }
@@ -168,7 +168,7 @@ fn who_hands_on_in_another_order_makes_nobody_a_liar() {
     town.later(200);
     town.turn();
     let said = town.said[1].clone();
-    let last = said[0].open(town.board.key(LIAR)).unwrap().into_inner();
+    let last = said[0].open(town.board.key(LIAR).unwrap()).unwrap().into_inner();
     assert!(!matches!(last.what, What::Abort { .. }));
     for first in 0..said.len() {
         let mut view = Transcript::new(&town.board, Epoch(0));

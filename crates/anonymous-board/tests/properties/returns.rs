@@ -78,7 +78,7 @@ fn a_database_burns_what_it_may_have_begun() {
 #[test]
 fn a_key_of_small_order_is_blamed_when_it_is_heard() {
     let mut town = Town::new(9, 30, 73);
-    let begin = town.said[1][0].open(town.board.key(LIAR)).unwrap().into_inner();
+    let begin = town.said[1][0].open(town.board.key(LIAR).unwrap()).unwrap().into_inner();
     let What::Begin { sealing, .. } = begin.what else { panic!("the first it says") };
     let what = What::Begin { sealing, agreement: AgreementPublic([0; 32]) };
     let bad = Signed::new(&Statement { what, ..begin }, &server(LIAR));

@@ -79,11 +79,11 @@ fn database_turn(town: &mut Town, side: Side, weather: &Weather, rng: &mut ChaCh
             town.commit(side, step);
         }
     }
-    if town.databases[i].wants_share(Epoch(0))
+    if !town.databases[i].wants_shares(Epoch(0)).is_empty()
         && let Some(share) = town.shares[1 - i].clone()
         && happens(rng, weather.shares[i])
     {
-        town.databases[i].hear_share(Epoch(0), share.to_vec()).unwrap();
+        town.databases[i].hear_share(side.other(), Epoch(0), share.to_vec()).unwrap();
     }
     if happens(rng, 70)
         && let Some(work) = town.databases[i].work()

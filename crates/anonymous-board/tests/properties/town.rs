@@ -3,7 +3,9 @@
 
 use alpheus_anonymous_board::admission::{Admission, Members};
 use alpheus_anonymous_board::auditor::{Auditor, Verdict};
-use alpheus_anonymous_board::configuration::{Configuration, Epoch, Party, Pinned, Schedule, Time};
+use alpheus_anonymous_board::configuration::{
+    Configuration, Epoch, Party, Pinned, Schedule, Servers, Time,
+};
 use alpheus_anonymous_board::database::{Database, Output};
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::error::Refused;
@@ -78,7 +80,7 @@ pub(crate) fn configuration(writers: u32, rows: u32) -> Configuration {
             complaints: 10 * SECOND,
             patience: 30 * SECOND,
         },
-        servers: Party::ALL.map(|party| server(party).verifying_key()),
+        servers: Servers::Audited(Party::ALL.map(|party| server(party).verifying_key())),
         admission: members(100).digest(),
     }
 }
@@ -287,7 +289,7 @@ impl Town {
         said: Signed<Statement>,
         lie: &mut dyn FnMut(Party, &Transcript, &mut What),
     ) -> Signed<Statement> {
-        let mut statement = said.open(self.board.key(by)).unwrap().into_inner();
+        let mut statement = said.open(self.board.key(by).unwrap()).unwrap().into_inner();
         let honest = statement.what.clone();
         lie(by, &self.transcript(), &mut statement.what);
         if statement.what == honest { said } else { Signed::new(&statement, &server(by)) }
@@ -304,7 +306,7 @@ impl Town {
         let mut told: Vec<_> = said
             .into_iter()
             .map(|said| {
-                let mut statement = said.open(self.board.key(by)).unwrap().into_inner();
+                let mut statement = said.open(self.board.key(by).unwrap()).unwrap().into_inner();
                 let honest = statement.what.clone();
                 for (_, _, version) in versions.iter_mut().filter(|v| (v.0, v.1) == (by, to)) {
                     version(&transcript, &mut statement.what);
@@ -319,6 +321,7 @@ impl Town {
             let heard = match third {
                 Party::Auditor => self.auditor.transcript(Epoch(0)),
                 Party::Database(side) => self.databases[side.index()].transcript(Epoch(0)),
+                Party::Server(_) => None,
             };
             told.extend(heard.into_iter().flat_map(|heard| heard.statements(by)).cloned());
         }
@@ -345,10 +348,10 @@ impl Town {
             }
         }
         if self.withheld != Some(side)
-            && self.databases[i].wants_share(Epoch(0))
+            && !self.databases[i].wants_shares(Epoch(0)).is_empty()
             && let Some(share) = &self.shares[1 - i]
         {
-            let _ = self.databases[i].hear_share(Epoch(0), share.to_vec());
+            let _ = self.databases[i].hear_share(side.other(), Epoch(0), share.to_vec());
         }
     }
 

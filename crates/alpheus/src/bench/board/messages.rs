@@ -5,7 +5,9 @@ use crate::bench::report::{Figure, Goal};
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use alpheus_anonymous_board::admission::{Admission, Members};
-use alpheus_anonymous_board::configuration::{Configuration, Epoch, Party, Pinned, Schedule, Time};
+use alpheus_anonymous_board::configuration::{
+    Configuration, Epoch, Party, Pinned, Schedule, Servers, Time,
+};
 use alpheus_anonymous_board::database::{Database, Output};
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::dpf::digest::KeyDigest;
@@ -80,7 +82,7 @@ fn exchanged(rows: u32) -> Result<(usize, usize), Failure> {
         writers: 2,
         fewest: 2,
         schedule: Schedule { start: NOW, length: 1, complaints: 1, patience: 1 },
-        servers: servers.each_ref().map(SigningKey::verifying_key),
+        servers: Servers::Audited(servers.each_ref().map(SigningKey::verifying_key)),
         admission: members.digest(),
     };
     let signed = Signed::new(&configuration, &operator);

@@ -6,7 +6,7 @@ use crate::bench::program::processor_seconds;
 use crate::bench::report::{Figure, Goal};
 use crate::board::client::{Client, Posted};
 use crate::board::replay::first_view;
-use crate::board::stage::Stage;
+use crate::board::stage::{Keepers, Stage};
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::serve::block_on;
@@ -49,7 +49,7 @@ fn spent(writes: u32) -> Result<[Spent; 3], Failure> {
     let mut rng = entropy::rng()?;
     let writers: Vec<SigningKey> =
         (0..writes).map(|_| SigningKey::from_seed(&Secret::random(&mut rng))).collect();
-    let stage = Stage::start(&writers, PAPER, Some(ROWS))?;
+    let stage = Stage::start(&writers, PAPER, Some(ROWS), Keepers::Audited)?;
     let databases = Side::BOTH.map(|side| stage.process(Party::Database(side)));
     let now = || -> Result<Spent, Failure> {
         Ok([processor_seconds(databases[0])?, processor_seconds(databases[1])?])

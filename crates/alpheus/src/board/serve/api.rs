@@ -6,17 +6,17 @@
 //! | `GET /` | the page for readers |
 //! | `GET /v1/board/{epoch}` | an epoch's messages as JSON, as this server reads them |
 //! | `GET /v1/board` | the board, and the last epoch that has a table |
-//! | `GET /v1/statements/{epoch}/{of}/{from}` | statements of server 0, 1 or 2 of an epoch, as this one has heard them |
+//! | `GET /v1/statements/{epoch}/{of}/{from}` | statements of server 0, 1, … of an epoch, as this one has heard them |
 //! | `GET /v1/heard/{epoch}` | the digests of all of them, for comparing |
 //! | `GET /v1/conflicts/{epoch}` | statements that cannot stand beside those: proof against who signed them |
 //! | `POST /v1/submissions` | takes a write, gives a receipt (databases) |
-//! | `GET /v1/submissions/{epoch}/{name}` | a write, for the other database |
+//! | `GET /v1/submissions/{epoch}/{name}` | a write, for another database |
 //! | `GET /v1/shares/{epoch}`, `/v1/tables/{epoch}` | masked share, table |
 //! | `POST /v1/complaints` | hears a complaint (auditor) |
 
 use super::engine::{Bulletin, Job};
 use crate::board::card::Opened;
-use crate::board::client::upheld;
+use crate::board::client::{largest, upheld};
 use crate::network::answer::{ApiError, decode, encode};
 use crate::network::door::in_time;
 use crate::pass::ledger::Records;
@@ -87,8 +87,7 @@ struct Shown {
 
 /// The routes.
 pub fn router(api: Api) -> Router {
-    // A row's write with all around it; a complaint holds one and a key.
-    let largest = 16 * 1024 + 4 * api.card.board.shape().width();
+    let largest = largest(&api.card.board);
     let router = Router::new()
         .route("/", get(page))
         .route("/page.js", get(script))
@@ -237,24 +236,23 @@ async fn statements(
     Path((epoch, of, from)): Path<(u64, usize, usize)>,
 ) -> Result<Vec<u8>, ApiError> {
     let page = api.bulletin.page(Epoch(epoch)).unwrap_or_default();
-    let said = page.said.get(of).ok_or_else(|| ApiError::missing("the servers are 0, 1 and 2"))?;
-    let said: Vec<&Signed<Statement>> = said.iter().skip(from).map(AsRef::as_ref).collect();
+    let of = api.card.board.parties().get(of).ok_or_else(|| ApiError::missing("no such server"))?;
+    let said = page.said.get(of).into_iter().flatten();
+    let said: Vec<&Signed<Statement>> = said.skip(from).map(AsRef::as_ref).collect();
     encode(&said)
 }
 
 async fn heard(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
     let page = api.bulletin.page(Epoch(epoch)).unwrap_or_default();
-    let digests = page.said.map(|said| said.iter().map(|said| said.digest()).collect::<Vec<_>>());
+    let heard = |of| page.said.get(of).into_iter().flatten().map(|said| said.digest()).collect();
+    let digests: Vec<Vec<Digest>> = api.card.board.parties().iter().map(heard).collect();
     encode(&digests)
 }
 
 async fn conflicts(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {
     let page = api.bulletin.page(Epoch(epoch)).unwrap_or_default();
-    let conflicts: Vec<(Party, &Signed<Statement>)> = Party::ALL
-        .into_iter()
-        .zip(&page.conflicts)
-        .filter_map(|(by, said)| Some((by, said.as_deref()?)))
-        .collect();
+    let conflicts: Vec<(Party, &Signed<Statement>)> =
+        page.conflicts.iter().map(|(by, said)| (*by, said.as_ref())).collect();
     encode(&conflicts)
 }
 
@@ -280,7 +278,7 @@ async fn held(
 
 async fn share(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Bytes, ApiError> {
     let share = api.bulletin.page(Epoch(epoch)).and_then(|page| page.share);
-    let missing = || ApiError::missing("both databases must be bound to their shares first");
+    let missing = || ApiError::missing("all databases must be bound to their shares first");
     share.map(|share| Bytes::from_owner(Shared(share))).ok_or_else(missing)
 }
 

@@ -1,5 +1,5 @@
 //! Fetches what the other servers have said, and what follows from it: writes that
-//! this database lacks, and the other one's share. Everybody asks, nobody pushes:
+//! this database lacks, and the others' shares. Everybody asks, nobody pushes:
 //! what was missed is asked for again. What a server does not say itself is asked of
 //! who has heard it, and now and then servers compare what they have heard.
 
@@ -39,8 +39,9 @@ async fn fetch(client: &Client, party: Party, engine: &Handle<Job>, wants: Wants
         if of == party {
             continue;
         }
-        let third = Party::ALL.into_iter().find(|third| *third != of && *third != party);
-        for via in [Some(of), third].into_iter().flatten() {
+        let others = client.board().parties().iter().copied();
+        let others = others.filter(|via| *via != of && *via != party);
+        for via in std::iter::once(of).chain(others) {
             match client.statements(via, of, epoch, from).await {
                 Ok(said) if said.is_empty() => break,
                 Ok(said) => {
@@ -51,17 +52,20 @@ async fn fetch(client: &Client, party: Party, engine: &Handle<Job>, wants: Wants
             }
         }
     }
-    let Party::Database(side) = party else { return };
-    let other = Party::Database(side.other());
-    for (epoch, name) in wants.writes {
-        match client.submission(other, epoch, &name).await {
-            Ok(submission) => engine.tell(Job::Forwarded(Box::new(submission))).await,
-            Err(error) => tracing::debug!(%error, "asking for a write"),
+    for (listed, epoch, name) in wants.writes {
+        for of in listed.into_iter().filter(|of| *of != party) {
+            match client.submission(of, epoch, &name).await {
+                Ok(submission) => {
+                    engine.tell(Job::Forwarded(Box::new(submission))).await;
+                    break;
+                }
+                Err(error) => tracing::debug!(%error, "asking for a write"),
+            }
         }
     }
-    for epoch in wants.shares {
-        match client.share(other, epoch).await {
-            Ok(share) => engine.tell(Job::Share(epoch, share)).await,
+    for (of, epoch) in wants.shares {
+        match client.share(of, epoch).await {
+            Ok(share) => engine.tell(Job::Share(of, epoch, share)).await,
             Err(error) => tracing::debug!(%error, "asking for a share"),
         }
     }
@@ -70,7 +74,8 @@ async fn fetch(client: &Client, party: Party, engine: &Handle<Job>, wants: Wants
 /// Fetches, where another server has heard something else, what it has heard: with what
 /// this one has heard it proves who said both.
 async fn compare(client: &Client, party: Party, engine: &Handle<Job>, epochs: &[Epoch]) {
-    for via in Party::ALL.into_iter().filter(|via| *via != party) {
+    let parties = client.board().parties().iter().copied();
+    for via in parties.filter(|via| *via != party) {
         for epoch in epochs.iter().copied() {
             let Ok(heard) = client.heard(via, epoch).await else { break };
             let differs = engine.ask(|reply| Job::Differs(epoch, heard, reply)).await;

@@ -9,7 +9,6 @@ use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::auditor::{Auditor, NotJudged, Verdict};
 use alpheus_anonymous_board::configuration::{Epoch, Party, Pinned, Time};
 use alpheus_anonymous_board::database::{Database, Done, Output};
-use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::error::Refused;
 use alpheus_anonymous_board::messages::{
     Complaint, Receipt, Spoken, Statement, Submission, WriteName,
@@ -38,12 +37,12 @@ const ASKED: u64 = 3;
 pub enum Job {
     /// A write from its writer.
     Submit(Box<Submission>, Reply<Result<Signed<Receipt>, Refused>>),
-    /// A write from the other database.
+    /// A write from another database.
     Forwarded(Box<Submission>),
     /// Statements of another server.
     Hear(Party, Epoch, Vec<Signed<Statement>>),
-    /// The other database's share.
-    Share(Epoch, Vec<u8>),
+    /// Another database's share.
+    Share(Party, Epoch, Vec<u8>),
     /// A complaint.
     Judge(Box<Complaint>, Reply<Result<Verdict, NotJudged>>),
     /// A write that is held.
@@ -53,7 +52,7 @@ pub enum Job {
     /// What is to be fetched.
     Wants(Reply<Wants>),
     /// Where another server has heard something else, by the digests of what it has heard.
-    Differs(Epoch, [Vec<Digest>; 3], Reply<Vec<(Party, usize)>>),
+    Differs(Epoch, Vec<Vec<Digest>>, Reply<Vec<(Party, usize)>>),
     /// Time has passed.
     Tick,
     /// Something was computed.
@@ -67,10 +66,10 @@ pub enum Job {
 pub struct Wants {
     /// Statements: of whom, of which epoch, from which on.
     pub statements: Vec<(Party, Epoch, usize)>,
-    /// Writes that the other database has.
-    pub writes: Vec<(Epoch, WriteName)>,
-    /// Its shares.
-    pub shares: Vec<Epoch>,
+    /// Writes that other databases have, and which of them list it.
+    pub writes: Vec<(Vec<Party>, Epoch, WriteName)>,
+    /// Their shares.
+    pub shares: Vec<(Party, Epoch)>,
     /// Epochs of which servers compare what they have heard.
     pub compared: Vec<Epoch>,
 }
@@ -82,10 +81,10 @@ pub struct Bulletin(Arc<RwLock<BTreeMap<Epoch, Page>>>);
 /// One epoch of it.
 #[derive(Clone, Default)]
 pub struct Page {
-    /// What each server has said, as this one has heard it, in the order of [`Party::ALL`].
-    pub said: [Vec<Arc<Signed<Statement>>>; 3],
+    /// What each server has said, as this one has heard it.
+    pub said: BTreeMap<Party, Vec<Arc<Signed<Statement>>>>,
     /// Of each, the first that cannot stand beside those.
-    pub conflicts: [Option<Arc<Signed<Statement>>>; 3],
+    pub conflicts: BTreeMap<Party, Arc<Signed<Statement>>>,
     /// Its masked share.
     pub share: Option<Arc<Vec<u8>>>,
     /// Whether there is a table, here or in the ledger.
@@ -136,9 +135,9 @@ impl Bulletin {
         self.change(epoch, |page| {
             if conflicts {
                 tracing::warn!(%by, epoch = epoch.0, "it has said two things; both are signed");
-                page.conflicts[by.index()] = Some(signed);
+                page.conflicts.insert(by, signed);
             } else {
-                page.said[by.index()].push(signed);
+                page.said.entry(by).or_default().push(signed);
             }
         });
     }
@@ -197,7 +196,7 @@ pub fn run(
     worked
 }
 
-/// A write, and where its writer waits; nowhere, if the other database has handed it on.
+/// A write, and where its writer waits; nowhere, if another database has handed it on.
 type Waiting = (Box<Submission>, Option<Reply<Result<Signed<Receipt>, Refused>>>);
 
 impl Engine {
@@ -247,7 +246,7 @@ impl Engine {
                     replies.push(reply);
                 }
                 (Err(refused), Some(reply)) => drop(reply.send(Err(refused))),
-                (Err(refused), None) => tracing::warn!(%refused, "a write of the other database"),
+                (Err(refused), None) => tracing::warn!(%refused, "a write of another database"),
             }
         }
         let receipts = Step::join(steps).commit(&mut self.ledger)?;
@@ -267,9 +266,9 @@ impl Engine {
             job => {
                 let Server::Database(database, _) = &mut self.server else { return Ok(()) };
                 match job {
-                    Job::Share(epoch, share) => {
-                        if let Err(error) = database.hear_share(epoch, share) {
-                            tracing::warn!(%error, "the other database's share");
+                    Job::Share(by, epoch, share) => {
+                        if let Err(error) = database.hear_share(by, epoch, share) {
+                            tracing::warn!(%error, %by, "its share");
                         }
                     }
                     Job::Held(epoch, name, reply) => {
@@ -307,7 +306,7 @@ impl Engine {
                         said.map(|said| said.into_iter().for_each(|said| self.bulletin.say(said)))
                     })
                 }
-                (Server::Auditor(_), Party::Auditor) => return Ok(()),
+                (Server::Auditor(_), Party::Auditor | Party::Server(_)) => return Ok(()),
             };
             match heard {
                 Ok(committed) => committed?,
@@ -321,12 +320,13 @@ impl Engine {
     }
 
     /// The first place, of each server, where this one has heard something else.
-    fn differs(&self, epoch: Epoch, theirs: &[Vec<Digest>; 3]) -> Vec<(Party, usize)> {
+    fn differs(&self, epoch: Epoch, theirs: &[Vec<Digest>]) -> Vec<(Party, usize)> {
         let Some(transcript) = self.transcript(epoch) else { return Vec::new() };
-        let unknown = Party::ALL.into_iter().filter(|of| transcript.conflict(*of).is_none());
+        let parties = self.board.parties().iter().copied();
+        let unknown = parties.filter(|of| transcript.conflict(*of).is_none());
         unknown
             .filter_map(|of| {
-                let mut pairs = transcript.digests(of).zip(&theirs[of.index()]);
+                let mut pairs = transcript.digests(of).zip(theirs.get(of.index())?);
                 pairs.position(|(ours, theirs)| ours != *theirs).map(|place| (of, place))
             })
             .collect()
@@ -385,11 +385,11 @@ impl Engine {
         let own = match &self.server {
             Server::Database(database, _) => {
                 for epoch in database.unfinished() {
-                    let missing = database.missing(epoch);
-                    wants.writes.extend(missing.into_iter().take(BATCH).map(|name| (epoch, name)));
-                    if database.wants_share(epoch) {
-                        wants.shares.push(epoch);
-                    }
+                    let missing = database.missing(epoch).into_iter().take(BATCH);
+                    let listed = missing.map(|name| (self.listing(epoch, &name), epoch, name));
+                    wants.writes.extend(listed);
+                    let shares = database.wants_shares(epoch).into_iter();
+                    wants.shares.extend(shares.map(|by| (by, epoch)));
                 }
                 let first = database.transcript(current).is_some();
                 first.then_some(current)
@@ -401,7 +401,7 @@ impl Engine {
             if self.transcript(epoch).is_some() {
                 wants.compared.push(epoch);
             }
-            for of in Party::ALL {
+            for of in self.board.parties().iter().copied() {
                 let heard = self.transcript(epoch).map_or(0, |t| t.heard_of(of));
                 let known =
                     matches!(&self.server, Server::Auditor(_)) || self.transcript(epoch).is_some();
@@ -413,16 +413,19 @@ impl Engine {
         }
         wants
     }
+
+    /// Who has closed with a write.
+    fn listing(&self, epoch: Epoch, name: &WriteName) -> Vec<Party> {
+        let Some(transcript) = self.transcript(epoch) else { return Vec::new() };
+        let lists = |by: &Party| transcript.closed(*by).is_some_and(|writes| writes.contains(name));
+        self.board.databases().iter().copied().filter(lists).collect()
+    }
 }
 
 /// Whether a server has nothing more to say of an epoch.
 fn over(transcript: &Transcript, of: Party) -> bool {
-    let last = match of {
-        Party::Database(side) => transcript.published(side).is_some(),
-        Party::Auditor => false,
-    };
-    last || transcript.aborted(of).is_some()
-        || Side::BOTH.iter().all(|side| transcript.published(*side).is_some())
+    let last = of != Party::Auditor && transcript.published(of).is_some();
+    last || transcript.aborted(of).is_some() || transcript.all_published().is_some()
 }
 
 fn now() -> Time {

@@ -1,4 +1,5 @@
-//! `alpheus board serve`: a database or the auditor as a process.
+//! `alpheus board serve`: a database, the auditor, or one of a board's equal servers as a
+//! process.
 //!
 //! - [`engine`]: the role on a thread of its own, one writer of its ledger,
 //! - [`api`]: the requests,
@@ -39,6 +40,7 @@ use tokio::sync::Semaphore;
 const EXAMPLES: &str = "\
 Examples:
   alpheus board serve --role database --identity pki/first --card board.json --key first.key --members members.txt --state run/first --api 127.0.0.1:7601
+  alpheus board serve --role server --identity pki/a --card board.json --key a.key --members members.txt --state run/a --api 127.0.0.1:7601
   alpheus board serve --role auditor --identity pki/auditor --card board.json --key auditor.key --state run/auditor --api 127.0.0.1:7603
 
 A server that comes back from an older copy of its state than its fence has seen burns the
@@ -54,6 +56,8 @@ pub enum Which {
     Database,
     /// Keeps the transcript, hears complaints, settles the set
     Auditor,
+    /// One of the equal servers of a board without an auditor; the key says which
+    Server,
 }
 
 /// Arguments of `alpheus board serve`.
@@ -72,7 +76,7 @@ pub struct Args {
     /// This server's signing key
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Who may write; of a database
+    /// Who may write; of all but the auditor
     #[arg(long, value_name = "FILE")]
     members: Option<PathBuf>,
     /// Where it keeps what must outlive it
@@ -92,9 +96,7 @@ pub enum Mismatch {
     )]
     Key,
     /// The members are others than the card's.
-    #[error(
-        "the members are not those of the card; all three operators and the card have one list"
-    )]
+    #[error("the members are not those of the card; all operators and the card have one list")]
     Members,
 }
 
@@ -112,7 +114,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let party = party(args.role, &card, &key)?;
     let members = match party {
         Party::Auditor => None,
-        Party::Database(_) => {
+        Party::Database(_) | Party::Server(_) => {
             Some(members(&card, &Settings::needed(&board.members, "board.members")?)?)
         }
     };
@@ -152,10 +154,14 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 fn party(role: Which, card: &Opened, key: &SigningKey) -> Result<Party, Failure> {
     let ours = |party: &Party| {
-        let fits = matches!(party, Party::Auditor) == (role == Which::Auditor);
-        fits && *card.board.key(*party) == key.verifying_key()
+        let fits = match party {
+            Party::Database(_) => role == Which::Database,
+            Party::Auditor => role == Which::Auditor,
+            Party::Server(_) => role == Which::Server,
+        };
+        fits && card.board.key(*party) == Some(&key.verifying_key())
     };
-    Party::ALL.into_iter().find(ours).ok_or(Mismatch::Key).blame(Category::Input)
+    card.board.parties().iter().copied().find(ours).ok_or(Mismatch::Key).blame(Category::Input)
 }
 
 fn members(card: &Opened, path: &std::path::Path) -> Result<Members, Failure> {
@@ -181,8 +187,8 @@ fn restore(
     let now = Time(clock::now().0);
     let board = card.board.clone();
     let server = match (party, members) {
-        (Party::Database(side), Some(members)) => {
-            let restored = Database::restore(&board, side, key, log, records, now);
+        (Party::Database(_) | Party::Server(_), Some(members)) => {
+            let restored = Database::restore(&board, party, key, log, records, now);
             let (database, step) = restored.blame(Category::Input)?;
             bulletin.put_out(step.commit(&mut ledger).blame(Category::Io)?);
             Server::Database(Box::new(database), members)
