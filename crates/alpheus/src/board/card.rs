@@ -6,7 +6,9 @@ use crate::board::keys;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::link::{BadBase, Base};
 use crate::replay::inputs::read_text;
+use alpheus_anonymous_board::admission::{Admission, Doorkeeper};
 use alpheus_anonymous_board::configuration::{BadConfiguration, Configuration, Party, Pinned};
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::{Message, Rejected, Signed};
@@ -35,6 +37,27 @@ struct Content {
     at: Vec<String>,
     /// Authorities of their certificates, in PEM form.
     authority: Option<String>,
+    /// Who admits by passes, if the board has no members.
+    door: Option<Door<String>>,
+}
+
+/// The doorkeeper of a board whose writers show passes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Door<At> {
+    /// Where it is.
+    pub at: At,
+    /// Its key.
+    pub key: VerifyingKey,
+    /// Names the passes' configuration.
+    pub passes: Digest,
+}
+
+impl<At> Door<At> {
+    /// What a board's servers check its word by.
+    #[must_use]
+    pub fn keeper(&self, board: &Configuration) -> Doorkeeper {
+        Doorkeeper::new(self.key, self.passes, board.board)
+    }
 }
 
 impl Message for Content {
@@ -50,6 +73,8 @@ pub struct Opened {
     pub at: Vec<Base>,
     /// Authorities of their certificates.
     pub authority: Option<String>,
+    /// Who admits by passes, if the board has no members.
+    pub door: Option<Door<Base>>,
 }
 
 /// A card that is not to be used.
@@ -72,6 +97,12 @@ pub enum CardError {
     /// An address is none.
     #[error("the {0}'s address: {1}")]
     Address(Party, BadBase),
+    /// The doorkeeper's address is none.
+    #[error("the doorkeeper's address: {0}")]
+    DoorAddress(BadBase),
+    /// Another doorkeeper than the configuration's.
+    #[error("the doorkeeper is another than the one of the board's configuration")]
+    Door,
 }
 
 impl Card {
@@ -81,10 +112,11 @@ impl Card {
         configuration: &Configuration,
         at: Vec<String>,
         authority: Option<String>,
+        door: Option<Door<String>>,
         operator: &SigningKey,
     ) -> Self {
         let configuration = Signed::new(configuration, operator);
-        let signed = Signed::new(&Content { configuration, at, authority }, operator);
+        let signed = Signed::new(&Content { configuration, at, authority, door }, operator);
         let card = HEXLOWER.encode(&postcard::to_allocvec(&signed).unwrap_or_default());
         Self { version: VERSION, operator: keys::hex(&operator.verifying_key()), card }
     }
@@ -111,7 +143,13 @@ impl Card {
             Base::parse(at).map_err(|bad| CardError::Address(*party, bad))
         };
         let at = board.parties().iter().zip(&content.at).map(base).collect::<Result<_, _>>()?;
-        Ok(Opened { board, at, authority: content.authority.clone() })
+        let door = content.door.clone().map(|door| {
+            let known = door.keeper(&board).digest() == board.admission;
+            let at = Base::parse(&door.at).map_err(CardError::DoorAddress)?;
+            let Door { key, passes, .. } = door;
+            known.then_some(Door { at, key, passes }).ok_or(CardError::Door)
+        });
+        Ok(Opened { board, at, authority: content.authority.clone(), door: door.transpose()? })
     }
 }
 

@@ -3,10 +3,10 @@
 
 use crate::board::card::Opened;
 use crate::board::complaints::Complaints;
+use crate::board::entry::Entry;
 use crate::failure::{Category, Failure};
 use crate::pass::clock;
 use crate::pass::link::{Base, Link, LinkError};
-use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::auditor::Verdict;
 use alpheus_anonymous_board::coalition::parity::Grid;
 use alpheus_anonymous_board::configuration::{Epoch, Party, Pinned, Time};
@@ -16,7 +16,6 @@ use alpheus_anonymous_board::reader::{NotRead, Reading, read};
 use alpheus_anonymous_board::transcript::{Heard, Transcript};
 use alpheus_anonymous_board::writer::{Content, Fate, NoReceipt, Received, View, Written};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use axum::body::Body;
 use axum::http::Request;
@@ -207,23 +206,23 @@ impl Client {
         }
     }
 
-    /// Makes a write as a member and gives it to all databases.
+    /// Makes a write and gives it to all databases.
     ///
     /// # Errors
     /// [`BoardError`].
     ///
     /// # Privacy
-    /// As [`View::write`]. Everybody on the way sees that this member writes now.
+    /// As [`View::write`]. Everybody on the way sees that a member writes now; of one that
+    /// comes in by a pass they see its network address.
     pub async fn post(
         &self,
         view: &View,
         content: Content<'_>,
-        member: &SigningKey,
+        entry: &mut Entry<'_>,
         rng: &mut (impl CryptoRng + Send),
     ) -> Result<Posted, BoardError> {
-        let tag = Members::tag_of(&member.verifying_key());
-        let ticket = |name: &WriteName| Members::ticket(member, name);
-        let (written, submission) = view.write(content, tag, ticket, rng)?;
+        let tag = entry.tag();
+        let (written, submission) = view.write(content, tag, |name| entry.ticket(name), rng)?;
         let received = self.submit(&written, &submission).await?;
         Ok(Posted { written, submission, received })
     }

@@ -1,14 +1,16 @@
 //! `alpheus board init`: a board's card.
 
-use crate::board::card::Card;
+use crate::board::card::{Card, Door};
 use crate::board::keys;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
-use crate::pass::clock;
 use crate::pass::init::write_new;
+use crate::pass::{card as passes, clock};
 use alpheus_anonymous_board::admission::Admission;
 use alpheus_anonymous_board::configuration::{Configuration, Schedule, Servers, Time};
 use alpheus_anonymous_board::row::Format;
+use alpheus_anonymous_credential::schedule::Epoch as PassEpoch;
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use std::path::PathBuf;
@@ -17,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus board init board.json --first https://first.example --first-key HEX --second https://second.example --second-key HEX --auditor https://auditor.example --auditor-key HEX --members members.txt
   alpheus board init board.json --servers 3 --server https://a.example --server-key HEX --server https://b.example --server-key HEX --server https://c.example --server-key HEX --members members.txt
+  alpheus board init board.json --servers 3 --server https://a.example --server-key HEX --server https://b.example --server-key HEX --server https://c.example --server-key HEX --passes deployment/card.json --door https://door.example --door-key HEX
   alpheus board init board.json --first https://localhost:7601 --first-key HEX --second https://localhost:7602 --second-key HEX --auditor https://localhost:7603 --auditor-key HEX --members members.txt --authority pki/ca.pem --epoch 60 --complaints 10
 
 Each server with an operator of its own: a board whose servers are one person's hides nothing from
@@ -37,8 +40,18 @@ pub struct Args {
     #[command(flatten)]
     equal: Option<Equal>,
     /// Who may write, once in each epoch: a public key in each line
-    #[arg(long, value_name = "FILE")]
-    members: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "passes")]
+    members: Option<PathBuf>,
+    /// In place of members: the card of passes; who shows one writes once in each epoch,
+    /// and nobody learns who it was. The board's epochs are the passes'
+    #[arg(long, value_name = "CARD", conflicts_with_all = ["members", "epoch"], requires_all = ["door", "door_key"])]
+    passes: Option<PathBuf>,
+    /// Where the doorkeeper is, who checks passes
+    #[arg(long, value_name = "URL", requires = "passes")]
+    door: Option<String>,
+    /// Its public key, as `alpheus board key` printed it
+    #[arg(long, value_name = "HEX", value_parser = public, requires = "passes")]
+    door_key: Option<VerifyingKey>,
     /// Authorities of the servers' certificates, in PEM form
     #[arg(long, value_name = "FILE")]
     authority: Option<PathBuf>,
@@ -118,6 +131,29 @@ impl Args {
     }
 }
 
+impl Args {
+    /// Says who may write, and by which epochs if passes do.
+    fn admission(
+        &self,
+        configuration: &mut Configuration,
+    ) -> Result<Option<Door<String>>, Failure> {
+        if let Some(members) = &self.members {
+            configuration.admission = keys::members(members)?.digest();
+        }
+        let (Some(passes), Some(at), Some(key)) = (&self.passes, &self.door, self.door_key) else {
+            return Ok(None);
+        };
+        let pinned = passes::open(passes)?.1.pinned;
+        let schedule = pinned.schedule;
+        let running = schedule.epoch_at(clock::now()).unwrap_or(PassEpoch(0));
+        configuration.schedule.start = Time(schedule.starts(running).0);
+        configuration.schedule.length = schedule.epoch;
+        let door = Door { at: at.clone(), key, passes: pinned.fingerprint() };
+        configuration.admission = door.keeper(configuration).digest();
+        Ok(Some(door))
+    }
+}
+
 /// How large and how long.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Size {
@@ -154,7 +190,7 @@ impl Size {
         &self,
         format: Format,
         servers: Servers,
-        members: &impl Admission,
+        admission: Digest,
     ) -> Result<Configuration, Failure> {
         Ok(Configuration {
             board: *Secret::<32>::random(&mut entropy::rng()?).expose(),
@@ -169,7 +205,7 @@ impl Size {
                 patience: self.patience * SECOND,
             },
             servers,
-            admission: members.digest(),
+            admission,
         })
     }
 }
@@ -179,15 +215,17 @@ impl Size {
 /// # Errors
 /// If a file cannot be read, the card exists, or makes no sense.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let members = keys::members(&args.members)?;
     let (at, servers) = args.keepers().blame(Category::Usage)?;
-    let configuration = args.size.configuration(Format::RECOVERED, servers, &members)?;
+    // What admits is filled in below: a door is bound to the board's name.
+    let none = Digest([0; 32]);
+    let mut configuration = args.size.configuration(Format::RECOVERED, servers, none)?;
+    let door = args.admission(&mut configuration)?;
     let authority = args.authority.as_ref();
     let authority =
         authority.map(|path| std::fs::read_to_string(path).blame_io(path)).transpose()?;
     // Its one use is this signature: another configuration is another board.
     let operator = SigningKey::from_seed(&Secret::random(&mut entropy::rng()?));
-    let card = Card::new(&configuration, at, authority, &operator);
+    let card = Card::new(&configuration, at, authority, door, &operator);
     let opened = card.open().blame(Category::Usage)?;
     let text = serde_json::to_string_pretty(&card).blame(Category::Io)?;
     write_new(&args.file, &text, 0o644)?;

@@ -4,6 +4,7 @@
 //!
 //! - [`keys`], [`init`], [`card`]: keys and the public card of a board,
 //! - [`serve`]: a database, the auditor or an equal server as a process,
+//! - [`door`], [`entry`]: who admits by passes, and how writers come in,
 //! - [`client`], `complaints`: the ways to the servers, for writers, readers and other parts,
 //! - [`post`], [`read`]: the writer and the reader,
 //! - [`replay`], [`stage`]: a whole board for one epoch of a file's lines,
@@ -12,6 +13,8 @@
 pub mod card;
 pub mod client;
 mod complaints;
+pub mod door;
+pub mod entry;
 pub mod init;
 pub mod keys;
 pub mod post;
@@ -51,6 +54,8 @@ enum What {
     Init(init::Args),
     /// Run one of the servers
     Serve(serve::Args),
+    /// Run the doorkeeper of a board whose writers show passes
+    Door(door::Args),
     /// Write a message, or a cover, in the epoch that is open
     Post(post::Args),
     /// Read an epoch's messages, and check that they are what the servers signed
@@ -69,6 +74,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         What::Key(args) => keys::run(args),
         What::Init(args) => init::run(args),
         What::Serve(args) => serve::run(args, globals),
+        What::Door(args) => door::run(args, globals),
         What::Post(args) => post::run(args, globals),
         What::Read(args) => read::run(args, globals),
         What::Replay(args) => replay::run(args, globals),

@@ -1,12 +1,17 @@
 //! `alpheus board post`: writes a message, or a cover.
 
+use crate::board::card::{self, Opened};
 use crate::board::client::Client;
-use crate::board::{card, keys};
+use crate::board::entry::{Entry, NoEntry, by_pass};
+use crate::board::keys;
 use crate::commands::{Format, Globals};
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
+use crate::pass::client::passfile::PassFile;
 use crate::pass::serve::block_on;
+use alpheus_anonymous_board::configuration::Epoch;
 use alpheus_anonymous_board::writer::{Content, Fate};
+use alpheus_crypto::sign::SigningKey;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -15,6 +20,7 @@ Examples:
   alpheus board post 'Hello' --card board.json --key ada.key
   alpheus board post --cover --card board.json --key ada.key
   alpheus board post 'Hello' --card board.json --key ada.key --wait
+  alpheus board post 'Hello' --card board.json --pass ada.pass --key-file ada.key
 
 With --wait it stays until the epoch's end, complains if a server left the write out, and says
 what became of it; without, nothing is kept, and nobody complains. A cover looks the same to everybody and adds nothing: it makes the crowd larger.";
@@ -33,8 +39,14 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     card: PathBuf,
     /// The member's key
-    #[arg(long, value_name = "FILE")]
-    key: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "pass", conflicts_with = "pass")]
+    key: Option<PathBuf>,
+    /// The pass to show, of a board that takes passes
+    #[arg(long, value_name = "FILE", requires = "key_file")]
+    pass: Option<PathBuf>,
+    /// The key that opens the pass file
+    #[arg(long, value_name = "FILE", requires = "pass")]
+    key_file: Option<PathBuf>,
     /// Stay until the epoch is published
     #[arg(long)]
     wait: bool,
@@ -54,7 +66,8 @@ struct Said {
 /// # Errors
 /// If a server refuses or does not answer, or the message was lost.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (card, key) = (card::open(&args.card)?, keys::load(&args.key)?);
+    let card = card::open(&args.card)?;
+    let key = args.key.as_ref().map(|path| keys::load(path)).transpose()?;
     let content = match &args.message {
         Some(message) => Content::Message(message.as_bytes()),
         None => Content::Cover,
@@ -62,7 +75,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let said = block_on(async {
         let client = Client::new(&card)?;
         let view = client.view().await?;
-        let posted = client.post(&view, content, &key, &mut entropy::rng()?).await?;
+        let mut entry = args.entry(&card, key.as_ref(), view.epoch()).await?;
+        let posted = client.post(&view, content, &mut entry, &mut entropy::rng()?).await?;
         let (epoch, write) = (posted.written.epoch(), posted.written.name().0.to_string());
         let mut said = Said { epoch: epoch.0, write, fate: None };
         if args.wait {
@@ -78,6 +92,24 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         return Err(failure.with_help("post it again in the next epoch"));
     }
     Ok(())
+}
+
+impl Args {
+    async fn entry<'a>(
+        &self,
+        card: &Opened,
+        key: Option<&'a SigningKey>,
+        epoch: Epoch,
+    ) -> Result<Entry<'a>, Failure> {
+        match (key, &self.pass, &self.key_file) {
+            (Some(key), _, _) => Ok(Entry::Member(key)),
+            (None, Some(pass), Some(key_file)) => {
+                by_pass(card, epoch, PassFile::open(pass, key_file)?).await
+            }
+            // Clap lets nobody come here.
+            _ => Err(NoEntry::NoDoor).blame(Category::Usage),
+        }
+    }
 }
 
 /// A fate's word.

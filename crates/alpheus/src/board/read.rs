@@ -1,6 +1,7 @@
 //! `alpheus board read`: an epoch's messages, checked against what all servers signed.
 
 use crate::board::client::{BoardError, Client};
+use crate::board::entry::Entry;
 use crate::board::{card, keys};
 use crate::commands::{Format, Globals};
 use crate::entropy;
@@ -65,7 +66,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         let client = Client::new(&card)?;
         if let Some(key) = &key {
             let view = client.view().await?;
-            client.post(&view, Content::Cover, key, &mut entropy::rng()?).await?;
+            client
+                .post(&view, Content::Cover, &mut Entry::Member(key), &mut entropy::rng()?)
+                .await?;
         }
         Ok(match args.epoch {
             Some(epoch) => one(&client, Epoch(epoch)).await?,

@@ -3,6 +3,7 @@
 
 use crate::board::card;
 use crate::board::client::{BoardError, Client, Posted};
+use crate::board::entry::Entry;
 use crate::board::stage::{Keepers, Stage};
 use crate::commands::{Format as Shown, Globals};
 use crate::entropy;
@@ -146,11 +147,14 @@ async fn one(
     key: &SigningKey,
 ) -> Result<(Posted, bool), Failure> {
     let mut rng = entropy::rng()?;
-    match client.post(view, Content::Message(line.as_bytes()), key, &mut rng).await {
+    match client
+        .post(view, Content::Message(line.as_bytes()), &mut Entry::Member(key), &mut rng)
+        .await
+    {
         Ok(posted) => Ok((posted, true)),
         Err(BoardError::NotWritten(refused)) => {
             eprintln!("a line is rejected: {refused}");
-            Ok((client.post(view, Content::Cover, key, &mut rng).await?, false))
+            Ok((client.post(view, Content::Cover, &mut Entry::Member(key), &mut rng).await?, false))
         }
         Err(error) => Err(error.into()),
     }

@@ -7,7 +7,7 @@ use crate::board::keys;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::init::write_new;
-use alpheus_anonymous_board::admission::Members;
+use alpheus_anonymous_board::admission::{Admission, Members};
 use alpheus_anonymous_board::configuration::{Party, Servers};
 use alpheus_anonymous_board::row::Format;
 use alpheus_crypto::secret::Secret;
@@ -144,11 +144,11 @@ fn start(
         patience: 3600,
     };
     let servers = keepers.servers(&keys_of).blame(Category::Io)?;
-    let configuration = size.configuration(format, servers, &members)?;
+    let configuration = size.configuration(format, servers, members.digest())?;
     let authority = std::fs::read_to_string(folder.join("pki/ca.pem")).blame_io(folder)?;
     let urls = at.iter().map(|at| format!("https://{at}")).collect();
     let operator = SigningKey::from_seed(&Secret::random(&mut entropy::rng()?));
-    let card = Card::new(&configuration, urls, Some(authority), &operator);
+    let card = Card::new(&configuration, urls, Some(authority), None, &operator);
     card.open().blame(Category::Usage)?;
     let text = serde_json::to_string_pretty(&card).blame(Category::Io)?;
     write_new(&folder.join("board.json"), &text, 0o644)?;

@@ -5,7 +5,7 @@ use crate::pass::clock;
 use crate::pass::ledger::FencedLedger;
 use crate::service::engine::{Handle, Reply};
 use crate::service::shutdown::Trigger;
-use alpheus_anonymous_board::admission::Members;
+use alpheus_anonymous_board::admission::Admission;
 use alpheus_anonymous_board::auditor::{Auditor, NotJudged, Verdict};
 use alpheus_anonymous_board::configuration::{Epoch, Party, Pinned, Time};
 use alpheus_anonymous_board::database::{Database, Done, Output};
@@ -155,10 +155,13 @@ impl Bulletin {
     }
 }
 
+/// Who may write.
+pub type Admitting = dyn Admission + Send;
+
 /// The role.
 pub enum Server {
     /// A database, and who may write to it.
-    Database(Box<Database>, Members),
+    Database(Box<Database>, Box<Admitting>),
     /// The auditor.
     Auditor(Box<Auditor>),
 }

@@ -24,14 +24,14 @@ use crate::service::health::State;
 use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
 use crate::service::{Flags, ServiceError, Settings};
-use alpheus_anonymous_board::admission::{Admission, Members};
+use alpheus_anonymous_board::admission::Admission;
 use alpheus_anonymous_board::auditor::Auditor;
 use alpheus_anonymous_board::configuration::{Party, Time};
 use alpheus_anonymous_board::database::Database;
 use alpheus_crypto::ledger::Log;
 use alpheus_crypto::sign::SigningKey;
 use api::Api;
-use engine::{Bulletin, Engine, Server};
+use engine::{Admitting, Bulletin, Engine, Server};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ pub struct Args {
     /// This server's signing key
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Who may write; of all but the auditor
+    /// Who may write, if the board has members; of all but the auditor
     #[arg(long, value_name = "FILE")]
     members: Option<PathBuf>,
     /// Where it keeps what must outlive it
@@ -98,6 +98,11 @@ pub enum Mismatch {
     /// The members are others than the card's.
     #[error("the members are not those of the card; all operators and the card have one list")]
     Members,
+    /// The doorkeeper is another than the card's.
+    #[error(
+        "the key or the passes are not those of the card; `alpheus board init` was told the doorkeeper's public key and the passes' card"
+    )]
+    Door,
 }
 
 /// Runs the command until it is told to stop.
@@ -112,18 +117,16 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let card = card::open(&Settings::needed(&board.card, "board.card")?)?;
     let key = keys::load(&Settings::needed(&board.key, "board.key")?)?;
     let party = party(args.role, &card, &key)?;
-    let members = match party {
+    let admission = match party {
         Party::Auditor => None,
-        Party::Database(_) | Party::Server(_) => {
-            Some(members(&card, &Settings::needed(&board.members, "board.members")?)?)
-        }
+        Party::Database(_) | Party::Server(_) => Some(admission(&card, board.members.as_ref())?),
     };
     let address = Settings::needed(&settings.api, "api")?;
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let fence = Settings::needed(&settings.state, "state")?.join("fence");
     let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
     let bulletin = Bulletin::default();
-    let engine = restore(found, party, &card, key, members, &bulletin)?;
+    let engine = restore(found, party, &card, key, admission, &bulletin)?;
     let (handle, jobs) = channel();
     let requests = globals.metrics.requests("board_requests");
     let (records, reading) = (engine.ledger.records(), Arc::new(Semaphore::new(1)));
@@ -164,10 +167,16 @@ fn party(role: Which, card: &Opened, key: &SigningKey) -> Result<Party, Failure>
     card.board.parties().iter().copied().find(ours).ok_or(Mismatch::Key).blame(Category::Input)
 }
 
-fn members(card: &Opened, path: &std::path::Path) -> Result<Members, Failure> {
-    let members = keys::members(path)?;
+/// Who may write: whom the card's doorkeeper admits, or its members.
+fn admission(card: &Opened, members: Option<&PathBuf>) -> Result<Box<Admitting>, Failure> {
+    if let Some(door) = &card.door {
+        return Ok(Box::new(door.keeper(&card.board)));
+    }
+    let path = Settings::needed(&members.cloned(), "board.members")?;
+    let members = keys::members(&path)?;
     let same = members.digest() == card.board.admission;
-    same.then_some(members).ok_or(Mismatch::Members).blame_input(path)
+    same.then_some(()).ok_or(Mismatch::Members).blame_input(&path)?;
+    Ok(Box::new(members))
 }
 
 /// The role with what its ledger holds.
@@ -176,7 +185,7 @@ fn restore(
     party: Party,
     card: &Opened,
     key: SigningKey,
-    members: Option<Members>,
+    admission: Option<Box<Admitting>>,
     bulletin: &Bulletin,
 ) -> Result<Engine, Failure> {
     let Found { mut ledger, records, log, untouched, .. } = found;
@@ -186,12 +195,12 @@ fn restore(
     }
     let now = Time(clock::now().0);
     let board = card.board.clone();
-    let server = match (party, members) {
-        (Party::Database(_) | Party::Server(_), Some(members)) => {
+    let server = match (party, admission) {
+        (Party::Database(_) | Party::Server(_), Some(admission)) => {
             let restored = Database::restore(&board, party, key, log, records, now);
             let (database, step) = restored.blame(Category::Input)?;
             bulletin.put_out(step.commit(&mut ledger).blame(Category::Io)?);
-            Server::Database(Box::new(database), members)
+            Server::Database(Box::new(database), admission)
         }
         _ => {
             let restored = Auditor::restore(&board, key, log, records, now);

@@ -116,7 +116,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 /// The shard with what its ledger holds; nothing of a ledger that may not be whole.
-fn restore(
+///
+/// # Errors
+/// The ledger is damaged or cannot be written.
+pub fn restore(
     found: Found,
     verifier: Verifier,
     pinned: &Pinned,
