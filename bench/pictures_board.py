@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws figures 3 to 5 of the Riposte paper anew, and the rate of delivery, from
+"""Draws figures 3 to 7 of the Riposte paper anew, and the rate of delivery, from
 `alpheus bench board --format json`.
 
     python3 -m pip install -r bench/requirements.txt
@@ -77,6 +77,28 @@ def bytes_moved(axes, report):
     axes.legend()
 
 
+def equal_rows(axes, report):
+    """Figure 6: requests in a second by rows, eight servers of which seven may collude."""
+    axes.plot(*zip(*series(report, "eight servers, AES, by rows")), "o-", color=OURS, label="ours: AES, audited")
+    axes.plot(*zip(*series(report, "eight servers, group, by rows")), "s-", color=OTHER,
+              label="the paper's keys over ristretto255, audited")
+    axes.plot([1024], [1 / 3.44], "x", color=PAPER, label="paper: P-256, without proofs")
+    axes.set(xscale="log", yscale="log", xlabel="rows of 160 bytes", ylabel="requests in a second",
+             title="Figure 6: eight equal servers")
+    axes.legend()
+
+
+def equal_servers(axes, report):
+    """Figure 7: requests in a second by the number of servers."""
+    for rows, mark in [(16, "o"), (64, "s")]:
+        axes.plot(*zip(*series(report, f"{rows} rows, AES, by servers")), mark + "-", color=OURS,
+                  label=f"ours: AES, {rows} rows")
+        axes.plot(*zip(*series(report, f"{rows} rows, group, by servers")), mark + "--", color=OTHER,
+                  label=f"the paper's keys, {rows} rows")
+    axes.set(yscale="log", xlabel="servers", ylabel="requests in a second", title="Figure 7: number of servers")
+    axes.legend()
+
+
 def delivery(axes, report):
     """Messages that come back, beside the formula."""
     points = series(report, "messages that come back, by writers for each row")
@@ -99,11 +121,13 @@ def main():
     except (OSError, ValueError) as error:
         sys.exit(f"error: {args.report}: {error}")
     matplotlib.rcParams["svg.hashsalt"] = "alpheus"
-    sheet, axes = pyplot.subplots(2, 2, figsize=(11, 8), layout="constrained")
+    sheet, axes = pyplot.subplots(3, 2, figsize=(11, 12), layout="constrained")
     rows(axes[0][0], report)
     widths(axes[0][1], report)
     bytes_moved(axes[1][0], report)
-    delivery(axes[1][1], report)
+    equal_rows(axes[1][1], report)
+    equal_servers(axes[2][0], report)
+    delivery(axes[2][1], report)
     where = report["environment"]
     about = f"{where['date']}, {where['processor']}, {where['processors']} processors, Linux {where['kernel']}"
     sheet.suptitle(about, fontsize=8)

@@ -6,6 +6,11 @@
 use alpheus_access_pass::file::FileKey;
 use alpheus_access_pass::messages as pass;
 use alpheus_access_pass::request::Stamp;
+use alpheus_anonymous_board::coalition::field::Binary;
+use alpheus_anonymous_board::coalition::gate::{Opening, Proof};
+use alpheus_anonymous_board::coalition::group::Key as GroupKey;
+use alpheus_anonymous_board::coalition::parity::{Grid, Key as ParityKey};
+use alpheus_anonymous_board::dpf::Shape;
 use alpheus_anonymous_board::messages as board;
 use alpheus_anonymous_board::row::{Format, Row};
 use alpheus_anonymous_credential::codes::Code;
@@ -228,12 +233,34 @@ pub fn credential(data: &[u8]) {
     decoded::<alpheus_anonymous_credential::configuration::Configuration>(data);
 }
 
+/// What is in an envelope of mode 2 is a key, or refused; what is opened means what it says.
+fn coalition(data: &[u8]) {
+    let Some(shape) = Shape::new(9, 1).ok() else { return };
+    for servers in 3..=6 {
+        let Ok(grid) = Grid::new(shape, servers) else { return };
+        if let Ok(key) = ParityKey::from_bytes(&grid, data.to_vec().into()) {
+            assert_eq!(key.expose(), data);
+        }
+    }
+    if let Some(proof) = Proof::<Binary>::from_bytes(data) {
+        assert_eq!(proof.expose(), data);
+    }
+    if let Some(opening) = Opening::<Binary>::from_bytes(data) {
+        assert_eq!(opening.to_bytes(), data);
+    }
+    if let Some(key) = GroupKey::from_bytes(data) {
+        assert_eq!(key.expose().as_slice(), data);
+    }
+}
+
 /// What goes to a board's servers means what it says when it is written back, and
 /// whatever stands in a row is empty, legible or lost.
 pub fn board(data: &[u8]) {
     same_again::<board::Submission>(data);
     same_again::<board::Complaint>(data);
     same_again::<board::Statement>(data);
+    same_again::<alpheus_anonymous_board::coalition::audit::Common>(data);
+    coalition(data);
     for format in [Format::RECOVERED, Format { message: 144, recovery: false }] {
         let most = usize::from(format.message);
         match format.decode(data) {

@@ -63,7 +63,7 @@ plain!(annotation, mutate::annotations());
 plain!(messages, messages::one_of_each());
 plain!(raw_access, mutate::frames(), mutate::raw_access());
 plain!(sealed_sum, vectors("consumer", "encoded"));
-plain!(board, vectors("anonymous-board", "row two three payload"));
+plain!(board, vectors("anonymous-board", "row two three payload word parts answers"));
 plain!(credential, vectors("anonymous-credential", "request login response re_up"));
 plain!(access_pass, pass_messages());
 plain!(table, table_messages());

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import parity  # noqa: E402
 import reference as r  # noqa: E402
 
 TARGET = sys.argv[1]
@@ -296,3 +297,5 @@ def rows():
 good_keys()
 bad_keys()
 rows()
+parity.good(sys.modules[__name__], TARGET)
+parity.bad(sys.modules[__name__], TARGET)

@@ -16,6 +16,7 @@ use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::LazyLock;
+use subtle::{Choice, ConditionallySelectable};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Why bytes are no element.
@@ -50,8 +51,8 @@ pub struct Vanished;
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "[u8; 32]", into = "[u8; 32]")]
 pub struct Element {
-    point: RistrettoPoint,
-    bytes: [u8; 32],
+    pub(crate) point: RistrettoPoint,
+    pub(crate) bytes: [u8; 32],
 }
 
 /// A scalar that everybody may know. Variable-time code takes only these.
@@ -282,6 +283,16 @@ impl SecretScalar {
     #[must_use]
     pub fn duplicate(&self) -> Self {
         Self(self.0.clone())
+    }
+
+    pub(crate) fn inner(&self) -> &Scalar {
+        &self.0
+    }
+
+    /// One of two.
+    #[must_use]
+    pub fn select(one: &Self, other: &Self, second: Choice) -> Self {
+        Self(Box::new(Scalar::conditional_select(&one.0, &other.0, second)))
     }
 
     /// The sum.

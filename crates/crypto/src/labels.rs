@@ -230,6 +230,12 @@ pub const BOARD_BOUND: &str = "alpheus/board/bound/v1";
 pub const BOARD_POINTS: &str = "alpheus/board/points/v1";
 /// Where proofs are opened, from what the servers have drawn (hash).
 pub const BOARD_PLACE: &str = "alpheus/board/place/v1";
+/// The base of a cell of a table that is kept in a group (hash to element).
+pub const BOARD_BASE: &str = "alpheus/board/base/v1";
+/// What weighs the elements of a column in its proof (hash to scalar).
+pub const BOARD_COLUMN: &str = "alpheus/board/column/v1";
+/// The proof that all columns but one are nothing (hash to scalar).
+pub const BOARD_LINE: &str = "alpheus/board/line/v1";
 /// A board's public card (signature).
 pub const BOARD_CARD: &str = "alpheus/board/card/v2";
 /// A table's secrets, each for one purpose, from the owner's key (HKDF).

@@ -22,11 +22,13 @@
 //! | [`vault`] | secrets at rest | Argon2id, XChaCha20-Poly1305 |
 //! | [`merkle`] | one digest for many leaves, short proofs | SHA-256 |
 //! | [`group`] | elements and scalars of a group, secret and public apart | ristretto255 |
+//! | [`cells`] | tables of sums of elements, bytes as elements | ristretto255 |
 //! | [`sigma`] | proofs of linear statements, checked alone or in batches | Fiat–Shamir |
 //! | [`ledger`] | what must be durable before something leaves | |
 //! | [`labels`] | every domain-separation label | |
 
 pub mod agree;
+pub mod cells;
 pub mod group;
 pub mod hash;
 pub mod kdf;

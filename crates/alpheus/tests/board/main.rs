@@ -6,6 +6,7 @@
 mod common;
 
 mod crashes;
+mod equal;
 mod guide;
 mod replay;
 mod town;

@@ -1,32 +1,58 @@
-//! A board of three servers: keys, card, processes.
+//! A board of some servers: keys, card, processes.
 
 use crate::common::{Process, alpheus, free_address};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Output;
 
-pub(crate) const SERVERS: [&str; 3] = ["first", "second", "auditor"];
+/// Who keeps a board.
+#[derive(Clone, Copy)]
+pub(crate) enum Keepers {
+    /// Two databases and an auditor.
+    Audited,
+    /// So many equal servers.
+    Equal(usize),
+}
+
+impl Keepers {
+    fn names(self) -> Vec<String> {
+        match self {
+            Self::Audited => ["first", "second", "auditor"].map(str::to_owned).to_vec(),
+            Self::Equal(many) => (1..=many).map(|i| format!("server-{i}")).collect(),
+        }
+    }
+}
 
 /// A folder with a PKI, keys and a card, and what runs of it.
 pub(crate) struct Town {
     folder: tempfile::TempDir,
-    at: [SocketAddr; 3],
+    names: Vec<String>,
+    at: Vec<SocketAddr>,
     pub(crate) servers: Vec<Process>,
 }
 
 impl Town {
     /// A board for so many members, with an epoch that closes when all have written.
     pub(crate) fn new(members: usize, more: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let at = [free_address(), free_address(), free_address()];
-        let mut town = Self { folder, at, servers: Vec::new() };
+        Self::of(Keepers::Audited, members, more)
+    }
+
+    /// The same, kept by others.
+    pub(crate) fn of(keepers: Keepers, members: usize, more: &[&str]) -> Self {
+        let (folder, names) = (tempfile::tempdir().unwrap(), keepers.names());
+        let at = names.iter().map(|_| free_address()).collect();
+        let mut town = Self { folder, names: names.clone(), at, servers: Vec::new() };
         town.done(&["ca", "init", "pki"]);
         let mut init: Vec<String> = ["board", "init", "board.json"].map(str::to_owned).into();
-        for (name, at) in SERVERS.iter().zip(at) {
+        if let Keepers::Equal(many) = keepers {
+            init.extend(["--servers".to_owned(), many.to_string()]);
+        }
+        for (name, at) in names.iter().zip(town.at.clone()) {
             town.done(&["ca", "issue", "pki", "--role", "board", "--name", name]);
             let public = town.done(&["board", "key", &format!("{name}.key")]);
             let url = format!("https://{at}");
-            init.extend([format!("--{name}"), url, format!("--{name}-key"), public]);
+            let flag = if matches!(keepers, Keepers::Audited) { name } else { "server" };
+            init.extend([format!("--{flag}"), url, format!("--{flag}-key"), public]);
         }
         let public: Vec<String> =
             (0..members).map(|i| town.done(&["board", "key", &member(i)])).collect();
@@ -36,7 +62,7 @@ impl Town {
         init.extend(["--writers".to_owned(), members.to_string()]);
         let init: Vec<&str> = init.iter().map(String::as_str).collect();
         town.done(&init);
-        for place in 0..3 {
+        for place in 0..names.len() {
             let server = town.server(place);
             town.servers.push(server);
         }
@@ -60,8 +86,12 @@ impl Town {
     }
 
     fn server(&self, place: usize) -> Process {
-        let name = SERVERS[place];
-        let role = if name == "auditor" { "auditor" } else { "database" };
+        let name = &self.names[place];
+        let role = match name.as_str() {
+            "auditor" => "auditor",
+            "first" | "second" => "database",
+            _ => "server",
+        };
         let (identity, key) = (format!("pki/{name}"), format!("{name}.key"));
         let (state, at) = (format!("run/{name}"), self.at[place].to_string());
         let serve = ["board", "serve", "--role", role, "--identity", &identity];

@@ -14,4 +14,5 @@ pub mod audit;
 pub mod engine;
 pub mod field;
 pub mod gate;
+pub mod group;
 pub mod parity;

@@ -9,6 +9,7 @@
 
 mod audits;
 mod crashes;
+mod engines;
 mod epochs;
 mod keys;
 mod malice;

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+mod parity;
+
 use alpheus_anonymous_board::dpf::digest::Kappa;
 use alpheus_anonymous_board::dpf::generate::from_roots;
 use alpheus_anonymous_board::dpf::pass::{Pass, Share};

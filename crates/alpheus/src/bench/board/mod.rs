@@ -1,7 +1,9 @@
 //! The anonymous board: what a write costs a database, beside the AES that no
 //! design which hides the message by a pseudorandom generator can do without; what
-//! it costs its writer; how many come back; and figures 3, 4 and 5 of the paper.
+//! it costs its writer; how many come back; what a request costs one of s equal servers; and
+//! figures 3 to 7 of the paper.
 
+mod equal;
 mod kernel;
 mod messages;
 mod servers;
@@ -52,6 +54,10 @@ enum Part {
     Writer,
     /// Messages that come back, at three loads
     Delivery,
+    /// One request at one of s equal servers
+    Equal,
+    /// The same by rows and by servers (figures 6 and 7)
+    EqualCurves,
     /// Three servers behind HTTP
     Servers,
 }
@@ -94,6 +100,14 @@ pub(super) fn measure(args: &Args) -> Result<Report, Failure> {
         let (rates, curve) = delivery()?;
         figures.extend(rates);
         series.push(curve);
+    }
+    if wanted(Part::Equal, "equal servers") {
+        figures.extend(equal::figures()?);
+    }
+    if wanted(Part::EqualCurves, "equal servers, by rows and number") {
+        let (rates, curves) = equal::curves()?;
+        figures.extend(rates);
+        series.extend(curves);
     }
     if wanted(Part::Servers, "servers") {
         figures.extend(servers::figures(args.writes)?);
