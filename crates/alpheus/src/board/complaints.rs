@@ -122,7 +122,7 @@ mod tests {
         let signed = Signed::new(&configuration, &key(4));
         let board = Pinned::open(&signed, &key(4).verifying_key()).unwrap();
         let at = vec![at; 3];
-        Client::new(&Opened { board, at, authority: None }).unwrap()
+        Client::new(&Opened { board, at, authority: None, door: None }).unwrap()
     }
 
     fn refusal(status: u16, rule: &str) -> (u16, Vec<u8>) {

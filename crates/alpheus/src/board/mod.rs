@@ -51,7 +51,7 @@ enum What {
     /// Make a signing key, of a server or of a member, and print its public half
     Key(keys::Args),
     /// Make a board's card, which everybody pins
-    Init(init::Args),
+    Init(Box<init::Args>),
     /// Run one of the servers
     Serve(serve::Args),
     /// Run the doorkeeper of a board whose writers show passes

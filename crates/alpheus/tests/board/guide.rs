@@ -1,13 +1,15 @@
-//! `docs/board.md`, command by command.
+//! `docs/board.md` and `docs/board-passes.md`, command by command.
 
 use crate::common::{free_address, run_script};
 
 const GUIDE: &str = include_str!("../../../../docs/board.md");
+const PASSES: &str = include_str!("../../../../docs/board-passes.md");
 
-/// The guide's blocks of a shell; those of a terminal run beside the others.
-fn script() -> String {
+/// A guide's blocks of a shell, on ports that are free; those of a terminal run beside the
+/// others.
+fn script(guide: &str) -> String {
     let mut script = String::new();
-    for block in GUIDE.split("```sh").skip(1) {
+    for block in guide.split("```sh").skip(1) {
         let (title, rest) = block.split_once('\n').unwrap();
         let commands = rest.split("```").next().unwrap();
         if title.trim().is_empty() {
@@ -19,17 +21,16 @@ fn script() -> String {
                 &format!("until grep -q 'serving at' {}.log; do sleep 0.1; done\n", title.trim());
         }
     }
-    script
+    (7601..=7605).fold(script, |script, port| {
+        script.replace(&format!(":{port}"), &format!(":{}", free_address().port()))
+    })
 }
 
 #[test]
 fn the_guide_works_as_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    let ports = [7601, 7602, 7603].map(|port: u16| (port, free_address()));
-    let script = ports.iter().fold(script(), |script, (port, at)| {
-        script.replace(&format!(":{port}"), &format!(":{}", at.port()))
-    });
-    let (said, log) = run_script(folder.path(), 120, &format!("{script}\ncat board.txt"));
+    let script = format!("{}\ncat board.txt", script(GUIDE));
+    let (said, log) = run_script(folder.path(), 120, &script);
     assert!(said.contains(": delivered") || said.contains(": recovered"), "{said}\n{log}");
     assert!(said.contains("The river runs under the sea"), "{said}\n{log}");
     assert!(said.contains("3 lines into 9 rows"), "{said}\n{log}");
@@ -37,5 +38,21 @@ fn the_guide_works_as_it_is_written() {
     let lost = said.contains(" 3 lost");
     for line in ["\none\n", "\ntwo\n", "\nthree\n"] {
         assert!(said.contains(line) != lost, "{said}\n{log}");
+    }
+}
+
+/// Everything of the guide; then a second message in the epoch, by a pass that was shown,
+/// and one by a key, which this board does not take.
+#[test]
+fn writers_come_in_by_passes_as_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = "
+until alpheus board post first --card board.json --pass ada.pass --key-file ada.key; do sleep 0.5; done
+alpheus board post second --card board.json --pass ada.pass --key-file ada.key 2>&1 || true
+alpheus board post third --card board.json --key door.key 2>&1 || true
+";
+    let (said, log) = run_script(folder.path(), 150, &(script(PASSES) + more));
+    for expected in ["Nobody knows that I was here", "quota", "the ticket entitles to no write"] {
+        assert!(said.contains(expected), "`{expected}` is not in:\n{said}\n{log}");
     }
 }

@@ -396,7 +396,7 @@ impl Running {
             };
             let (prgs, shape) = (self.transcript.permutations()?, board.shape());
             return Some(Keys::Tree {
-                prgs,
+                prgs: Box::new(prgs),
                 shape,
                 side,
                 keys: parts.map(key).collect::<Option<_>>()?,
@@ -407,7 +407,7 @@ impl Running {
             OwnPart::Tree(_) => None,
         };
         let keys = parts.map(key).collect::<Option<_>>()?;
-        Some(Keys::Parity { engine: self.transcript.parity()?, keys })
+        Some(Keys::Parity { engine: Box::new(self.transcript.parity()?), keys })
     }
 
     pub(super) fn worked(&mut self, done: Done) {
