@@ -10,6 +10,22 @@ PLACES = (0, UNIT, 1)
 COPIES = 2
 
 
+def dot(a, b):
+    """POLYVAL's product, from RFC 8452: a b X^-128 in GF(2^128)."""
+    modulus = 1 << 128 | 1 << 127 | 1 << 126 | 1 << 121 | 1
+    product = 0
+    for i in range(128):
+        if a >> i & 1:
+            product ^= b << i
+    for _ in range(128):
+        if product & 1:
+            product ^= modulus
+        product >>= 1
+    while product.bit_length() > 128:
+        product ^= modulus << (product.bit_length() - 129)
+    return product
+
+
 class Parity:
     """Everything of one case. `common` are the functions of generate.py."""
 
@@ -28,7 +44,7 @@ class Parity:
     # Numbers: POLYVAL's field.
 
     def times(self, a, b):
-        return self.c.dot(a, b)
+        return dot(a, b)
 
     def power(self, a, exponent):
         out = UNIT
