@@ -27,7 +27,7 @@ fn script() -> String {
 #[test]
 fn the_guide_works_as_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    let ports = [7601, 7602, 7603].map(|port: u16| (port, free_address()));
+    let ports = [7601, 7602, 7603, 7611, 7612, 7613].map(|port: u16| (port, free_address()));
     let script = ports.iter().fold(script(), |script, (port, at)| {
         script.replace(&format!(":{port}"), &format!(":{}", at.port()))
     });
@@ -47,6 +47,7 @@ fn the_guide_works_as_it_is_written() {
     assert!(said.contains(": delivered") || said.contains(": recovered"), "{said}\n{log}");
     assert!(said.contains("The river runs under the sea"), "{said}\n{log}");
     assert!(said.contains("3 lines into 9 rows"), "{said}\n{log}");
+    assert!(said.contains("It comes up in Syracuse"), "{said}\n{log}");
     // Three in one row are lost together, which happens once in 81 times.
     let lost = said.contains(" 3 lost");
     for line in ["\none\n", "\ntwo\n", "\nthree\n"] {
