@@ -50,10 +50,14 @@ final class Member {
         return tickEnd > from;
     }
 
-    void settle(long start, long before) {
-        done.add(start);
-        settled = Math.max(settled, before);
-        done.headSet(settled, false).clear();
+    /** A window is settled; windows are settled in any order, each by its own opening set. */
+    void settle(long start, long window) {
+        if (start >= settled) {
+            done.add(start);
+        }
+        while (done.remove(settled)) {
+            settled += window;
+        }
     }
 
     void write(DataOutput out) throws IOException {

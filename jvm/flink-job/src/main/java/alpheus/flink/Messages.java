@@ -165,18 +165,16 @@ final class Messages {
      *
      * @param plan the plan
      * @param start when the window starts
-     * @param settledBefore windows that end at or before this are over, whatever came of them
      * @param streams positions in the plan
      * @param digest of these streams, see {@link StreamDigest}
      */
-    record Opening(String plan, long start, long settledBefore, BitSet streams, long[] digest) {
+    record Opening(String plan, long start, BitSet streams, long[] digest) {
         static final int KIND = 5;
 
         byte[] bytes() {
             return Messages.bytes(KIND, out -> {
                 out.writeUTF(plan);
                 out.writeLong(start);
-                out.writeLong(settledBefore);
                 Wire.writeBytes(out, streams.toByteArray());
                 Wire.writeLongs(out, digest);
             });
@@ -184,8 +182,8 @@ final class Messages {
 
         static Opening read(byte[] bytes) throws IOException {
             DataInputStream in = open(bytes, KIND);
-            return new Opening(in.readUTF(), in.readLong(), in.readLong(), BitSet.valueOf(Wire.readBytes(in)),
-                    Wire.readLongs(in));
+            return new Opening(
+                    in.readUTF(), in.readLong(), BitSet.valueOf(Wire.readBytes(in)), Wire.readLongs(in));
         }
     }
 

@@ -240,13 +240,13 @@ public final class StreamState {
         return Optional.of(segments);
     }
 
-    /** A window is settled, and with it all before a time: what comes for them is late. */
-    void settle(String plan, long start, long before) {
+    /** A window is settled: what comes for it is late. */
+    void settle(String plan, long start, long window) {
         Member member = members.get(plan);
         if (member == null) {
             return;
         }
-        member.settle(start, before);
+        member.settle(start, window);
         windows.remove(new WindowKey(plan, start));
         long horizon = horizon();
         sessions.forEach(session -> session.settle(horizon));

@@ -54,6 +54,8 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     private static final String PLAN = "plan/";
     private static final String SET = "set/";
     private static final long MILLI = 1_000L;
+    /** Opening sets of a plan that are kept for streams that come again after a restore. */
+    private static final long MOST_SETS = 1024;
 
     private static final ValueStateDescriptor<StreamState> STREAM =
             new ValueStateDescriptor<>("stream", new StreamStateSerializer());
@@ -212,6 +214,9 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
                 PlanView plan = PlanStart.read(element).plan();
                 known.put(PLAN + plan.plan(), element);
                 eachStream(context, (stream, state) -> state.start(plan));
+                for (Opening set : setsOf(known, plan.plan())) {
+                    contribute(plan, set, context, out);
+                }
             }
             case PlanEnd.KIND -> {
                 String plan = PlanEnd.read(element).plan();
@@ -234,13 +239,20 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
 
     private void open(Opening set, byte[] bytes, Context context, Collector<byte[]> out) throws Exception {
         BroadcastState<String, byte[]> known = context.getBroadcastState(INSTRUCTIONS);
-        byte[] announced = known.get(PLAN + set.plan());
-        if (announced == null || known.contains(setKey(set.plan(), set.start()))) {
+        if (known.contains(setKey(set.plan(), set.start()))) {
             return;
         }
-        PlanView plan = PlanStart.read(announced).plan();
-        forget(known, set.plan(), set.settledBefore() - plan.window());
         known.put(setKey(set.plan(), set.start()), bytes);
+        byte[] announced = known.get(PLAN + set.plan());
+        if (announced != null) {
+            PlanView plan = PlanStart.read(announced).plan();
+            forget(known, set.plan(), set.start() - MOST_SETS * plan.window());
+            contribute(plan, set, context, out);
+        }
+    }
+
+    /** Adds up what this task's streams have for a window that opens. */
+    private void contribute(PlanView plan, Opening set, Context context, Collector<byte[]> out) throws Exception {
         long[] rows = new long[plan.rows().length];
         long[] digest = new long[StreamDigest.WORDS];
         long[] count = new long[1];
@@ -264,7 +276,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             return Optional.empty();
         }
         if (!set.streams().get(member.position())) {
-            state.settle(plan.plan(), set.start(), set.settledBefore());
+            state.settle(plan.plan(), set.start(), plan.window());
             return Optional.empty();
         }
         WindowState window = state.window(plan.plan(), set.start());
@@ -275,7 +287,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         long[] digest = new long[StreamDigest.WORDS];
         StreamDigest.add(digest, plan.plan(), set.start(), stream);
         Sum sum = sum(plan, set, 1, digest, window.rows().clone());
-        state.settle(plan.plan(), set.start(), set.settledBefore());
+        state.settle(plan.plan(), set.start(), plan.window());
         return Optional.of(sum);
     }
 
@@ -285,16 +297,21 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
 
     /** Forgets opening sets of windows that start at or before a time. */
     private static void forget(BroadcastState<String, byte[]> known, String plan, long upTo) throws Exception {
-        List<String> over = new ArrayList<>();
-        for (Map.Entry<String, byte[]> entry : known.entries()) {
-            boolean ours = entry.getKey().startsWith(SET + plan + "/");
-            if (ours && Opening.read(entry.getValue()).start() <= upTo) {
-                over.add(entry.getKey());
+        for (Opening set : setsOf(known, plan)) {
+            if (set.start() <= upTo) {
+                known.remove(setKey(plan, set.start()));
             }
         }
-        for (String key : over) {
-            known.remove(key);
+    }
+
+    private static List<Opening> setsOf(BroadcastState<String, byte[]> known, String plan) throws Exception {
+        List<Opening> sets = new ArrayList<>();
+        for (Map.Entry<String, byte[]> entry : known.entries()) {
+            if (entry.getKey().startsWith(SET + plan + "/")) {
+                sets.add(Opening.read(entry.getValue()));
+            }
         }
+        return sets;
     }
 
     /** Microseconds; beginning and end of all time stay what they are. */

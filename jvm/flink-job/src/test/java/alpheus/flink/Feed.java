@@ -85,7 +85,7 @@ final class Feed {
             positions.set(stream);
             StreamDigest.add(digest, PLAN.plan(), start, stream(stream).toString());
         }
-        return new Opening(PLAN.plan(), start, start, positions, digest);
+        return new Opening(PLAN.plan(), start, positions, digest);
     }
 
     /** Takes the keys of a stream's one session off a window's rows. */

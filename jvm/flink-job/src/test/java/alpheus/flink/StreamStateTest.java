@@ -178,7 +178,7 @@ class StreamStateTest {
     void whatIsSettledIsLate() throws Exception {
         List<byte[]> frames = Feed.frames(1, 6, 2, 5);
         StreamState state = after(frames.subList(0, 2));
-        state.settle(Feed.PLAN.plan(), NOON, NOON + Feed.PLAN.window());
+        state.settle(Feed.PLAN.plan(), NOON, Feed.PLAN.window());
         assertRefused(Refusal.LATE, state, frames.get(2));
         for (byte[] frame : frames.subList(10, frames.size())) {
             add(state, frame);

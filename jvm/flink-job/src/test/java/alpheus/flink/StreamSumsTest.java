@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import alpheus.flink.Messages.DeadLetter;
-import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.Sum;
 import alpheus.flink.Messages.Summary;
 import alpheus.stream.Frame;
@@ -147,6 +146,16 @@ class StreamSumsTest {
         assertEquals(1, sums().size(), "once");
     }
 
+    /** Sets of later windows settle nothing but their own. */
+    @Test
+    void setsComeInAnyOrderAndBeforeThePlan() throws Exception {
+        instruct(Feed.opening(1, 0).bytes());
+        instruct(Feed.opening(0, 0).bytes());
+        joined(1);
+        send(0, Feed.frames(0, 6, 2, 9));
+        assertEquals(List.of(Feed.NOON, Feed.NOON + Feed.PLAN.window()), sums().stream().map(Sum::start).toList());
+    }
+
     @Test
     void noEventIsLateForAWindowWhoseSetIsNotKnown() throws Exception {
         joined(1);
@@ -166,9 +175,7 @@ class StreamSumsTest {
         send(0, Feed.frames(0, 3, 1, 1));
         List<byte[]> late = Feed.frames(1, 3, 1, 1);
         send(1, late.subList(0, 3));
-        Opening set = Feed.opening(0, 0);
-        instruct(new Opening(set.plan(), set.start(), set.start() + Feed.PLAN.window(), set.streams(), set.digest())
-                .bytes());
+        instruct(Feed.opening(0, 0).bytes());
         assertEquals(1, sums().size());
         send(1, late.subList(3, 4));
         assertEquals(List.of("late"), reasons());
