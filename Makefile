@@ -111,9 +111,15 @@ fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
 	    -- -max_total_time=$(SECONDS_EACH); \
 	done
 
+.PHONY: jvm
+# Not part of `make test` yet: it fetches Maven, Kafka and Flink when it first runs.
+jvm: ## the JVM side: build and test it with Maven
+	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
+	cd jvm && ./mvnw -q --batch-mode verify
+
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf target .venv
+	rm -rf target .venv jvm/*/target
 
 .PHONY: rust
 rust:

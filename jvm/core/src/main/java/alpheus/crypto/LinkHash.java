@@ -1,0 +1,32 @@
+// The public link hash of the window sums.
+package alpheus.crypto;
+
+/**
+ * The public link hash h(session, t), whose telescoping sum tells whether a tick holds every event once.
+ * It guards against accidents, not adversaries: for one session it is a bijection of t, and far from
+ * linear, so that a gap here cannot cancel a duplicate there, but by a chance of 2^-64.
+ */
+public final class LinkHash {
+    private static final long GOLDEN = 0x9e37_79b9_7f4a_7c15L;
+    private static final long FIRST = 0xbf58_476d_1ce4_e5b9L;
+    private static final long SECOND = 0x94d0_49bb_1331_11ebL;
+
+    private LinkHash() {}
+
+    /**
+     * h(session, t) = mix(mix(session ⊕ c) ⊕ t).
+     *
+     * @param session the session
+     * @param t the time in microseconds
+     * @return 64 bits
+     */
+    public static long of(long session, long t) {
+        return mix(mix(session ^ GOLDEN) ^ t);
+    }
+
+    private static long mix(long z) {
+        long a = (z ^ (z >>> 30)) * FIRST;
+        long b = (a ^ (a >>> 27)) * SECOND;
+        return b ^ (b >>> 31);
+    }
+}

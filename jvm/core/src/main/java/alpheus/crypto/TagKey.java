@@ -1,0 +1,47 @@
+// Message authentication: HMAC-SHA256, cut to 16 bytes.
+package alpheus.crypto;
+
+import java.security.MessageDigest;
+import java.util.Arrays;
+import javax.crypto.Mac;
+
+/** A key for tags of 16 bytes, so that a forger succeeds with 2^-128 a try. No thread may share one. */
+public final class TagKey {
+    /** Bytes of a tag. */
+    public static final int TAG = 16;
+
+    private final Mac mac;
+
+    /**
+     * Expands a key.
+     *
+     * @param key the key, which may be wiped afterwards
+     */
+    public TagKey(SecretBytes key) {
+        mac = Digests.hmac(key);
+    }
+
+    /**
+     * The tag of a label and parts, each preceded by its length.
+     *
+     * @param label the label
+     * @param parts the parts
+     * @return 16 bytes
+     */
+    public byte[] tag(String label, byte[]... parts) {
+        return Arrays.copyOf(mac.doFinal(LabelledHash.delimited(label, parts)), TAG);
+    }
+
+    /**
+     * Whether a tag was made for this message with this key, in a time that does not tell how much of it
+     * is right.
+     *
+     * @param tag the tag
+     * @param label the label
+     * @param parts the parts
+     * @return true if so
+     */
+    public boolean verifies(byte[] tag, String label, byte[]... parts) {
+        return MessageDigest.isEqual(tag(label, parts), tag);
+    }
+}

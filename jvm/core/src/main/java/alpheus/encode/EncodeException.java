@@ -1,0 +1,57 @@
+// Why an event was refused by its values.
+package alpheus.encode;
+
+import alpheus.AlpheusException;
+
+/**
+ * Why an event was refused. It names the attribute and what is allowed, never the value, so that it can
+ * be logged.
+ */
+public final class EncodeException extends AlpheusException {
+    private static final long serialVersionUID = 1L;
+
+    /** The rule that the event breaks. */
+    public enum Fault {
+        /** The event lacks an attribute that is not optional. */
+        MISSING("`%s` is missing and not optional"),
+        /** The value is of another type than the schema declares. */
+        WRONG_TYPE("`%s` takes a %s"),
+        /** The number lies outside its declared bounds. It is never wrapped or clamped. */
+        OUT_OF_BOUNDS("`%s` lies outside its bounds %s; correct the source or widen the schema's bounds"),
+        /** The text is longer than declared. */
+        TOO_LONG("`%s` is longer than %s bytes");
+
+        private final String words;
+
+        Fault(String words) {
+            this.words = words;
+        }
+    }
+
+    private final Fault fault;
+    private final String attribute;
+
+    EncodeException(Fault fault, String attribute, Object allowed) {
+        super(String.format(fault.words, attribute, allowed));
+        this.fault = fault;
+        this.attribute = attribute;
+    }
+
+    /**
+     * The rule that the event breaks.
+     *
+     * @return the rule
+     */
+    public Fault fault() {
+        return fault;
+    }
+
+    /**
+     * The attribute.
+     *
+     * @return its name
+     */
+    public String attribute() {
+        return attribute;
+    }
+}

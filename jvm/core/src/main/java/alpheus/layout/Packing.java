@@ -1,0 +1,19 @@
+// How the cells of a field lie in words.
+package alpheus.layout;
+
+/** How the cells of a field lie in words. */
+public sealed interface Packing {
+    /** One word a cell, two's complement. */
+    record Whole() implements Packing {}
+
+    /**
+     * Signed digits, the first cell lowest. The window's sum of each is known to fit, so none carries.
+     *
+     * @param bits width of a digit, sign included
+     * @param perWord digits in a word
+     */
+    record Digits(int bits, int perWord) implements Packing {}
+
+    /** Two words a cell: the value's low 32 bits, then the rest, signed. */
+    record Limbs() implements Packing {}
+}

@@ -1,0 +1,251 @@
+// Events on the wire. The stream is the record's key and not in the frame.
+package alpheus.stream;
+
+import alpheus.crypto.LinkHash;
+import alpheus.stream.FrameException.Fault;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+
+/**
+ * One event as it lies in received bytes; docs/wire-formats.md has the table. Numbers and words are
+ * little-endian, times in microseconds. It shows session, times, count and length to whoever reads it,
+ * and nothing of the values.
+ */
+public final class Frame {
+    /** Bytes of a data frame before its words. */
+    public static final int DATA_HEAD = 25;
+    /** Bytes of a border or closing frame before its words. */
+    public static final int BORDER_HEAD = 49;
+    /** Bytes of an opening frame. */
+    public static final int OPENING_LENGTH = 33;
+
+    static final VarHandle WORD = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+
+    private static final int TAG = 16;
+    private static final int SESSION_AT = 1;
+    private static final int TIME_AT = 9;
+    private static final int PREVIOUS_AT = 17;
+    private static final int COUNT_AT = 25;
+    private static final int OPENING_TAG_AT = 17;
+    private static final int BORDER_TAG_AT = 33;
+
+    /** Version 1, and the kind: the first byte. */
+    public enum Kind {
+        /** The first border of a session. */
+        OPENING(0x10, OPENING_LENGTH),
+        /** An event with data. */
+        DATA(0x11, DATA_HEAD),
+        /** A border within a session. */
+        BORDER(0x12, BORDER_HEAD),
+        /** The last border of a session that ends in order. */
+        CLOSING(0x13, BORDER_HEAD);
+
+        final byte code;
+        final int head;
+
+        Kind(int code, int head) {
+            this.code = (byte) code;
+            this.head = head;
+        }
+    }
+
+    private final byte[] bytes;
+    private final Kind kind;
+
+    private Frame(byte[] bytes, Kind kind) {
+        this.bytes = bytes;
+        this.kind = kind;
+    }
+
+    /**
+     * Reads a frame. Any bytes give a frame or a refusal. It checks form alone: the window sums compare
+     * the number of words with the schema's, the controller checks the MAC.
+     *
+     * @param bytes the bytes, which the frame then is a view of
+     * @return the frame
+     * @throws FrameException which says what is wrong
+     */
+    public static Frame parse(byte[] bytes) throws FrameException {
+        if (bytes.length == 0) {
+            throw new FrameException(Fault.EMPTY);
+        }
+        Frame frame = new Frame(bytes, kind(bytes[0]));
+        int head = frame.kind.head;
+        // Times come before what is missing behind them, as in the other implementation.
+        frame.need(TIME_AT + Long.BYTES, head);
+        if (frame.time() < 0 || frame.time() >= EventTime.LIMIT) {
+            throw new FrameException(Fault.TIME_BEYOND_LIMIT, frame.time());
+        }
+        if (frame.kind == Kind.OPENING) {
+            frame.need(head, head);
+            if (bytes.length > head) {
+                throw new FrameException(Fault.TRAILING_BYTES, bytes.length - head);
+            }
+            return frame;
+        }
+        frame.need(PREVIOUS_AT + Long.BYTES, head);
+        if (Long.compareUnsigned(frame.previous(), frame.time()) >= 0) {
+            throw new FrameException(Fault.TIMES_NOT_ASCENDING, frame.time(), frame.previous());
+        }
+        frame.need(head, head);
+        checkWords(bytes.length - head);
+        return frame;
+    }
+
+    private static Kind kind(byte code) throws FrameException {
+        for (Kind kind : Kind.values()) {
+            if (kind.code == code) {
+                return kind;
+            }
+        }
+        throw new FrameException(Fault.UNKNOWN_KIND, code & 0xff);
+    }
+
+    private void need(int length, int head) throws FrameException {
+        if (bytes.length < length) {
+            throw new FrameException(Fault.TRUNCATED, bytes.length, head);
+        }
+    }
+
+    private static void checkWords(int length) throws FrameException {
+        if (length % Long.BYTES != 0) {
+            throw new FrameException(Fault.PARTIAL_WORD, length);
+        }
+        if (length == 0) {
+            throw new FrameException(Fault.NO_WORDS);
+        }
+        if (length / Long.BYTES > StreamKeys.MOST_WORDS) {
+            throw new FrameException(Fault.TOO_MANY_WORDS, length / Long.BYTES);
+        }
+    }
+
+    /** A frame of so many words, its head written and its words zero. */
+    static byte[] make(Kind kind, long session, long t, long previous, long count, byte[] tag, int words) {
+        byte[] bytes = new byte[kind.head + Long.BYTES * words];
+        bytes[0] = kind.code;
+        WORD.set(bytes, SESSION_AT, session);
+        WORD.set(bytes, TIME_AT, t);
+        if (kind == Kind.OPENING) {
+            System.arraycopy(tag, 0, bytes, OPENING_TAG_AT, TAG);
+            return bytes;
+        }
+        WORD.set(bytes, PREVIOUS_AT, previous);
+        if (kind != Kind.DATA) {
+            WORD.set(bytes, COUNT_AT, count);
+            System.arraycopy(tag, 0, bytes, BORDER_TAG_AT, TAG);
+        }
+        return bytes;
+    }
+
+    /**
+     * What it is.
+     *
+     * @return the kind
+     */
+    public Kind kind() {
+        return kind;
+    }
+
+    /**
+     * Whether it is a border with ciphertext.
+     *
+     * @return true of an interior or closing border
+     */
+    public boolean endsTick() {
+        return kind == Kind.BORDER || kind == Kind.CLOSING;
+    }
+
+    /**
+     * Its session.
+     *
+     * @return the number
+     */
+    public long session() {
+        return (long) WORD.get(bytes, SESSION_AT);
+    }
+
+    /**
+     * Its time.
+     *
+     * @return microseconds
+     */
+    public long time() {
+        return (long) WORD.get(bytes, TIME_AT);
+    }
+
+    /**
+     * Time of the event that it follows; an opening follows none.
+     *
+     * @return microseconds
+     */
+    public long previous() {
+        return (long) WORD.get(bytes, PREVIOUS_AT);
+    }
+
+    /**
+     * Data events since the last border, as a border claims.
+     *
+     * @return the number; 0 of an opening or data
+     */
+    public long count() {
+        return endsTick() ? (long) WORD.get(bytes, COUNT_AT) : 0;
+    }
+
+    /**
+     * The MAC of a border.
+     *
+     * @return a copy; empty of data
+     */
+    public byte[] tag() {
+        if (kind == Kind.DATA) {
+            return new byte[0];
+        }
+        int at = kind == Kind.OPENING ? OPENING_TAG_AT : BORDER_TAG_AT;
+        return Arrays.copyOfRange(bytes, at, at + TAG);
+    }
+
+    /**
+     * How many words of ciphertext there are.
+     *
+     * @return 0 of an opening
+     */
+    public int words() {
+        return (bytes.length - kind.head) / Long.BYTES;
+    }
+
+    /**
+     * A word of ciphertext.
+     *
+     * @param position its position, below {@link #words()}
+     * @return the word
+     */
+    public long word(int position) {
+        return (long) WORD.get(bytes, kind.head + Long.BYTES * position);
+    }
+
+    /**
+     * Its share h(session, t) − h(session, previous) of its tick's link digest.
+     *
+     * @return 64 bits
+     */
+    public long link() {
+        return LinkHash.of(session(), time()) - LinkHash.of(session(), previous());
+    }
+
+    /**
+     * Adds its words to a sum, modulo 2^64.
+     *
+     * @param sum the sum
+     * @throws FrameException if the sum has another number of words; it is then as it was
+     */
+    public void addTo(long[] sum) throws FrameException {
+        if (words() != sum.length) {
+            throw new FrameException(Fault.WRONG_LENGTH, words(), sum.length);
+        }
+        for (int i = 0, at = kind.head; i < sum.length; i++, at += Long.BYTES) {
+            sum[i] += (long) WORD.get(bytes, at);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+// The producer, offline: it holds a stream's keys and can open a session (Zeph §3.3).
+package alpheus.stream;
+
+import alpheus.stream.ProducerException.Fault;
+import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
+
+/**
+ * One stream's producer, offline. It knows nothing of queries. {@link #open} makes a {@link Session},
+ * which alone can encrypt; while that runs, the producer opens no other. No thread may share one.
+ */
+public final class Producer implements AutoCloseable {
+    /** Ticks without an event after which a later event looks like a clock that jumped. */
+    public static final long LONGEST_SILENCE = 100_000;
+
+    private static final int SHORTEST_TICK = 2;
+
+    private final StreamKeys keys;
+    private final long tick;
+    private final int words;
+    private final long longestSilence;
+    /** Whether there has been a session. */
+    private boolean opened;
+
+    private boolean online;
+
+    /**
+     * A producer of events with borders on every multiple of the tick.
+     *
+     * @param master the stream's secret, which may be wiped afterwards
+     * @param stream the stream
+     * @param schema the schema's id
+     * @param tick the tick in microseconds
+     * @param words words of an event, the check word included
+     * @throws ProducerException if there is no such cipher
+     */
+    public Producer(MasterSecret master, StreamId stream, SchemaId schema, long tick, int words)
+            throws ProducerException {
+        this(master, stream, schema, tick, words, LONGEST_SILENCE);
+    }
+
+    /**
+     * The same, with another limit to silence.
+     *
+     * @param master the stream's secret, which may be wiped afterwards
+     * @param stream the stream
+     * @param schema the schema's id
+     * @param tick the tick in microseconds
+     * @param words words of an event, the check word included
+     * @param longestSilence ticks after which an event is refused as a clock jump; each costs a border
+     * @throws ProducerException if there is no such cipher
+     */
+    public Producer(
+            MasterSecret master, StreamId stream, SchemaId schema, long tick, int words, long longestSilence)
+            throws ProducerException {
+        if (words < 1 || words > StreamKeys.MOST_WORDS) {
+            throw new ProducerException(Fault.WORDS, words);
+        }
+        if (tick < SHORTEST_TICK || tick > EventTime.DAY) {
+            throw new ProducerException(Fault.TICK, tick);
+        }
+        this.keys = new StreamKeys(master, stream, schema, words);
+        this.tick = tick;
+        this.words = words;
+        this.longestSilence = longestSilence;
+    }
+
+    /**
+     * The stream.
+     *
+     * @return its id
+     */
+    public StreamId stream() {
+        return keys.stream();
+    }
+
+    /**
+     * The first tick at or after a time: where a session can open.
+     *
+     * @param now the producer's clock
+     * @return the tick
+     */
+    public long nextTick(long now) {
+        return EventTime.ceiling(now, tick);
+    }
+
+    /**
+     * Opens a session and gives its opening border to a sink.
+     *
+     * @param start what is known of the stream's past
+     * @param at a tick
+     * @param random draws the session's number: 64 random bits, so that no pad of any other session comes
+     *     again, whatever clock, backup or snapshot the producer started from
+     * @param sink takes the frames, in order
+     * @return the session
+     * @throws ProducerException which leaves the producer as it was
+     */
+    public Session open(Start start, long at, RandomGenerator random, Consumer<byte[]> sink)
+            throws ProducerException {
+        admit(start, at);
+        opened = true;
+        online = true;
+        return new Session(this, random.nextLong(), at, sink);
+    }
+
+    private void admit(Start start, long at) throws ProducerException {
+        if (online) {
+            throw new ProducerException(Fault.ENDED);
+        }
+        if (at % tick != 0) {
+            throw new ProducerException(Fault.NOT_A_TICK, at, tick);
+        }
+        // Room for the border that closes the session.
+        if (at < 0 || at + tick >= EventTime.LIMIT) {
+            throw new ProducerException(Fault.BEYOND_LIMIT, at);
+        }
+        if (start instanceof Start.First && opened) {
+            throw new ProducerException(Fault.NOT_THE_FIRST);
+        }
+        if (start instanceof Start.Again again && at < nextTick(again.now())) {
+            throw new ProducerException(Fault.BACK_DATED, at, nextTick(again.now()));
+        }
+    }
+
+    StreamKeys keys() {
+        return keys;
+    }
+
+    long tick() {
+        return tick;
+    }
+
+    int words() {
+        return words;
+    }
+
+    long longestSilence() {
+        return longestSilence;
+    }
+
+    void goOffline() {
+        online = false;
+    }
+
+    /** Wipes the keys. */
+    @Override
+    public void close() {
+        keys.close();
+    }
+}

@@ -1,0 +1,154 @@
+// Keys of one stream: its daily subkeys, its key vectors K(t) and the MACs of its borders (Zeph §3.3).
+package alpheus.stream;
+
+import alpheus.crypto.Hkdf;
+import alpheus.crypto.KeyStream;
+import alpheus.crypto.SecretBytes;
+import alpheus.crypto.TagKey;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+
+/**
+ * The keys of one stream under one schema. Producer and controller derive the same; nobody else holds
+ * any. A service that redefines the schema gets noise: the subkeys are bound to the schema's id. No
+ * thread may share one.
+ */
+public final class StreamKeys implements AutoCloseable {
+    /** Words of an event at most: a block's number within its event has 12 bits. */
+    public static final int MOST_WORDS = 2 << 12;
+
+    private static final int T_SHIFT = 12;
+    private static final int SUBKEY = 16;
+    private static final int BORDER_KEY = 32;
+    private static final String DAY_LABEL = "alpheus/stream/day/v1";
+    private static final String BORDER_KEY_LABEL = "alpheus/stream/border/v1";
+    private static final String BORDER_LABEL = "alpheus/border/v1";
+
+    private final SecretBytes master;
+    private final StreamId stream;
+    private final SchemaId schema;
+    private final TagKey border;
+    private final byte[] blocks;
+    /** The subkey used last, and its day: nearly every call is for the same. */
+    private KeyStream cached;
+
+    private long cachedDay = -1;
+
+    /**
+     * Derives the keys.
+     *
+     * @param master the stream's secret, which may be wiped afterwards
+     * @param stream the stream
+     * @param schema the schema
+     * @param words words of its events
+     */
+    public StreamKeys(MasterSecret master, StreamId stream, SchemaId schema, int words) {
+        if (words < 1 || words > MOST_WORDS) {
+            throw new IllegalArgumentException("an event has 1 to " + MOST_WORDS + " words");
+        }
+        this.master = master.secret().duplicate();
+        this.stream = stream;
+        this.schema = schema;
+        this.blocks = new byte[Long.BYTES * words];
+        try (SecretBytes key =
+                Hkdf.derive(this.master, BORDER_KEY, BORDER_KEY_LABEL, stream.bytes(), schema.bytes())) {
+            border = new TagKey(key);
+        }
+    }
+
+    /**
+     * Whose keys these are.
+     *
+     * @return the stream
+     */
+    public StreamId stream() {
+        return stream;
+    }
+
+    /**
+     * The schema that they are bound to.
+     *
+     * @return the schema
+     */
+    public SchemaId schema() {
+        return schema;
+    }
+
+    /**
+     * Writes K(t), the pad of a time in a session: used for one event, it hides it from all who lack the
+     * keys; used for two, it hides neither.
+     *
+     * @param session the session
+     * @param t the time in microseconds, below {@link EventTime#LIMIT}
+     * @param out where the words go, as many as an event has
+     */
+    public void keyVector(long session, long t, long[] out) {
+        if (t < 0 || t >= EventTime.LIMIT) {
+            throw new IllegalArgumentException("there is no key for a time that is not below 2^52");
+        }
+        if (Long.BYTES * out.length != blocks.length) {
+            throw new IllegalArgumentException("a vector of as many words as an event has is needed");
+        }
+        keyOf(t / EventTime.DAY).fill(session, t << T_SHIFT, blocks, blocks.length);
+        ByteBuffer.wrap(blocks).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer().get(out);
+    }
+
+    /**
+     * The MAC of a border.
+     *
+     * @param kind which of a session's borders it is
+     * @param session the session
+     * @param t when it stands
+     * @param count data events since the last border
+     * @return 16 bytes
+     */
+    public byte[] borderTag(BorderKind kind, long session, long t, long count) {
+        return border.tag(BORDER_LABEL, eight(kind.ordinal()), eight(session), eight(t), eight(count));
+    }
+
+    /**
+     * Whether the MAC of a border is this stream's, in a time that does not tell how much of it is right.
+     *
+     * @param tag the MAC
+     * @param kind which of a session's borders it says to be
+     * @param session the session
+     * @param t when
+     * @param count data events since the last border
+     * @return true if so
+     */
+    public boolean verifiesBorder(byte[] tag, BorderKind kind, long session, long t, long count) {
+        return border.verifies(tag, BORDER_LABEL, eight(kind.ordinal()), eight(session), eight(t), eight(count));
+    }
+
+    private KeyStream keyOf(long day) {
+        if (day != cachedDay) {
+            forgetDay();
+            try (SecretBytes key =
+                    Hkdf.derive(master, SUBKEY, DAY_LABEL, stream.bytes(), schema.bytes(), eight(day))) {
+                cached = new KeyStream(key);
+                cachedDay = day;
+            }
+        }
+        return cached;
+    }
+
+    private void forgetDay() {
+        if (cached != null) {
+            cached.close();
+        }
+        cachedDay = -1;
+    }
+
+    private static byte[] eight(long number) {
+        return ByteBuffer.allocate(Long.BYTES).putLong(number).array();
+    }
+
+    /** Wipes the keys. */
+    @Override
+    public void close() {
+        master.close();
+        forgetDay();
+        Arrays.fill(blocks, (byte) 0);
+    }
+}

@@ -1,0 +1,45 @@
+// Why a frame goes to the dead letters.
+package alpheus.flink;
+
+import java.util.Locale;
+
+/** Why a frame was refused: it goes to the dead letters under this name and changes no sum. */
+public enum Refusal {
+    /** The bytes are no frame, or one of another schema, or the record's key is no stream. */
+    MALFORMED,
+    /** Its time lies further ahead of the clock than the allowed skew. */
+    FUTURE,
+    /** A border stands between ticks. */
+    BORDER_OFF_TICK,
+    /** Data stands on a tick, where only borders may. */
+    DATA_ON_TICK,
+    /** It follows an event of an earlier tick: the border between is missing. */
+    CROSSES_TICK,
+    /** No opening border of its session has come. */
+    UNKNOWN_SESSION,
+    /** The session was opened before. */
+    SESSION_KNOWN,
+    /** The session opens before something that the stream has already sent. */
+    BACKDATED,
+    /** The event lies at or before its session's opening border. */
+    BEFORE_OPENING,
+    /** The event lies after its session's closing border, or after the opening of the next. */
+    SESSION_ENDED,
+    /** The event belongs to a tick that is complete without it. */
+    DUPLICATE,
+    /** Every window that the event could belong to is settled. */
+    LATE,
+    /** The stream has sent more events in this tick than a window may hold. */
+    OVER_CAPACITY,
+    /** The stream opens sessions faster than windows are settled. */
+    TOO_MANY_SESSIONS;
+
+    /**
+     * Its name in dead letters and counters, the same as in the embedded deployment.
+     *
+     * @return the name
+     */
+    public String label() {
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+}

@@ -1,0 +1,200 @@
+// One session of a stream: its open ticks and how far it has settled.
+package alpheus.flink;
+
+import alpheus.stream.Frame;
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/** One session of a stream. Times are microseconds. */
+final class SessionState {
+    /** Frozen ticks beyond the first missing one that are told apart. */
+    private static final int MOST_AHEAD = 1024;
+
+    /** How a session ended. */
+    enum End {
+        /** It still runs, or died unnoticed. */
+        RUNNING,
+        /** By its closing border. */
+        CLOSED,
+        /** It died: the opening border of the next one took its place. */
+        REPLACED
+    }
+
+    private final long id;
+    private final long opened;
+    private final long tagHigh;
+    private final long tagLow;
+    private End end = End.RUNNING;
+    private long endAt;
+    /** Time of its latest accepted event. */
+    private long latest;
+    /** Ticks that end at or before this are frozen or given up. */
+    private long settled;
+    /** Frozen ticks after that. */
+    private final TreeSet<Long> ahead = new TreeSet<>();
+    /** Ticks that are not complete. */
+    private final TreeMap<Long, OpenTick> ticks = new TreeMap<>();
+
+    private SessionState(long id, long opened, long tagHigh, long tagLow) {
+        this.id = id;
+        this.opened = opened;
+        this.tagHigh = tagHigh;
+        this.tagLow = tagLow;
+        this.latest = opened;
+        this.settled = opened;
+    }
+
+    static SessionState of(Frame opening) {
+        ByteBuffer tag = ByteBuffer.wrap(opening.tag());
+        return new SessionState(opening.session(), opening.time(), tag.getLong(), tag.getLong());
+    }
+
+    long id() {
+        return id;
+    }
+
+    long opened() {
+        return opened;
+    }
+
+    long tagHigh() {
+        return tagHigh;
+    }
+
+    long tagLow() {
+        return tagLow;
+    }
+
+    long latest() {
+        return latest;
+    }
+
+    boolean runs() {
+        return end == End.RUNNING;
+    }
+
+    /** Whether it has nothing to give: it was replaced where it opened. */
+    boolean isEmpty() {
+        return end == End.REPLACED && endAt == opened;
+    }
+
+    /** Whether it reaches beyond a time. */
+    boolean reachesBeyond(long t) {
+        return end == End.RUNNING || endAt > t;
+    }
+
+    /** Whether it runs, or ran, in the tick that ends then. */
+    boolean covers(long tickEnd) {
+        return opened < tickEnd && (end == End.RUNNING || tickEnd <= endAt);
+    }
+
+    /** Adds an event to its tick; gives the tick if that made it complete. */
+    Optional<OpenTick> add(Shape shape, Frame frame) throws RefusedException {
+        long tickEnd = shape.tickEnd(frame.time());
+        admit(tickEnd, frame);
+        boolean begun = ticks.containsKey(tickEnd);
+        OpenTick tick = begun ? ticks.get(tickEnd) : new OpenTick(tickEnd, shape.words());
+        ticks.put(tickEnd, tick);
+        tick.add(shape, frame);
+        latest = Math.max(latest, frame.time());
+        if (frame.kind() == Frame.Kind.CLOSING) {
+            end = End.CLOSED;
+            endAt = tickEnd;
+        }
+        if (!tick.completes(shape)) {
+            return Optional.empty();
+        }
+        ticks.remove(tickEnd);
+        settleTick(tickEnd, shape);
+        return Optional.of(tick);
+    }
+
+    private void admit(long tickEnd, Frame frame) throws RefusedException {
+        if (frame.time() <= opened) {
+            throw new RefusedException(Refusal.BEFORE_OPENING);
+        }
+        boolean closesEarly = frame.kind() == Frame.Kind.CLOSING && frame.time() < latest;
+        if (end != End.RUNNING && tickEnd > endAt || closesEarly) {
+            throw new RefusedException(Refusal.SESSION_ENDED);
+        }
+        if (isFrozen(tickEnd)) {
+            throw new RefusedException(Refusal.DUPLICATE);
+        }
+    }
+
+    /** Whether a tick is complete or given up. */
+    private boolean isFrozen(long tickEnd) {
+        return tickEnd <= settled || ahead.contains(tickEnd);
+    }
+
+    /** Notes that a tick is complete. */
+    private void settleTick(long tickEnd, Shape shape) {
+        ahead.add(tickEnd);
+        if (ahead.size() > MOST_AHEAD) {
+            // Give up the gap before the oldest of them.
+            settled = ahead.pollFirst();
+        }
+        while (!ahead.isEmpty() && ahead.first() == settled + shape.tick()) {
+            settled = ahead.pollFirst();
+        }
+    }
+
+    /** Gives up whatever is not complete up to a time. */
+    void settle(long horizon) {
+        ticks.headMap(horizon, true).clear();
+        ahead.headSet(horizon, true).clear();
+        settled = Math.max(settled, horizon);
+    }
+
+    /** Ends it where another session opens. What it has after that never becomes complete. */
+    void replace(long at) {
+        if (end == End.RUNNING) {
+            end = End.REPLACED;
+            endAt = at;
+            ticks.tailMap(at, false).clear();
+        }
+    }
+
+    /** Why its tick that ends then is not complete. */
+    Incomplete trouble(long tickEnd) {
+        OpenTick tick = ticks.get(tickEnd);
+        if (tick == null && isFrozen(tickEnd)) {
+            return Incomplete.BEFORE_PLAN;
+        }
+        Incomplete why = tick == null ? Incomplete.MISSING_BORDER : tick.why();
+        return why == Incomplete.MISSING_BORDER && end == End.REPLACED ? Incomplete.SESSION_DIED : why;
+    }
+
+    void write(DataOutput out) throws IOException {
+        for (long each : new long[] {id, opened, tagHigh, tagLow, endAt, latest, settled}) {
+            out.writeLong(each);
+        }
+        out.writeByte(end.ordinal());
+        Wire.writeLongs(out, ahead.stream().mapToLong(Long::longValue).toArray());
+        out.writeInt(ticks.size());
+        for (OpenTick tick : ticks.values()) {
+            tick.write(out);
+        }
+    }
+
+    static SessionState read(DataInput in) throws IOException {
+        SessionState session = new SessionState(in.readLong(), in.readLong(), in.readLong(), in.readLong());
+        session.endAt = in.readLong();
+        session.latest = in.readLong();
+        session.settled = in.readLong();
+        session.end = End.values()[in.readByte()];
+        for (long tick : Wire.readLongs(in)) {
+            session.ahead.add(tick);
+        }
+        for (int left = Wire.length(in); left > 0; left--) {
+            OpenTick tick = OpenTick.read(in);
+            session.ticks.put(tick.end(), tick);
+        }
+        return session;
+    }
+}

@@ -1,0 +1,304 @@
+// One stream: its sessions in order of time, and its windows of each plan.
+package alpheus.flink;
+
+import alpheus.flink.Judgement.Segment;
+import alpheus.stream.EventTime;
+import alpheus.stream.Frame;
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/**
+ * What the job keeps of one stream: sums of ciphertexts, times and counts; no key. Its sessions follow
+ * each other: none reaches past the opening of the next, so no tick is ever covered twice. A tick's sum
+ * is frozen once its digest is complete, so that nothing that is replayed or comes twice can change it.
+ */
+public final class StreamState {
+    private static final int MOST_SESSIONS = 64;
+
+    private final List<SessionState> sessions = new ArrayList<>();
+    private final Map<String, Member> members = new LinkedHashMap<>();
+    private final TreeMap<WindowKey, WindowState> windows = new TreeMap<>();
+    /** Complete ticks for plans that this task has not heard of yet. */
+    private final Map<String, List<OpenTick>> waiting = new LinkedHashMap<>();
+
+    /**
+     * One window of one plan.
+     *
+     * @param plan the plan
+     * @param start when it starts
+     */
+    record WindowKey(String plan, long start) implements Comparable<WindowKey> {
+        @Override
+        public int compareTo(WindowKey other) {
+            int order = plan.compareTo(other.plan);
+            return order != 0 ? order : Long.compare(start, other.start);
+        }
+    }
+
+    Map<String, Member> members() {
+        return members;
+    }
+
+    /** Whether there is nothing to keep: strangers' frames leave no state. */
+    boolean isUnused() {
+        return sessions.isEmpty() && members.isEmpty();
+    }
+
+    /** The stream is in a plan from now on. */
+    void join(PlanView plan, int position) {
+        members.putIfAbsent(plan.plan(), new Member(position, plan.from()));
+        if (!sessions.isEmpty() && sessions.get(sessions.size() - 1).runs()) {
+            members.get(plan.plan()).resume(plan.startOf(last().latest() + 1));
+        }
+    }
+
+    /** The plan has ended. */
+    void leave(String plan) {
+        members.remove(plan);
+        windows.keySet().removeIf(key -> key.plan().equals(plan));
+        waiting.remove(plan);
+    }
+
+    /** This task has heard of a plan: ticks that waited for it count. */
+    void start(PlanView plan) {
+        Member member = members.get(plan.plan());
+        List<OpenTick> ticks = waiting.remove(plan.plan());
+        if (member != null && ticks != null) {
+            ticks.forEach(tick -> count(plan, member, tick));
+        }
+    }
+
+    private void count(PlanView plan, Member member, OpenTick tick) {
+        long start = plan.startOf(tick.end());
+        if (member.wants(start, tick.end())) {
+            WindowKey key = new WindowKey(plan.plan(), start);
+            windows.computeIfAbsent(key, made -> new WindowState(plan.rows().length)).add(plan, tick);
+        }
+    }
+
+    private SessionState last() {
+        return sessions.get(sessions.size() - 1);
+    }
+
+    /** Adds a frame; gives the end of the tick that it made complete, if any. */
+    Optional<Long> add(Shape shape, Map<String, PlanView> plans, Frame frame) throws RefusedException {
+        boolean onTick = frame.time() % shape.tick() == 0;
+        if (frame.kind() == Frame.Kind.DATA ? onTick : !onTick) {
+            throw new RefusedException(onTick ? Refusal.DATA_ON_TICK : Refusal.BORDER_OFF_TICK);
+        }
+        if (frame.kind() == Frame.Kind.OPENING) {
+            open(plans, frame);
+            return Optional.empty();
+        }
+        long tickEnd = shape.tickEnd(frame.time());
+        try {
+            Optional<OpenTick> frozen = session(frame.session()).add(shape, frame);
+            frozen.ifPresent(tick -> freeze(plans, tick));
+            return frozen.map(OpenTick::end);
+        } catch (RefusedException refused) {
+            boolean gone = refused.refusal() == Refusal.DUPLICATE || refused.refusal() == Refusal.UNKNOWN_SESSION;
+            throw gone && isLate(tickEnd) ? new RefusedException(Refusal.LATE) : refused;
+        }
+    }
+
+    private SessionState session(long id) throws RefusedException {
+        for (int i = sessions.size() - 1; i >= 0; i--) {
+            if (sessions.get(i).id() == id) {
+                return sessions.get(i);
+            }
+        }
+        throw new RefusedException(Refusal.UNKNOWN_SESSION);
+    }
+
+    /** Opens a session. One that was still running has died. */
+    private void open(Map<String, PlanView> plans, Frame opening) throws RefusedException {
+        long t = opening.time();
+        if (sessions.stream().anyMatch(session -> session.id() == opening.session())) {
+            throw new RefusedException(Refusal.SESSION_KNOWN);
+        }
+        if (!sessions.isEmpty() && t < last().latest()) {
+            throw new RefusedException(Refusal.BACKDATED);
+        }
+        // A session ends with its day, so one a day is more.
+        long days = sessions.isEmpty() ? 0 : (t - sessions.get(0).opened()) / EventTime.DAY;
+        if (!members.isEmpty() && sessions.size() >= MOST_SESSIONS + days) {
+            throw new RefusedException(Refusal.TOO_MANY_SESSIONS);
+        }
+        if (!sessions.isEmpty()) {
+            last().replace(t);
+        }
+        if (members.isEmpty()) {
+            sessions.clear();
+        }
+        sessions.removeIf(SessionState::isEmpty);
+        SessionState session = SessionState.of(opening);
+        session.settle(horizon());
+        sessions.add(session);
+        members.forEach((plan, member) -> Optional.ofNullable(plans.get(plan))
+                .ifPresent(view -> resume(view, member, t)));
+    }
+
+    /** After a while offline the windows in between have nothing to report. */
+    private void resume(PlanView plan, Member member, long t) {
+        if (!isOnline(plan, member.nextReport())) {
+            member.resume(plan.startOf(t + 1));
+        }
+    }
+
+    private void freeze(Map<String, PlanView> plans, OpenTick tick) {
+        members.forEach((id, member) -> {
+            PlanView plan = plans.get(id);
+            if (plan == null) {
+                waiting.computeIfAbsent(id, made -> new ArrayList<>()).add(tick);
+            } else {
+                count(plan, member, tick);
+            }
+        });
+    }
+
+    private boolean isLate(long tickEnd) {
+        return !members.isEmpty() && horizon() >= tickEnd
+                && members.values().stream().allMatch(member -> member.isLate(tickEnd));
+    }
+
+    /** The time up to which all windows of all plans are settled. */
+    private long horizon() {
+        return members.values().stream().mapToLong(Member::settled).min().orElse(0);
+    }
+
+    WindowState window(String plan, long start) {
+        return windows.get(new WindowKey(plan, start));
+    }
+
+    /** Whether the stream was online at any time of a window. A dead one counts until the next opens. */
+    boolean isOnline(PlanView plan, long start) {
+        return sessions.stream()
+                .filter(session -> session.reachesBeyond(start))
+                .findFirst()
+                .filter(session -> Math.max(session.opened(), start) < start + plan.window())
+                .isPresent();
+    }
+
+    /** What there is of the stream in a window in which it was online. */
+    Judgement judge(Shape shape, PlanView plan, long start) {
+        WindowState window = window(plan.plan(), start);
+        List<TickMark> marks = window == null ? List.of() : window.marks();
+        long missing = plan.window() / shape.tick() - marks.size();
+        Optional<List<Segment>> segments =
+                missing > plan.gaps() || marks.isEmpty() ? Optional.empty() : segments(shape, start, marks);
+        if (segments.isEmpty()) {
+            return Judgement.incomplete(firstTrouble(shape, start, marks));
+        }
+        long events = marks.stream().mapToLong(TickMark::events).sum();
+        return events > shape.events()
+                ? Judgement.incomplete(Incomplete.OVER_CAPACITY) : new Judgement(null, events, segments.get());
+    }
+
+    private Incomplete firstTrouble(Shape shape, long start, List<TickMark> marks) {
+        long tickEnd = start + shape.tick();
+        for (TickMark mark : marks) {
+            if (mark.end() != tickEnd) {
+                break;
+            }
+            tickEnd += shape.tick();
+        }
+        long missing = tickEnd;
+        return sessions.stream()
+                .filter(session -> session.covers(missing))
+                .findFirst()
+                .map(session -> session.trouble(missing))
+                .orElse(Incomplete.OFFLINE);
+    }
+
+    /** The stretches of sessions, if none has a gap: one may only begin at the window's start or with its session. */
+    private Optional<List<Segment>> segments(Shape shape, long start, List<TickMark> marks) {
+        List<Segment> segments = new ArrayList<>();
+        for (TickMark mark : marks) {
+            long from = mark.end() - shape.tick();
+            Segment current = segments.isEmpty() ? null : segments.get(segments.size() - 1);
+            if (current != null && current.session() == mark.session() && current.to() == from) {
+                current.marks().add(mark);
+                continue;
+            }
+            Optional<SessionState> session =
+                    sessions.stream().filter(each -> each.id() == mark.session()).findFirst();
+            boolean opens = session.filter(each -> each.opened() == from).isPresent();
+            if (session.isEmpty() || !opens && from != start) {
+                return Optional.empty();
+            }
+            SessionState found = session.get();
+            segments.add(new Segment(mark.session(), from, opens, opens ? found.tagHigh() : 0,
+                    opens ? found.tagLow() : 0, new ArrayList<>(List.of(mark))));
+        }
+        return Optional.of(segments);
+    }
+
+    /** A window is settled: what comes for it is late. */
+    void settle(String plan, long start, long window) {
+        Member member = members.get(plan);
+        if (member == null) {
+            return;
+        }
+        member.settle(start, window);
+        windows.remove(new WindowKey(plan, start));
+        long horizon = horizon();
+        sessions.forEach(session -> session.settle(horizon));
+        // The last one stays: a new session must not open in its past.
+        SessionState kept = sessions.isEmpty() ? null : last();
+        sessions.removeIf(session -> session != kept && !session.reachesBeyond(horizon));
+    }
+
+    void write(DataOutput out) throws IOException {
+        out.writeInt(sessions.size());
+        for (SessionState session : sessions) {
+            session.write(out);
+        }
+        out.writeInt(members.size());
+        for (Map.Entry<String, Member> member : members.entrySet()) {
+            out.writeUTF(member.getKey());
+            member.getValue().write(out);
+        }
+        out.writeInt(windows.size());
+        for (Map.Entry<WindowKey, WindowState> window : windows.entrySet()) {
+            out.writeUTF(window.getKey().plan());
+            out.writeLong(window.getKey().start());
+            window.getValue().write(out);
+        }
+        out.writeInt(waiting.size());
+        for (Map.Entry<String, List<OpenTick>> ticks : waiting.entrySet()) {
+            out.writeUTF(ticks.getKey());
+            out.writeInt(ticks.getValue().size());
+            for (OpenTick tick : ticks.getValue()) {
+                tick.write(out);
+            }
+        }
+    }
+
+    static StreamState read(DataInput in) throws IOException {
+        StreamState state = new StreamState();
+        for (int left = Wire.length(in); left > 0; left--) {
+            state.sessions.add(SessionState.read(in));
+        }
+        for (int left = Wire.length(in); left > 0; left--) {
+            state.members.put(in.readUTF(), Member.read(in));
+        }
+        for (int left = Wire.length(in); left > 0; left--) {
+            state.windows.put(new WindowKey(in.readUTF(), in.readLong()), WindowState.read(in));
+        }
+        for (int left = Wire.length(in); left > 0; left--) {
+            List<OpenTick> ticks = new ArrayList<>();
+            state.waiting.put(in.readUTF(), ticks);
+            for (int more = Wire.length(in); more > 0; more--) {
+                ticks.add(OpenTick.read(in));
+            }
+        }
+        return state;
+    }
+}

@@ -1,0 +1,59 @@
+// Puts the job's parts together, whatever reads and writes the topics.
+package alpheus.flink;
+
+import alpheus.flink.Messages.FrameIn;
+import alpheus.flink.Messages.Join;
+import alpheus.flink.Messages.Sum;
+import java.io.IOException;
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.typeinfo.PrimitiveArrayTypeInfo;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
+
+/**
+ * The job's streams.
+ *
+ * @param sums one sum for each plan and window that opened
+ * @param summaries which streams are complete, for the policy manager
+ * @param deadLetters records that were refused, with the reason
+ */
+public record WindowSums(DataStream<byte[]> sums, DataStream<byte[]> summaries, DataStream<byte[]> deadLetters) {
+    /**
+     * Puts the job together.
+     *
+     * @param inputs frames and joins, with timestamps and a watermark for each partition
+     * @param instructions plans and opening sets
+     * @param shape what is needed of the schema
+     * @return its outputs
+     */
+    public static WindowSums of(DataStream<byte[]> inputs, DataStream<byte[]> instructions, Shape shape) {
+        SingleOutputStreamOperator<byte[]> parts = inputs
+                .keyBy(WindowSums::streamOf, Types.STRING)
+                .connect(untimed(instructions).broadcast(StreamSums.INSTRUCTIONS))
+                .process(new StreamSums(shape), PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO)
+                .name("stream sums").uid("stream-sums");
+        SingleOutputStreamOperator<byte[]> sums = parts
+                .keyBy(WindowSums::windowOf, Types.STRING)
+                .process(new WindowMerge(), PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO)
+                .name("window sums").uid("window-sums");
+        return new WindowSums(
+                sums, parts.getSideOutput(StreamSums.SUMMARIES), parts.getSideOutput(StreamSums.DEAD_LETTERS));
+    }
+
+    private static DataStream<byte[]> untimed(DataStream<byte[]> instructions) {
+        return instructions.assignTimestampsAndWatermarks(
+                WatermarkStrategy.forGenerator(context -> new NeverHoldsBack()));
+    }
+
+    /** The key of a frame or join. */
+    static String streamOf(byte[] input) throws IOException {
+        return Messages.kind(input) == Join.KIND ? Join.read(input).stream() : FrameIn.read(input).stream();
+    }
+
+    /** The key of a part of a window's sum. */
+    static String windowOf(byte[] part) throws IOException {
+        Sum sum = Sum.read(part);
+        return sum.plan() + "/" + sum.start();
+    }
+}

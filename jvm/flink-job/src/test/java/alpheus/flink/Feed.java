@@ -1,0 +1,106 @@
+// Streams, a plan and the truth about them, for tests.
+package alpheus.flink;
+
+import alpheus.crypto.SecretBytes;
+import alpheus.flink.Messages.FrameIn;
+import alpheus.flink.Messages.Join;
+import alpheus.flink.Messages.Opening;
+import alpheus.flink.Messages.PlanStart;
+import alpheus.stream.MasterSecret;
+import alpheus.stream.Producer;
+import alpheus.stream.SchemaId;
+import alpheus.stream.Session;
+import alpheus.stream.Start;
+import alpheus.stream.StreamId;
+import alpheus.stream.StreamKeys;
+import alpheus.stream.TickSum;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Random;
+
+/** Streams of three words, of which the last is the check word, and a plan over windows of three ticks. */
+final class Feed {
+    static final long TICK = 10_000_000L;
+    static final long NOON = 19_675L * 86_400_000_000L + 43_200_000_000L;
+    static final int WORDS = 3;
+    static final Shape SHAPE = new Shape(WORDS, TICK, 1000, TICK);
+    static final PlanView PLAN =
+            new PlanView("ab".repeat(32), 3 * TICK, 5_000_000L, NOON, 0, new int[][] {{0}, {0, 1}, {2}});
+
+    private static final SchemaId SCHEMA = new SchemaId(new byte[32]);
+
+    private Feed() {}
+
+    static StreamId stream(int number) {
+        byte[] id = new byte[StreamId.LENGTH];
+        id[0] = (byte) number;
+        return new StreamId(id);
+    }
+
+    private static MasterSecret master() {
+        return new MasterSecret(SecretBytes.takeOver(new byte[MasterSecret.LENGTH]));
+    }
+
+    /** A session that stands open; its frames go to a list. */
+    static Session open(int stream, long at, List<byte[]> frames) throws Exception {
+        Producer producer = new Producer(master(), stream(stream), SCHEMA, TICK, WORDS);
+        return producer.open(new Start.First(), at, new Random(31L * stream + at), frames::add);
+    }
+
+    /** Frames of a stream: some events a tick, each of {@code value}, from noon on. */
+    static List<byte[]> frames(int stream, int ticks, int eventsATick, long value) throws Exception {
+        List<byte[]> frames = new ArrayList<>();
+        Session session = open(stream, NOON, frames);
+        for (int tick = 0; tick < ticks; tick++) {
+            for (int event = 1; event <= eventsATick; event++) {
+                session.event(NOON + tick * TICK + 1000L * event, vector -> {
+                    vector[0] += value;
+                    vector[1] += 1;
+                });
+            }
+            session.advance(NOON + (tick + 1) * TICK);
+        }
+        return frames;
+    }
+
+    static byte[] input(int stream, byte[] frame) {
+        return new FrameIn(stream(stream).toString(), frame).bytes();
+    }
+
+    static byte[] join(int stream) {
+        return new Join(stream(stream).toString(), PLAN, stream).bytes();
+    }
+
+    static byte[] planStart() {
+        return new PlanStart(PLAN).bytes();
+    }
+
+    /** The opening set of a window over these streams. */
+    static Opening opening(int window, int... streams) {
+        long start = NOON + window * PLAN.window();
+        BitSet positions = new BitSet();
+        long[] digest = new long[StreamDigest.WORDS];
+        for (int stream : streams) {
+            positions.set(stream);
+            StreamDigest.add(digest, PLAN.plan(), start, stream(stream).toString());
+        }
+        return new Opening(PLAN.plan(), start, positions, digest);
+    }
+
+    /** Takes the keys of a stream's one session off a window's rows. */
+    static void decrypt(long[] rows, int stream, long session, long start) {
+        long[] first = new long[WORDS];
+        long[] last = new long[WORDS];
+        try (StreamKeys keys = new StreamKeys(master(), stream(stream), SCHEMA, WORDS)) {
+            keys.keyVector(session, start, first);
+            keys.keyVector(session, start + PLAN.window(), last);
+        }
+        for (int i = 0; i < WORDS; i++) {
+            first[i] -= last[i];
+        }
+        long[] token = new long[PLAN.rows().length];
+        PLAN.release(first, token);
+        TickSum.add(rows, token);
+    }
+}

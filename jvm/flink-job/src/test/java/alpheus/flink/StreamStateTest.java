@@ -1,0 +1,213 @@
+// One stream's sums: what counts, what is refused and why, in whatever order it comes.
+package alpheus.flink;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import alpheus.stream.Frame;
+import alpheus.stream.Session;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class StreamStateTest {
+    private static final Map<String, PlanView> PLANS = Map.of(Feed.PLAN.plan(), Feed.PLAN);
+    private static final long TICK = Feed.TICK;
+    private static final long NOON = Feed.NOON;
+
+    private static StreamState member() {
+        StreamState state = new StreamState();
+        state.join(Feed.PLAN, 0);
+        return state;
+    }
+
+    private static void add(StreamState state, byte[] frame) throws Exception {
+        state.add(Feed.SHAPE, PLANS, Frame.parse(frame));
+    }
+
+    private static StreamState after(List<byte[]> frames) throws Exception {
+        StreamState state = member();
+        for (byte[] frame : frames) {
+            add(state, frame);
+        }
+        return state;
+    }
+
+    private static void assertRefused(Refusal refusal, StreamState state, byte[] frame) {
+        assertEquals(refusal, assertThrows(RefusedException.class, () -> add(state, frame)).refusal());
+    }
+
+    private static Judgement judge(StreamState state, int window) {
+        return state.judge(Feed.SHAPE, Feed.PLAN, NOON + window * Feed.PLAN.window());
+    }
+
+    @Test
+    void aCompleteWindowOpensToTheTruth() throws Exception {
+        List<byte[]> frames = Feed.frames(1, 3, 2, 7);
+        StreamState state = after(frames);
+        Judgement judgement = judge(state, 0);
+        assertTrue(judgement.isComplete());
+        assertEquals(6, judgement.events());
+        long[] rows = state.window(Feed.PLAN.plan(), NOON).rows().clone();
+        Feed.decrypt(rows, 1, Frame.parse(frames.get(0)).session(), NOON);
+        assertArrayEquals(new long[] {42, 48, 0}, rows);
+    }
+
+    @Test
+    void orderMakesNoDifferenceButForTheOpening() throws Exception {
+        List<byte[]> frames = Feed.frames(1, 6, 5, 3);
+        long[] expected = after(frames).window(Feed.PLAN.plan(), NOON).rows();
+        for (int seed = 0; seed < 20; seed++) {
+            List<byte[]> shuffled = new ArrayList<>(frames.subList(1, frames.size()));
+            Collections.shuffle(shuffled, new Random(seed));
+            shuffled.add(0, frames.get(0));
+            StreamState state = after(shuffled);
+            assertArrayEquals(expected, state.window(Feed.PLAN.plan(), NOON).rows());
+            assertTrue(judge(state, 0).isComplete() && judge(state, 1).isComplete());
+        }
+    }
+
+    /** Whatever happens to one frame, the window opens to the truth or is not complete. */
+    @Test
+    void everySingleFaultShows() throws Exception {
+        List<byte[]> frames = Feed.frames(1, 3, 3, 5);
+        for (int i = 1; i < frames.size(); i++) {
+            List<byte[]> gap = new ArrayList<>(frames);
+            gap.remove(i);
+            assertFalse(judge(after(gap), 0).isComplete(), "missing " + i);
+        }
+    }
+
+    @Test
+    void duplicatesNeverChangeASum() throws Exception {
+        List<byte[]> frames = Feed.frames(1, 3, 2, 5);
+        StreamState state = after(frames);
+        long[] before = state.window(Feed.PLAN.plan(), NOON).rows().clone();
+        for (byte[] frame : frames.subList(1, frames.size())) {
+            assertRefused(Refusal.DUPLICATE, state, frame);
+        }
+        assertRefused(Refusal.BACKDATED, member(frames), Feed.frames(2, 0, 0, 0).get(0));
+        assertArrayEquals(before, state.window(Feed.PLAN.plan(), NOON).rows());
+    }
+
+    private static StreamState member(List<byte[]> frames) throws Exception {
+        return after(frames);
+    }
+
+    @Test
+    void anEventTwiceInAnOpenTickIsADuplicate() throws Exception {
+        List<byte[]> frames = Feed.frames(1, 1, 2, 5);
+        StreamState state = after(frames.subList(0, 3));
+        add(state, frames.get(2));
+        add(state, frames.get(3));
+        assertEquals(Incomplete.DUPLICATE, judge(state, 0).why());
+    }
+
+    @Test
+    void reasonsAreThoseOfTheEmbeddedDeployment() throws Exception {
+        List<byte[]> frames = Feed.frames(1, 3, 2, 5);
+        List<byte[]> gap = new ArrayList<>(frames);
+        gap.remove(5);
+        assertEquals(Incomplete.GAP, judge(after(gap), 0).why());
+        assertEquals(Incomplete.MISSING_BORDER, judge(after(frames.subList(0, 8)), 0).why());
+        StreamState late = member();
+        List<byte[]> second = new ArrayList<>();
+        Session session = Feed.open(1, NOON + TICK, second);
+        session.advance(NOON + 3 * TICK);
+        for (byte[] frame : second) {
+            add(late, frame);
+        }
+        assertEquals(Incomplete.OFFLINE, judge(late, 0).why());
+    }
+
+    @Test
+    void aDeadSessionCostsItsOwnTickAlone() throws Exception {
+        StreamState state = after(Feed.frames(1, 3, 2, 5));
+        List<byte[]> second = new ArrayList<>();
+        Session session = Feed.open(1, NOON + 4 * TICK, second);
+        session.advance(NOON + 9 * TICK);
+        for (byte[] frame : second) {
+            add(state, frame);
+        }
+        assertTrue(judge(state, 0).isComplete());
+        assertEquals(Incomplete.SESSION_DIED, judge(state, 1).why());
+        assertTrue(judge(state, 2).isComplete());
+        byte[] tail = Feed.frames(1, 5, 2, 5).get(14);
+        assertRefused(Refusal.SESSION_ENDED, state, tail);
+    }
+
+    @Test
+    void sessionsOfOneWindowTileIt() throws Exception {
+        List<byte[]> frames = new ArrayList<>();
+        Feed.open(1, NOON, frames).close(NOON + TICK);
+        Feed.open(1, NOON + TICK, frames).advance(NOON + 3 * TICK);
+        Judgement judgement = judge(after(frames), 0);
+        assertTrue(judgement.isComplete());
+        assertEquals(2, judgement.segments().size());
+        assertTrue(judgement.segments().get(1).opens());
+    }
+
+    @Test
+    void framesOutOfPlaceAreRefusedByName() throws Exception {
+        List<byte[]> frames = Feed.frames(1, 3, 2, 5);
+        assertRefused(Refusal.UNKNOWN_SESSION, member(), frames.get(1));
+        assertRefused(Refusal.SESSION_KNOWN, after(frames.subList(0, 1)), frames.get(0));
+        assertRefused(Refusal.MALFORMED, after(frames.subList(0, 1)), java.util.Arrays.copyOf(frames.get(1), 33));
+        StreamState opened = after(frames.subList(0, 1));
+        assertRefused(Refusal.BORDER_OFF_TICK, opened, moved(frames.get(3), 5));
+        assertRefused(Refusal.DATA_ON_TICK, opened, moved(frames.get(1), TICK - 1000));
+        assertRefused(Refusal.CROSSES_TICK, opened, moved(frames.get(1), TICK));
+    }
+
+    /** The same frame at a later time. */
+    private static byte[] moved(byte[] frame, long micros) throws Exception {
+        byte[] moved = frame.clone();
+        java.nio.ByteBuffer.wrap(moved).order(java.nio.ByteOrder.LITTLE_ENDIAN)
+                .putLong(9, Frame.parse(frame).time() + micros);
+        return moved;
+    }
+
+    @Test
+    void whatIsSettledIsLate() throws Exception {
+        List<byte[]> frames = Feed.frames(1, 6, 2, 5);
+        StreamState state = after(frames.subList(0, 2));
+        state.settle(Feed.PLAN.plan(), NOON, Feed.PLAN.window());
+        assertRefused(Refusal.LATE, state, frames.get(2));
+        for (byte[] frame : frames.subList(10, frames.size())) {
+            add(state, frame);
+        }
+        assertTrue(judge(state, 1).isComplete());
+        assertNull(state.window(Feed.PLAN.plan(), NOON));
+    }
+
+    @Test
+    void aPlanThatIsHeardOfLaterLosesNothing() throws Exception {
+        StreamState state = member();
+        for (byte[] frame : Feed.frames(1, 3, 2, 5)) {
+            state.add(Feed.SHAPE, Map.of(), Frame.parse(frame));
+        }
+        assertFalse(judge(state, 0).isComplete());
+        state.start(Feed.PLAN);
+        assertTrue(judge(state, 0).isComplete());
+    }
+
+    @Test
+    void stateIsReadAsItWasWritten() throws Exception {
+        StreamStateSerializer serializer = new StreamStateSerializer();
+        List<byte[]> frames = Feed.frames(1, 9, 4, 5);
+        for (int cut = 1; cut < frames.size(); cut++) {
+            StreamState state = serializer.copy(after(frames.subList(0, cut)));
+            for (byte[] frame : frames.subList(cut, frames.size())) {
+                add(state, frame);
+            }
+            assertTrue(judge(state, 0).isComplete() && judge(state, 2).isComplete(), "cut at " + cut);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+// The keyed part under Flink's harness: summaries, opening sets, restores, dead letters.
+package alpheus.flink;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import alpheus.flink.Messages.DeadLetter;
+import alpheus.flink.Messages.Sum;
+import alpheus.flink.Messages.Summary;
+import alpheus.stream.Frame;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
+import org.apache.flink.runtime.state.heap.HeapKeyedStateBackend;
+import org.apache.flink.streaming.api.operators.AbstractStreamOperator;
+import org.apache.flink.streaming.api.operators.co.CoBroadcastWithKeyedOperator;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.streaming.util.KeyedBroadcastOperatorTestHarness;
+import org.apache.flink.util.OutputTag;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class StreamSumsTest {
+    private KeyedBroadcastOperatorTestHarness<String, byte[], byte[], byte[]> flink;
+
+    @BeforeEach
+    void start() throws Exception {
+        flink = harness(null);
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        flink.close();
+    }
+
+    private static KeyedBroadcastOperatorTestHarness<String, byte[], byte[], byte[]> harness(
+            OperatorSubtaskState from) throws Exception {
+        var harness = new KeyedBroadcastOperatorTestHarness<String, byte[], byte[], byte[]>(
+                new CoBroadcastWithKeyedOperator<>(
+                        new StreamSums(Feed.SHAPE), List.of(StreamSums.INSTRUCTIONS)),
+                WindowSums::streamOf, Types.STRING, 128, 1, 0);
+        harness.setup();
+        if (from != null) {
+            harness.initializeState(from);
+        }
+        harness.open();
+        harness.setProcessingTime(Feed.NOON / 1000 + 3_600_000);
+        return harness;
+    }
+
+    private void instruct(byte[] instruction) throws Exception {
+        flink.processBroadcastElement(new StreamRecord<>(instruction));
+    }
+
+    private void send(int stream, List<byte[]> frames) throws Exception {
+        for (byte[] frame : frames) {
+            flink.processElement(new StreamRecord<>(Feed.input(stream, frame), Frame.parse(frame).time() / 1000));
+        }
+    }
+
+    private void watermark(long micros) throws Exception {
+        flink.watermark(micros / 1000);
+    }
+
+    private List<Sum> sums() throws Exception {
+        List<Sum> sums = new ArrayList<>();
+        for (Object record : flink.getOutput()) {
+            if (record instanceof StreamRecord<?> found) {
+                sums.add(Sum.read((byte[]) found.getValue()));
+            }
+        }
+        return sums;
+    }
+
+    private List<byte[]> side(OutputTag<byte[]> tag) {
+        Queue<StreamRecord<byte[]>> records = flink.getSideOutput(tag);
+        return records == null ? List.of() : records.stream().map(StreamRecord::getValue).toList();
+    }
+
+    private List<Summary> summaries() throws Exception {
+        List<Summary> summaries = new ArrayList<>();
+        for (byte[] bytes : side(StreamSums.SUMMARIES)) {
+            summaries.add(Summary.read(bytes));
+        }
+        return summaries;
+    }
+
+    private void joined(int streams) throws Exception {
+        instruct(Feed.planStart());
+        for (int stream = 0; stream < streams; stream++) {
+            flink.processElement(new StreamRecord<>(Feed.join(stream)));
+        }
+    }
+
+    @Test
+    void aWindowIsSummarisedAfterItsGraceAndAddedUpForItsOpeningSet() throws Exception {
+        joined(3);
+        List<List<byte[]>> all = new ArrayList<>();
+        for (int stream = 0; stream < 3; stream++) {
+            all.add(Feed.frames(stream, 3, 2, stream + 1));
+            send(stream, all.get(stream));
+        }
+        watermark(Feed.NOON + 3 * Feed.TICK + 4_999_000);
+        assertEquals(0, summaries().size(), "its grace is not over");
+        watermark(Feed.NOON + 3 * Feed.TICK + 5_000_000);
+        assertEquals(3, summaries().stream().filter(it -> it.judgement().isComplete()).count());
+        assertEquals(6, summaries().get(0).judgement().events());
+
+        instruct(Feed.opening(0, 0, 2).bytes());
+        assertEquals(1, sums().size(), "one part for all of a task's streams");
+        Sum sum = sums().get(0);
+        assertEquals(2, sum.count());
+        assertArrayEquals(sum.wantedDigest(), sum.digest());
+        long[] rows = sum.rows().clone();
+        for (int stream : new int[] {0, 2}) {
+            Feed.decrypt(rows, stream, Frame.parse(all.get(stream).get(0)).session(), Feed.NOON);
+        }
+        assertArrayEquals(new long[] {6 * 1 + 6 * 3, 24 + 12, 0}, rows);
+        instruct(Feed.opening(0, 0, 1, 2).bytes());
+        assertEquals(1, sums().size(), "a window opens once");
+    }
+
+    /** After a restore the opening set may come before the events that it is about. */
+    @Test
+    void aSetThatComesBeforeTheEventsGivesTheSame() throws Exception {
+        joined(1);
+        List<byte[]> frames = Feed.frames(0, 3, 2, 9);
+        send(0, frames.subList(0, 4));
+        OperatorSubtaskState checkpoint = flink.snapshot(1, 1);
+        send(0, frames.subList(4, frames.size()));
+        instruct(Feed.opening(0, 0).bytes());
+        Sum before = sums().get(0);
+        flink.close();
+
+        flink = harness(checkpoint);
+        instruct(Feed.opening(0, 0).bytes());
+        assertEquals(0, sums().size());
+        send(0, frames.subList(4, frames.size()));
+        assertEquals(1, sums().size());
+        assertArrayEquals(before.bytes(), sums().get(0).bytes());
+        send(0, frames.subList(4, frames.size()));
+        assertEquals(1, sums().size(), "once");
+    }
+
+    /** Sets of later windows settle nothing but their own. */
+    @Test
+    void setsComeInAnyOrderAndBeforeThePlan() throws Exception {
+        instruct(Feed.opening(1, 0).bytes());
+        instruct(Feed.opening(0, 0).bytes());
+        joined(1);
+        send(0, Feed.frames(0, 6, 2, 9));
+        assertEquals(List.of(Feed.NOON, Feed.NOON + Feed.PLAN.window()), sums().stream().map(Sum::start).toList());
+    }
+
+    @Test
+    void noEventIsLateForAWindowWhoseSetIsNotKnown() throws Exception {
+        joined(1);
+        List<byte[]> frames = Feed.frames(0, 4, 2, 9);
+        send(0, frames.subList(0, 8));
+        watermark(Feed.NOON + 20 * Feed.TICK);
+        assertEquals(Incomplete.MISSING_BORDER, summaries().get(0).judgement().why());
+        send(0, frames.subList(8, 10));
+        List<Summary> said = summaries();
+        assertTrue(said.get(said.size() - 1).judgement().isComplete(), "said again once it is complete");
+        assertEquals(Feed.NOON, said.get(said.size() - 1).start());
+    }
+
+    @Test
+    void streamsThatAreNotInTheSetAreSettledToo() throws Exception {
+        joined(2);
+        send(0, Feed.frames(0, 3, 1, 1));
+        List<byte[]> late = Feed.frames(1, 3, 1, 1);
+        send(1, late.subList(0, 3));
+        instruct(Feed.opening(0, 0).bytes());
+        assertEquals(1, sums().size());
+        send(1, late.subList(3, 4));
+        assertEquals(List.of("late"), reasons());
+    }
+
+    @Test
+    void recordsThatAreRefusedGoToTheDeadLettersWithTheReason() throws Exception {
+        joined(1);
+        List<byte[]> frames = Feed.frames(0, 3, 2, 9);
+        send(0, frames);
+        send(0, frames.subList(2, 3));
+        flink.processElement(new StreamRecord<>(Feed.input(0, new byte[] {1, 2, 3})));
+        flink.setProcessingTime(Feed.NOON / 1000 - 60_000);
+        flink.processElement(new StreamRecord<>(Feed.input(0, frames.get(3))));
+        assertEquals(List.of("duplicate", "malformed", "future"), reasons());
+        assertArrayEquals(frames.get(2), DeadLetter.read(side(StreamSums.DEAD_LETTERS).get(0)).frame());
+    }
+
+    private List<String> reasons() throws Exception {
+        List<String> reasons = new ArrayList<>();
+        for (byte[] letter : side(StreamSums.DEAD_LETTERS)) {
+            reasons.add(DeadLetter.read(letter).reason());
+        }
+        return reasons;
+    }
+
+    @Test
+    void strangersLeaveNoState() throws Exception {
+        joined(1);
+        int before = states();
+        flink.processElement(new StreamRecord<>(Feed.input(7, new byte[] {1})));
+        flink.processElement(new StreamRecord<>(Feed.input(8, Feed.frames(8, 1, 1, 1).get(1))));
+        assertEquals(before, states());
+    }
+
+    private int states() {
+        var operator = (AbstractStreamOperator<?>) flink.getOperator();
+        return ((HeapKeyedStateBackend<?>) operator.getKeyedStateBackend()).numKeyValueStateEntries();
+    }
+}

@@ -1,0 +1,264 @@
+// A Kafka producer that encrypts: a KafkaProducer with one more step.
+package alpheus.kafka;
+
+import alpheus.kafka.EventRefusedException.Fault;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeMap;
+import java.util.concurrent.Future;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.producer.Callback;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.Metric;
+import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.metrics.KafkaMetric;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * A Kafka producer that encrypts. It takes the settings of a {@link KafkaProducer} and those of
+ * {@link AlpheusConfig}, and takes its place: events are encrypted under the device's key before they
+ * reach Kafka, and borders go out on time while none come, through the same connection, in order and in
+ * the application's transactions. It is safe for threads.
+ *
+ * <p>The broker, and whoever reads the topic, sees the stream's id, times, and how many events there
+ * are; never a value, and never the record's own key, which is not sent.
+ *
+ * <p>A frame that the broker does not take breaks its tick, and ends the session: events of that tick are
+ * lost and counted ({@code lost-total}), and the next one waits for a session that opens at the next
+ * tick, for {@code max.block.ms} at most. So it is after {@link #abortTransaction}.
+ *
+ * @param <K> the application's keys
+ * @param <V> the application's values
+ */
+public final class EncryptingProducer<K, V> implements Producer<K, V> {
+    private final Producer<byte[], byte[]> kafka;
+    private final SessionKeeper keeper;
+    private final RowReader<V> reader;
+    private final StreamCounters counters;
+    private final List<String> headers;
+    private final byte[] key;
+    private final boolean transactional;
+    private final long closeMillis;
+
+    private String topic;
+    private boolean inTransaction;
+
+    /**
+     * A producer over Kafka.
+     *
+     * @param settings a producer's settings, and Alpheus's
+     */
+    public EncryptingProducer(Map<String, ?> settings) {
+        this(settings, new KafkaProducer<>(
+                AlpheusConfig.producerSettings(settings), new ByteArraySerializer(), new ByteArraySerializer()),
+                MicroClock.SYSTEM);
+    }
+
+    /**
+     * A producer over Kafka.
+     *
+     * @param settings a producer's settings, and Alpheus's
+     */
+    public EncryptingProducer(Properties settings) {
+        this(asMap(settings));
+    }
+
+    EncryptingProducer(Map<String, ?> settings, Producer<byte[], byte[]> kafka, MicroClock clock) {
+        Object client = settings.get(ProducerConfig.CLIENT_ID_CONFIG);
+        this.kafka = kafka;
+        this.counters = new StreamCounters(client == null ? "" : client.toString());
+        try {
+            AlpheusConfig config = new AlpheusConfig(settings);
+            StreamEncryptor encryptor = Encryptors.open(config, clock, counters);
+            this.reader = Encryptors.reader(config);
+            this.headers = config.getList(AlpheusConfig.HEADERS);
+            this.key = encryptor.stream().bytes();
+            this.transactional = settings.get(ProducerConfig.TRANSACTIONAL_ID_CONFIG) != null;
+            this.closeMillis = config.getLong(AlpheusConfig.CLOSE_TIMEOUT);
+            this.keeper = new SessionKeeper(
+                    encryptor, clock, counters, AlpheusConfig.maxBlockMillis(settings), this::deliver);
+        } catch (ConfigException refused) {
+            kafka.close(Duration.ZERO);
+            counters.close();
+            throw refused;
+        }
+    }
+
+    private static Map<String, Object> asMap(Properties settings) {
+        Map<String, Object> map = new TreeMap<>();
+        settings.stringPropertyNames().forEach(name -> map.put(name, settings.getProperty(name)));
+        settings.forEach((name, value) -> map.put(name.toString(), value));
+        return map;
+    }
+
+    @Override
+    public Future<RecordMetadata> send(ProducerRecord<K, V> record) {
+        return send(record, null);
+    }
+
+    /**
+     * Encrypts a record and sends it, after borders that stand before it.
+     *
+     * @throws SerializationException if the record cannot be encrypted; its cause says why
+     * @throws org.apache.kafka.common.errors.TimeoutException if no session could open within
+     *     {@code max.block.ms}
+     */
+    @Override
+    public Future<RecordMetadata> send(ProducerRecord<K, V> record, Callback callback) {
+        keeper.exclusively(() -> admit(record));
+        return keeper.event(reader, record.value(), record.timestamp(), frame ->
+                kafka.send(recordOf(frame, passed(record.headers())), keeper.watched(callback)));
+    }
+
+    private void admit(ProducerRecord<K, V> record) {
+        if (record.partition() != null) {
+            throw refusal(Fault.PARTITION);
+        }
+        if (topic != null && !topic.equals(record.topic())) {
+            throw refusal(Fault.OTHER_TOPIC);
+        }
+        topic = record.topic();
+    }
+
+    private static SerializationException refusal(Fault fault) {
+        EventRefusedException refused = new EventRefusedException(fault);
+        return new SerializationException(refused.getMessage(), refused);
+    }
+
+    /** Between the application's transactions borders have one of their own. */
+    private void deliver(List<byte[]> frames) {
+        boolean own = transactional && !inTransaction;
+        if (own) {
+            kafka.beginTransaction();
+        }
+        frames.forEach(frame -> kafka.send(recordOf(frame, new RecordHeaders()), keeper.watched(null)));
+        if (own) {
+            kafka.commitTransaction();
+        }
+    }
+
+    private ProducerRecord<byte[], byte[]> recordOf(byte[] frame, Headers passed) {
+        return new ProducerRecord<>(topic, null, FrameTimes.millis(frame), key, frame, passed);
+    }
+
+    private Headers passed(Headers given) {
+        Headers passed = new RecordHeaders();
+        headers.forEach(name -> given.headers(name).forEach(passed::add));
+        return passed;
+    }
+
+    @Override
+    public void initTransactions() {
+        kafka.initTransactions();
+    }
+
+    @Override
+    public void beginTransaction() {
+        keeper.exclusively(() -> {
+            kafka.beginTransaction();
+            inTransaction = true;
+        });
+    }
+
+    @Override
+    public void sendOffsetsToTransaction(
+            Map<TopicPartition, OffsetAndMetadata> offsets, ConsumerGroupMetadata group) {
+        kafka.sendOffsetsToTransaction(offsets, group);
+    }
+
+    @Override
+    public void commitTransaction() {
+        keeper.exclusively(() -> {
+            kafka.commitTransaction();
+            inTransaction = false;
+        });
+    }
+
+    /** Aborts, and gives the session up: frames of it are gone, and none is made twice. */
+    @Override
+    public void abortTransaction() {
+        keeper.exclusively(() -> {
+            keeper.giveUp();
+            inTransaction = false;
+            kafka.abortTransaction();
+        });
+    }
+
+    @Override
+    public void flush() {
+        kafka.flush();
+    }
+
+    @Override
+    public List<PartitionInfo> partitionsFor(String name) {
+        return kafka.partitionsFor(name);
+    }
+
+    @Override
+    public Map<MetricName, ? extends Metric> metrics() {
+        Map<MetricName, Metric> all = counters.metrics();
+        all.putAll(kafka.metrics());
+        return all;
+    }
+
+    @Override
+    public void registerMetricForSubscription(KafkaMetric metric) {
+        kafka.registerMetricForSubscription(metric);
+    }
+
+    @Override
+    public void unregisterMetricFromSubscription(KafkaMetric metric) {
+        kafka.unregisterMetricFromSubscription(metric);
+    }
+
+    @Override
+    public Uuid clientInstanceId(Duration timeout) {
+        return kafka.clientInstanceId(timeout);
+    }
+
+    @Override
+    public void close() {
+        close(Duration.ofMillis(Long.MAX_VALUE));
+    }
+
+    /**
+     * Ends the session in order, waiting for the end of its tick if that comes in time, and closes the
+     * producer. Otherwise, and within a transaction, the tick's events are lost and counted.
+     */
+    @Override
+    public void close(Duration timeout) {
+        try {
+            keeper.exclusively(() -> {
+                if (inTransaction) {
+                    keeper.giveUp();
+                }
+            });
+            keeper.close(Math.min(closeMillis, timeout.toMillis()));
+        } finally {
+            kafka.close(timeout);
+            counters.close();
+        }
+    }
+
+    StreamCounters counters() {
+        return counters;
+    }
+
+    SessionKeeper keeper() {
+        return keeper;
+    }
+}

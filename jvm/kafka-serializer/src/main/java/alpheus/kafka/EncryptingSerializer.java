@@ -1,0 +1,136 @@
+// Encryption by configuration alone: the value.serializer of an existing producer.
+package alpheus.kafka;
+
+import alpheus.stream.Frame;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.Serializer;
+
+/**
+ * Encryption by configuration alone: {@code value.serializer} is this class, {@code key.serializer} is
+ * {@link StreamKeySerializer}. A serializer makes one record of one; so borders go through a connection
+ * of its own, made from the same settings.
+ *
+ * <p>Two connections keep no order between them. A session's opening border is acknowledged before its
+ * first event is made; other borders may overtake events that still wait in the first producer, which
+ * whoever sums must allow for by grace ({@code linger.ms} and a round trip). A frame that the broker does
+ * not take is not heard of here: it costs its stream that tick. And aborted events cannot be told from
+ * others, so a {@code transactional.id} is refused. {@link EncryptingProducer} has none of these limits.
+ *
+ * <p>Headers are the application's own and go to the broker in the clear.
+ *
+ * @param <V> the application's values
+ */
+public final class EncryptingSerializer<V> implements Serializer<V> {
+    private SessionKeeper keeper;
+    private RowReader<V> reader;
+    private StreamCounters counters;
+    private Producer<byte[], byte[]> borders;
+    private byte[] key;
+    private long closeMillis;
+    private volatile String topic;
+
+    /** For Kafka, which makes one by name and configures it. */
+    public EncryptingSerializer() {}
+
+    @Override
+    public void configure(Map<String, ?> settings, boolean isKey) {
+        configure(settings, isKey, own -> new KafkaProducer<>(own, new ByteArraySerializer(), new ByteArraySerializer()),
+                MicroClock.SYSTEM);
+    }
+
+    /** Makes the connection of the borders. */
+    @FunctionalInterface
+    interface Connect {
+        Producer<byte[], byte[]> connect(Map<String, Object> settings);
+    }
+
+    void configure(Map<String, ?> settings, boolean isKey, Connect connect, MicroClock clock) {
+        if (isKey) {
+            throw new ConfigException(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, getClass().getName(),
+                    "keys are not encrypted but replaced: use " + StreamKeySerializer.class.getName());
+        }
+        if (settings.get(ProducerConfig.TRANSACTIONAL_ID_CONFIG) != null) {
+            throw new ConfigException(ProducerConfig.TRANSACTIONAL_ID_CONFIG, "",
+                    "borders would not be in the transactions: use " + EncryptingProducer.class.getName());
+        }
+        AlpheusConfig config = new AlpheusConfig(settings);
+        if (config.isTimedByRecord()) {
+            throw new ConfigException(AlpheusConfig.TIME, "record",
+                    "a serializer is not told a record's time: use " + EncryptingProducer.class.getName());
+        }
+        String client = settings.get(ProducerConfig.CLIENT_ID_CONFIG) + "-borders";
+        counters = new StreamCounters(client);
+        StreamEncryptor encryptor = Encryptors.open(config, clock, counters);
+        reader = Encryptors.reader(config);
+        key = encryptor.stream().bytes();
+        closeMillis = config.getLong(AlpheusConfig.CLOSE_TIMEOUT);
+        borders = connect.connect(ownSettings(settings, client));
+        keeper = new SessionKeeper(
+                encryptor, clock, counters, AlpheusConfig.maxBlockMillis(settings), this::deliver);
+    }
+
+    private static Map<String, Object> ownSettings(Map<String, ?> settings, String client) {
+        Map<String, Object> own = AlpheusConfig.producerSettings(settings);
+        own.remove(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG);
+        own.remove(ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG);
+        own.remove(ProducerConfig.INTERCEPTOR_CLASSES_CONFIG);
+        own.remove(ProducerConfig.PARTITIONER_CLASS_CONFIG);
+        own.put(ProducerConfig.CLIENT_ID_CONFIG, client);
+        return own;
+    }
+
+    @Override
+    public byte[] serialize(String name, V data) {
+        if (topic != null && !topic.equals(name)) {
+            EventRefusedException refused = new EventRefusedException(EventRefusedException.Fault.OTHER_TOPIC);
+            throw new SerializationException(refused.getMessage(), refused);
+        }
+        topic = name;
+        return keeper.event(reader, data, null, frame -> frame);
+    }
+
+    @Override
+    public byte[] serialize(String name, Headers headers, V data) {
+        return serialize(name, data);
+    }
+
+    private void deliver(List<byte[]> frames) {
+        boolean opens = false;
+        for (byte[] frame : frames) {
+            opens |= FrameTimes.kind(frame) == Frame.Kind.OPENING;
+            borders.send(new ProducerRecord<>(topic, null, FrameTimes.millis(frame), key, frame), keeper.watched(null));
+        }
+        // No event may come before its session's opening border.
+        if (opens) {
+            borders.flush();
+        }
+    }
+
+    /** Ends the session in order, waiting for the end of its tick, and closes the borders' connection. */
+    @Override
+    public void close() {
+        if (keeper != null) {
+            keeper.close(closeMillis);
+            borders.close(Duration.ofMillis(Math.max(closeMillis, 1)));
+            counters.close();
+        }
+    }
+
+    StreamCounters counters() {
+        return counters;
+    }
+
+    SessionKeeper keeper() {
+        return keeper;
+    }
+}

@@ -1,0 +1,78 @@
+// Makes an encryptor of what is configured: the only place that reads files.
+package alpheus.kafka;
+
+import alpheus.AlpheusException;
+import alpheus.schema.Schema;
+import alpheus.stream.DeviceFile;
+import alpheus.stream.MasterSecret;
+import alpheus.stream.StreamId;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.util.Arrays;
+import org.apache.kafka.common.config.ConfigException;
+
+/** Makes an encryptor of what is configured. */
+final class Encryptors {
+    private Encryptors() {}
+
+    static StreamEncryptor open(AlpheusConfig config, MicroClock clock, StreamCounters counters) {
+        Schema schema = schema(config.getString(AlpheusConfig.SCHEMA));
+        String path = config.getString(AlpheusConfig.DEVICE_FILE);
+        try (DeviceFile device = DeviceFile.read(text(path), schema.id());
+                MasterSecret master = device.master()) {
+            return new StreamEncryptor(
+                    schema, device.stream(), master, config, new SecureRandom(), clock, counters);
+        } catch (AlpheusException refused) {
+            throw new ConfigException(AlpheusConfig.DEVICE_FILE, path, refused.getMessage());
+        }
+    }
+
+    /** Whose device's file it is. */
+    static StreamId stream(AlpheusConfig config) {
+        String path = config.getString(AlpheusConfig.DEVICE_FILE);
+        try (DeviceFile device =
+                DeviceFile.read(text(path), schema(config.getString(AlpheusConfig.SCHEMA)).id())) {
+            return device.stream();
+        } catch (AlpheusException refused) {
+            throw new ConfigException(AlpheusConfig.DEVICE_FILE, path, refused.getMessage());
+        }
+    }
+
+    /** The class is named in settings: that it takes these values shows when it is given one. */
+    @SuppressWarnings("unchecked")
+    static <V> RowReader<V> reader(AlpheusConfig config) {
+        return (RowReader<V>) config.rowReader();
+    }
+
+    static Schema schema(String path) {
+        try {
+            String text = Files.readString(Path.of(path));
+            return path.endsWith(".avsc") ? Schema.fromAvsc(text) : Schema.fromYaml(text);
+        } catch (AlpheusException refused) {
+            throw new ConfigException(AlpheusConfig.SCHEMA, path, refused.getMessage());
+        } catch (IOException unreadable) {
+            throw new ConfigException(AlpheusConfig.SCHEMA, path, "cannot be read; check that it is there");
+        }
+    }
+
+    /** A file's text, which whoever takes it overwrites. */
+    private static char[] text(String path) {
+        try {
+            byte[] bytes = Files.readAllBytes(Path.of(path));
+            CharBuffer decoded = StandardCharsets.UTF_8.decode(ByteBuffer.wrap(bytes));
+            char[] text = new char[decoded.remaining()];
+            decoded.get(text);
+            Arrays.fill(bytes, (byte) 0);
+            Arrays.fill(decoded.array(), '\0');
+            return text;
+        } catch (IOException unreadable) {
+            throw new ConfigException(
+                    AlpheusConfig.DEVICE_FILE, path, "cannot be read; check that it is there and yours");
+        }
+    }
+}

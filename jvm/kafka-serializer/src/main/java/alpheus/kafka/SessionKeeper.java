@@ -1,0 +1,211 @@
+// Keeps one stream's session going: opens it, waits for it, sends its borders, ends it.
+package alpheus.kafka;
+
+import alpheus.AlpheusException;
+import alpheus.kafka.StreamCounters.Count;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
+import org.apache.kafka.clients.producer.Callback;
+import org.apache.kafka.common.errors.InterruptException;
+import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.errors.TimeoutException;
+
+/**
+ * Keeps one stream's session going. It is safe for threads: frames are made and handed on under one
+ * lock, so that they go in order. A session of which a frame was not delivered is given up, and the next
+ * opens at the next tick.
+ */
+final class SessionKeeper {
+    private final StreamEncryptor encryptor;
+    private final MicroClock clock;
+    private final StreamCounters counters;
+    private final Lane lane;
+    private final long maxBlockMicros;
+    private final BorderTimer timer;
+    private final ReentrantLock lock = new ReentrantLock(true);
+
+    /** Whether anything was sent: only then is it known whither. */
+    private boolean begun;
+
+    private boolean closed;
+    /** The latest session of which a frame was not delivered. */
+    private volatile long broken;
+
+    /** Takes frames other than an event's own, in order; called under the lock. */
+    @FunctionalInterface
+    interface Lane {
+        void send(List<byte[]> frames);
+    }
+
+    SessionKeeper(
+            StreamEncryptor encryptor, MicroClock clock, StreamCounters counters, long maxBlockMillis, Lane lane) {
+        this.encryptor = encryptor;
+        this.clock = clock;
+        this.counters = counters;
+        this.lane = lane;
+        this.maxBlockMicros = 1_000L * maxBlockMillis;
+        this.timer = new BorderTimer(this::borders);
+    }
+
+    /** Encrypts an event and hands its frame to {@code send}, after all that stand before it. */
+    <V, R> R event(RowReader<V> reader, V value, Long millis, Function<byte[], R> send) {
+        long deadline = clock.now() + maxBlockMicros;
+        lock.lock();
+        try {
+            begun = true;
+            awaitSession(deadline);
+            List<byte[]> frames = encryptor.event(reader, value, millis);
+            byte[] event = frames.remove(frames.size() - 1);
+            return handOver(() -> {
+                deliver(frames);
+                return send.apply(event);
+            });
+        } catch (AlpheusException refused) {
+            deliver(encryptor.left());
+            throw new SerializationException(refused.getMessage(), refused);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** What throws while it takes frames may have lost them. */
+    private <R> R handOver(java.util.function.Supplier<R> send) {
+        try {
+            return send.get();
+        } catch (RuntimeException failure) {
+            failed(encryptor.generation());
+            throw failure;
+        }
+    }
+
+    private void deliver(List<byte[]> frames) {
+        if (!frames.isEmpty()) {
+            lane.send(frames);
+        }
+    }
+
+    /** Opens a session if none runs or the last one broke, and waits until it has begun. */
+    private void awaitSession(long deadline) throws AlpheusException {
+        while (true) {
+            if (closed) {
+                throw new IllegalStateException("this producer is closed");
+            }
+            reopen();
+            long ready = encryptor.readyAt();
+            if (clock.now() >= ready) {
+                return;
+            }
+            if (ready > deadline) {
+                throw new TimeoutException("the session opens at the next tick, which is later than max.block.ms "
+                        + "allows to wait for; raise it, or shorten the schema's tick");
+            }
+            unlockedWait(ready);
+        }
+    }
+
+    private void reopen() throws AlpheusException {
+        if (broken == encryptor.generation()) {
+            encryptor.giveUp();
+        }
+        List<byte[]> opening = encryptor.open();
+        handOver(() -> {
+            deliver(opening);
+            return null;
+        });
+    }
+
+    private void unlockedWait(long until) {
+        lock.unlock();
+        try {
+            clock.waitUntil(until);
+        } catch (InterruptedException interrupted) {
+            throw new InterruptException(interrupted);
+        } finally {
+            lock.lock();
+        }
+    }
+
+    /** Sends the borders that are due; a stream that has begun is kept online. */
+    void borders() {
+        lock.lock();
+        try {
+            if (!closed && begun) {
+                reopen();
+                List<byte[]> due = encryptor.borders();
+                handOver(() -> {
+                    deliver(due);
+                    return null;
+                });
+            }
+        } catch (AlpheusException refused) {
+            encryptor.giveUp();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Does something while no frame is made. */
+    void exclusively(Runnable run) {
+        lock.lock();
+        try {
+            run.run();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Gives the session up; under the lock. */
+    void giveUp() {
+        encryptor.giveUp();
+    }
+
+    /** Notes a failure of a frame that is made now, before the application hears of it. */
+    Callback watched(Callback callback) {
+        long generation = encryptor.generation();
+        return (metadata, failure) -> {
+            if (failure != null) {
+                failed(generation);
+            }
+            if (callback != null) {
+                callback.onCompletion(metadata, failure);
+            }
+        };
+    }
+
+    private void failed(long generation) {
+        counters.add(Count.FAILED, 1);
+        synchronized (timer) {
+            broken = Math.max(broken, generation);
+        }
+    }
+
+    /** Ends the session in order, if the end of its tick comes within so many milliseconds, and wipes the keys. */
+    void close(long waitMillis) {
+        timer.close();
+        lock.lock();
+        try {
+            if (!closed) {
+                closed = true;
+                end(waitMillis);
+                encryptor.close();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void end(long waitMillis) {
+        long at = encryptor.closesAt();
+        boolean whole = at != 0 && broken != encryptor.generation();
+        if (!whole || (at - clock.now()) / 1_000L > waitMillis) {
+            return;
+        }
+        unlockedWait(at);
+        try {
+            deliver(encryptor.finish());
+        } catch (AlpheusException refused) {
+            encryptor.giveUp();
+        }
+    }
+}

@@ -1,0 +1,69 @@
+// What is counted of an encrypted stream, as Kafka's metrics.
+package alpheus.kafka;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.kafka.common.Metric;
+import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.metrics.JmxReporter;
+import org.apache.kafka.common.metrics.KafkaMetricsContext;
+import org.apache.kafka.common.metrics.Measurable;
+import org.apache.kafka.common.metrics.MetricConfig;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.utils.Time;
+
+/** Counts of an encrypted stream, in the group {@code alpheus-producer-metrics}, over JMX too. No values. */
+final class StreamCounters implements AutoCloseable {
+    static final String GROUP = "alpheus-producer-metrics";
+
+    /** What is counted. */
+    enum Count {
+        EVENTS("events-total", "Events that were encrypted"),
+        REFUSED("refused-total", "Events that were refused: not as the schema declares, or too late"),
+        BORDERS("borders-total", "Borders that were sent"),
+        SESSIONS("sessions-total", "Sessions that were opened, but for those of midnights"),
+        LOST("lost-total", "Events that no window will hold, since their session was given up before its tick ended"),
+        FAILED("failed-total", "Frames that the broker did not take");
+
+        private final String label;
+        private final String words;
+
+        Count(String label, String words) {
+            this.label = label;
+            this.words = words;
+        }
+    }
+
+    private final Metrics metrics =
+            new Metrics(new MetricConfig(), List.of(new JmxReporter()), Time.SYSTEM, new KafkaMetricsContext("alpheus"));
+    private final Map<Count, AtomicLong> counts = new LinkedHashMap<>();
+
+    StreamCounters(String client) {
+        for (Count count : Count.values()) {
+            AtomicLong number = new AtomicLong();
+            counts.put(count, number);
+            Measurable read = (config, now) -> number.get();
+            MetricName name = metrics.metricName(count.label, GROUP, count.words, Map.of("client-id", client));
+            metrics.addMetric(name, null, read);
+        }
+    }
+
+    void add(Count count, long number) {
+        counts.get(count).addAndGet(number);
+    }
+
+    long get(Count count) {
+        return counts.get(count).get();
+    }
+
+    Map<MetricName, Metric> metrics() {
+        return new LinkedHashMap<>(metrics.metrics());
+    }
+
+    @Override
+    public void close() {
+        metrics.close();
+    }
+}

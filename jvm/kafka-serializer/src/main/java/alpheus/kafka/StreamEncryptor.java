@@ -1,0 +1,188 @@
+// One stream's events as frames, with the borders and sessions between them.
+package alpheus.kafka;
+
+import alpheus.AlpheusException;
+import alpheus.encode.Encoder;
+import alpheus.encode.Row;
+import alpheus.kafka.EventRefusedException.Fault;
+import alpheus.kafka.StreamCounters.Count;
+import alpheus.layout.LayoutException;
+import alpheus.schema.Schema;
+import alpheus.stream.EventTime;
+import alpheus.stream.MasterSecret;
+import alpheus.stream.Producer;
+import alpheus.stream.ProducerException;
+import alpheus.stream.Session;
+import alpheus.stream.Start;
+import alpheus.stream.StreamId;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.random.RandomGenerator;
+
+/**
+ * One stream's events as frames, in the order in which they go to the topic, with the borders and
+ * sessions between them. It keeps no state on any disk: every start draws a session of its own, which
+ * opens at the next tick, so that no key is ever used twice, whatever was killed, restored or copied.
+ * Whoever uses it holds a lock; it sends nothing itself.
+ */
+final class StreamEncryptor implements AutoCloseable {
+    private final Schema schema;
+    private final Encoder encoder;
+    private final Row row;
+    private final Producer producer;
+    private final RandomGenerator random;
+    private final MicroClock clock;
+    private final StreamCounters counters;
+    private final boolean timedByRecord;
+    private final long lateness;
+
+    /** Frames that were made and not taken yet. */
+    private List<byte[]> made = new ArrayList<>();
+
+    private Session session;
+    /** How many sessions were opened, but for midnights: frames of an earlier one are of no concern. */
+    private long generation;
+
+    StreamEncryptor(
+            Schema schema, StreamId stream, MasterSecret master, AlpheusConfig config, RandomGenerator random,
+            MicroClock clock, StreamCounters counters)
+            throws LayoutException, ProducerException {
+        this.schema = schema;
+        this.encoder = new Encoder(schema);
+        this.row = encoder.row();
+        this.producer = new Producer(master, stream, schema.id(), schema.tick(), encoder.words());
+        this.random = random;
+        this.clock = clock;
+        this.counters = counters;
+        this.timedByRecord = config.isTimedByRecord();
+        this.lateness = config.latenessMicros();
+    }
+
+    /** The stream, which is the key of its records. */
+    StreamId stream() {
+        return producer.stream();
+    }
+
+    /** The schema. */
+    Schema schema() {
+        return schema;
+    }
+
+    /** Which of its sessions runs; frames that fail later are told by it. */
+    long generation() {
+        return generation;
+    }
+
+    /** Opens a session at the next tick, if none runs; from then on events can be sent. */
+    List<byte[]> open() throws ProducerException {
+        if (session == null) {
+            long now = clock.now();
+            session = producer.open(new Start.Again(now), producer.nextTick(now), random, frame -> made.add(frame));
+            generation++;
+            counters.add(Count.SESSIONS, 1);
+        }
+        return take();
+    }
+
+    /** When events can be sent: after the session's opening border. */
+    long readyAt() {
+        return session.last();
+    }
+
+    /** The frames of one event: its own is the last, after borders that stand before it. */
+    <V> List<byte[]> event(RowReader<V> reader, V value, Long millis) throws AlpheusException {
+        try {
+            if (value == null) {
+                throw new EventRefusedException(Fault.NO_VALUE);
+            }
+            row.clear();
+            reader.read(value, schema, row);
+            long at = timeOf(millis);
+            session.event(at, vector -> encoder.encode(row, random, vector));
+            counters.add(Count.EVENTS, 1);
+            counters.add(Count.BORDERS, made.size() - 1L);
+            return take();
+        } catch (AlpheusException refused) {
+            counters.add(Count.REFUSED, 1);
+            throw refused;
+        } finally {
+            row.clear();
+        }
+    }
+
+    /** The borders that are due. A clock that has jumped far ahead ends the session. */
+    List<byte[]> borders() throws ProducerException {
+        long until = clock.now() - lateness;
+        if (session == null || until < session.nextBorder()) {
+            return List.of();
+        }
+        if ((until - session.nextBorder()) / schema.tick() > Producer.LONGEST_SILENCE) {
+            giveUp();
+            return open();
+        }
+        session.advance(until);
+        counters.add(Count.BORDERS, made.size());
+        return take();
+    }
+
+    /** Frames that a refused event left behind: borders that stand before it. */
+    List<byte[]> left() {
+        counters.add(Count.BORDERS, made.size());
+        return take();
+    }
+
+    /** When the session can close in order; nothing runs where it is 0. */
+    long closesAt() {
+        return session == null ? 0 : session.nextBorder();
+    }
+
+    /** Ends the session in order. */
+    List<byte[]> finish() throws ProducerException {
+        if (session != null) {
+            session.close(session.nextBorder());
+            session = null;
+            counters.add(Count.BORDERS, made.size());
+        }
+        return take();
+    }
+
+    /** Gives the session up, as it must be once a frame of it was not delivered. Events of its tick are lost. */
+    void giveUp() {
+        made.clear();
+        if (session != null) {
+            counters.add(Count.LOST, session.unclosed());
+            session.abandon();
+            session = null;
+        }
+    }
+
+    private long timeOf(Long millis) throws EventRefusedException {
+        boolean said = timedByRecord && millis != null;
+        long wanted = said ? EventTime.MILLISECOND * millis : clock.now();
+        long at = after(wanted, session.last(), schema.tick());
+        if (said && (at / EventTime.MILLISECOND != millis
+                || EventTime.floor(at, schema.tick()) != EventTime.floor(wanted, schema.tick()))) {
+            throw new EventRefusedException(Fault.LATE);
+        }
+        return at;
+    }
+
+    /** The first time from {@code wanted} on that is after {@code last} and on no tick. */
+    private static long after(long wanted, long last, long tick) {
+        long at = wanted > last ? wanted : last + 1;
+        return at % tick == 0 ? at + 1 : at;
+    }
+
+    private List<byte[]> take() {
+        List<byte[]> taken = made;
+        made = new ArrayList<>();
+        return taken;
+    }
+
+    /** Wipes the keys. */
+    @Override
+    public void close() {
+        giveUp();
+        producer.close();
+    }
+}
