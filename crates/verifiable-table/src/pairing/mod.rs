@@ -15,6 +15,8 @@
 
 mod elements;
 mod keys;
+#[cfg(feature = "measure")]
+pub mod measure;
 pub mod messages;
 pub mod owner;
 pub mod parameters;

@@ -40,24 +40,31 @@ impl Linear {
         Self { sum: [zero.clone(), zero], t: first, u: second, x: first, y: second }
     }
 
-    /// Adds a ciphertext and T and X of its tag, each times the weight. U and Y are of use
-    /// only for a product of sums.
-    pub(crate) fn add(&mut self, c: &[Polynomial; 2], tag: &Tag, weight: &Scalar, whole: bool) {
-        let one = *weight == Scalar::ONE;
+    /// Adds a ciphertext times a weight.
+    pub(crate) fn add(&mut self, c: &[Polynomial; 2], weight: &Scalar) {
         for (sum, c) in self.sum.iter_mut().zip(c) {
-            if one {
+            if *weight == Scalar::ONE {
                 plus(sum, c);
             } else {
                 sum.iter_mut().zip(c).for_each(|(sum, c)| *sum += *c * weight);
             }
         }
+    }
+
+    /// Adds T and X of its tag, to the power of the weight.
+    pub(crate) fn add_tag(&mut self, tag: &Tag, weight: &Scalar) {
+        let one = *weight == Scalar::ONE;
         let scaled = |p: &G1Affine| if one { p.into() } else { *p * weight };
         self.t += scaled(&tag.t);
         self.x += scaled(&tag.x);
-        if whole {
-            self.u += tag.u;
-            self.y += tag.y;
-        }
+    }
+
+    /// Adds all of a ciphertext and its tag, for a product of sums.
+    fn add_whole(&mut self, c: &[Polynomial; 2], tag: &Tag) {
+        self.add(c, &Scalar::ONE);
+        self.add_tag(tag, &Scalar::ONE);
+        self.u += tag.u;
+        self.y += tag.y;
     }
 
     fn tag(&self) -> Tag {
@@ -83,13 +90,7 @@ impl Products {
     }
 
     /// Adds a product times a weight.
-    pub(crate) fn add(
-        &mut self,
-        set: PairingSet,
-        [a, b]: [&[Polynomial; 2]; 2],
-        [first, second]: [&Tag; 2],
-        weight: &Scalar,
-    ) {
+    pub(crate) fn add(&mut self, set: PairingSet, [a, b]: [&[Polynomial; 2]; 2], weight: &Scalar) {
         let ring = set.ring();
         let [mut a0, mut a1] = a.each_ref().map(|c| ring.widen(c));
         let [b0, b1] = b.each_ref().map(|c| ring.widen(c));
@@ -102,11 +103,10 @@ impl Products {
             d1[at] += *a0 * b1 + *a1 * b0;
             d2[at] += *a1 * b1;
         }
-        self.add_tags(first, second, weight);
     }
 
-    /// The tag's part alone.
-    pub(crate) fn add_tags(&mut self, first: &Tag, second: &Tag, weight: &Scalar) {
+    /// Adds the tag of a product, to the power of the weight.
+    pub(crate) fn add_tags(&mut self, [first, second]: [&Tag; 2], weight: &Scalar) {
         let scaled = |p: &G1Affine| {
             if *weight == Scalar::ONE { *p } else { (*p * weight).to_affine() }
         };
@@ -155,14 +155,18 @@ impl<'a> Evaluation<'a> {
         let (first, tag) = block.ciphertext(a).ok_or(damaged)?;
         let weight = self.function.weight(self.set, block.index);
         match self.function.kind() {
-            Kind::Column(_) => self.linear[0].add(&first, tag, &weight, false),
+            Kind::Column(_) => {
+                self.linear[0].add(&first, &weight);
+                self.linear[0].add_tag(tag, &weight);
+            }
             Kind::Product(..) => {
                 let (second, other) = block.ciphertext(b).ok_or(damaged)?;
-                self.products.add(self.set, [&first, &second], [tag, other], &weight);
+                self.products.add(self.set, [&first, &second], &weight);
+                self.products.add_tags([tag, other], &weight);
                 if matches!(self.function.of, Statistic::Covariance(..)) {
                     let [x, y] = &mut self.linear;
-                    x.add(&first, tag, &weight, true);
-                    y.add(&second, other, &weight, true);
+                    x.add_whole(&first, tag);
+                    y.add_whole(&second, other);
                 }
             }
         }
@@ -189,8 +193,8 @@ impl<'a> Evaluation<'a> {
                 let count = Scalar::from(self.function.to - self.function.from);
                 let mut means = Products::zero(self.set);
                 let tags = [first, second].map(Linear::tag);
-                let (sums, tags) = ([&first.sum, &second.sum], [&tags[0], &tags[1]]);
-                means.add(self.set, sums, tags, &-Scalar::ONE);
+                means.add(self.set, [&first.sum, &second.sum], &-Scalar::ONE);
+                means.add_tags(tags.each_ref(), &-Scalar::ONE);
                 spread(self.products, &count, means, self.set)
             }
         })

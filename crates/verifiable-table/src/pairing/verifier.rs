@@ -13,6 +13,7 @@ use crate::label::DataSet;
 use crate::planner::Margin;
 use blstrs::{G1Projective, Scalar};
 use ff::Field;
+use subtle::Choice;
 use zeroize::Zeroizing;
 
 /// Who checks answers about data sets of one key and shape.
@@ -125,23 +126,28 @@ impl Verifier {
         data_set: &DataSet,
         answer: &[u8],
     ) -> Result<Verified, Rejected> {
-        let Answer { sum, tag } =
-            Answer::from_bytes(self.shape.set, prepared.function.degree(), answer)?;
+        let answer = Answer::from_bytes(self.shape.set, prepared.function.degree(), answer)?;
+        let fine = self.check(prepared, data_set, &answer);
+        if bool::from(fine) { Ok(Verified { sum: answer.sum }) } else { Err(Rejected) }
+    }
+
+    /// The same of an answer that was read.
+    pub(crate) fn check(&self, prepared: &Prepared, data_set: &DataSet, answer: &Answer) -> Choice {
+        let Answer { sum, tag } = answer;
         let expected = prepared.at(&self.keys.data_set(data_set));
-        let ([w], z, hash) = (&*expected, self.keys.z(), Hidden([self.keys.hash(&sum)]));
+        let ([w], z, hash) = (&*expected, self.keys.z(), Hidden([self.keys.hash(sum)]));
         let [hash] = &*hash;
-        let fine = match tag {
+        match tag {
             ValueTag::Linear(t, x) => {
                 let (t, x) = (G1Projective::from(t), G1Projective::from(x));
                 same_first(&base(hash), &t) & same_first(&base(w), &(t + x * z))
             }
             ValueTag::Quadratic(elements) => {
-                let [t, x, lambda] = &*elements;
+                let [t, x, lambda] = &**elements;
                 let right = t.times(&x.times(&lambda.power(z)).power(z));
                 Target::base(hash).same(t) & Target::base(w).same(&right)
             }
-        };
-        if bool::from(fine) { Ok(Verified { sum }) } else { Err(Rejected) }
+        }
     }
 
     /// Decrypts what was verified.
