@@ -125,15 +125,15 @@ def pairing_tables():
     """The paper's own scheme: a block of two columns, the sum of one and the sum of their
     product over two blocks, and forgeries."""
     n, _, t = SETS["X128"]
-    owner = s5.Pairing("P80", n, t, KEY)
     drawn = bytes(range(32, 32 + 16 + 128))
     data_set, fresh = drawn[:16], [drawn[16 + 32 * i : 48 + 32 * i] for i in range(4)]
+    owner, wider = (s5.Pairing("P80", n, t, KEY, data_set, 2, bound) for bound in (1000, 1001))
     item = lambda column, block, slot: (  # noqa: E731
         slot * 37 + column * 11 + block * 501) % 2001 - 1000
     made, data = [], []
     for block in (0, 1):
         columns = [[item(c, block, slot) for slot in range(n)] for c in (0, 1)]
-        whole, columns = owner.block(data_set, block, columns, fresh[2 * block : 2 * block + 2])
+        whole, columns = owner.block(block, columns, fresh[2 * block : 2 * block + 2])
         data.append(whole)
         made.append(columns)
     (c, nu, y), _ = made[0]
@@ -161,11 +161,14 @@ def pairing_tables():
         {"of": "sum", "length": len(good), "answer": digest(good), "ends": slot},
         {"of": "product", "length": len(quadratic), "answer": digest(quadratic), "ends": xy},
     ])
-    forgeries(owner, (total, linear, good), (body, [t_2, x_2, lam], quadratic))
+    other = sum(wider.exponents(0, at, block[0][0])[1] for at, block in enumerate(made)) % s5.Q
+    sums = (total, [*linear, other], good)
+    forgeries(owner, sums, (body, [t_2, x_2, lam], quadratic))
 
 
 def forgeries(owner, sums, products):
-    """What must be refused, as what differs from the honest answer."""
+    """What must be refused, as what differs from the honest answer; `other_y` is y under the
+    masks of another bound."""
     def case(of, why, honest, data):
         """Bytes that differ, by the place of the first of each run."""
         runs, end = {}, None
@@ -177,7 +180,7 @@ def forgeries(owner, sums, products):
         changed = {str(at): run.hex() for at, run in runs.items()}
         return {"of": of, "why": why, "length": len(data), "changed": changed, "error": "Rejected"}
 
-    (total, (nu, y), good), (body, (t_2, x_2, lam), quadratic) = sums, products
+    (total, (nu, y, other_y), good), (body, (t_2, x_2, lam), quadratic) = sums, products
     head = b"".join(map(s5.packed, total))
     other = [[*total[0]], [*total[1]]]
     other[1][4000] = (other[1][4000] + 1) % s5.Q
@@ -189,6 +192,7 @@ def forgeries(owner, sums, products):
         case("sum", "one coefficient", good, moved + good[len(head):]),
         case("sum", "one coefficient, and T as it is then", good, moved + shifted + s5.first(y)),
         case("sum", "X for T", good, head + s5.first(y) + s5.first(nu)),
+        case("sum", "sealed for another bound", good, head + s5.first(nu) + s5.first(other_y)),
         case("sum", "T without a mask", good, head + s5.first(nu) + s5.first(0)),
         case("product", "T2", quadratic, body + b"".join(map(s5.target, [t_2 * g, x_2, lam]))),
         case("product", "X2'", quadratic, body + b"".join(map(s5.target, [t_2, x_2 * g, lam]))),
@@ -202,6 +206,10 @@ def forgeries(owner, sums, products):
         case("sum", "a coefficient that is not canonical", good, raised),
         case("sum", "a point of the curve that is not in the subgroup", good,
              head + s5.outside() + s5.first(y)),
+        case("sum", "X and a point of order three", good,
+             head + s5.first(nu) + s5.moved(y, s5.of_order_three())),
+        case("product", "-X2' and -L: the equation holds whatever z is", quadratic,
+             body + b"".join(map(s5.target, [t_2, -x_2, -lam]))),
         case("sum", "no point", good, head + b"\xff" * 48 + s5.first(y)),
         case("sum", "cut by one", good, good[:-1]),
         case("product", "zero for T2", quadratic, zero),

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from py_ecc.bls.point_compression import compress_G1, compress_G2
-from py_ecc.optimized_bls12_381 import FQ, FQ12, G1, G2, curve_order, field_modulus, is_inf, multiply
+from py_ecc.optimized_bls12_381 import FQ, FQ12, G1, G2, add, curve_order, field_modulus, is_inf
+from py_ecc.optimized_bls12_381 import multiply
 from py_ecc.optimized_bls12_381 import pairing as ate
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -45,16 +46,19 @@ def reduced(c, n):
 
 
 class Pairing:
-    """The owner's secrets, and what it makes."""
+    """The owner's secrets, and what it makes of one data set."""
 
-    def __init__(self, name, n, t, key):
+    def __init__(self, name, n, t, key, data_set, columns, bound):
         self.name, self.n, self.plain = name.encode(), n, Ring(name, n, [], t)
+        self.data_set = data_set
+        self.named = data_set + columns.to_bytes(2, "big") + bound.to_bytes(8, "big")
         key_of = lambda purpose: subkey(key, LABEL % "key", [purpose, self.name])  # noqa: E731
         secret = lambda purpose: r.derive(  # noqa: E731
             key, LABEL % "key", [purpose, self.name], 32)
         self.table = Table.__new__(Table)
         self.table.ring = self.plain
-        self.s = self.table.ternary(key_of(b"secret"))
+        parts = [b"secret", self.named, self.name]
+        self.s = self.table.ternary(subkey(secret(b"secrets"), LABEL % "key", parts))
         self.beta, self.alpha, self.z = scalars(Stream(key_of(b"hash"), 0), 3)
         self.masks, self.blocks = secret(b"masks"), secret(b"blocks")
 
@@ -81,29 +85,29 @@ class Pairing:
             total += pow(self.alpha, d, Q) * value
         return total % Q
 
-    def mask(self, data_set, column, index):
+    def mask(self, column, index):
         key = subkey(self.masks, LABEL % "mask",
                      [b"input", column.to_bytes(2, "big"), self.name])
         u, v = scalars(Stream(key, index), 2)
-        key = subkey(self.masks, LABEL % "mask", [b"data set", data_set, self.name])
+        key = subkey(self.masks, LABEL % "mask", [b"data set", self.named, self.name])
         a, b = scalars(Stream(key, 0), 2)
         return (u * a + v * b) % Q
 
-    def exponents(self, data_set, column, index, components):
+    def exponents(self, column, index, components):
         """ν and y."""
         nu = self.hash(components)
-        return nu, (self.mask(data_set, column, index) - nu) * pow(self.z, -1, Q) % Q
+        return nu, (self.mask(column, index) - nu) * pow(self.z, -1, Q) % Q
 
-    def block(self, data_set, index, columns, fresh):
+    def block(self, index, columns, fresh):
         """Bytes of a block, and for each column the ciphertext, ν and y."""
         body, made = b"", []
         for column, (slots, drawn) in enumerate(zip(columns, fresh)):
-            label = data_set + column.to_bytes(2, "big") + index.to_bytes(8, "big")
+            label = self.named + column.to_bytes(2, "big") + index.to_bytes(8, "big")
             seed, c = self.encrypt(label, slots, drawn)
-            nu, y = self.exponents(data_set, column, index, c)
+            nu, y = self.exponents(column, index, c)
             body += seed + packed(c[0]) + tag(nu, y)
             made.append((c, nu, y))
-        return b"\x01" + data_set + index.to_bytes(8, "big") + body, made
+        return b"\x01" + self.data_set + index.to_bytes(8, "big") + body, made
 
 
 def packed(component):
@@ -144,6 +148,18 @@ def outside():
         if y * y % field_modulus == square and not is_inf(multiply(point, Q)):
             return compress_G1(point).to_bytes(48, "big")
         x += 1
+
+
+def of_order_three():
+    """A point of the curve that nothing but the check of its group refuses where 3 divides z."""
+    point = (FQ(0), FQ(2), FQ(1))
+    assert is_inf(multiply(point, 3)) and not is_inf(multiply(point, Q))
+    return point
+
+
+def moved(k, point):
+    """g^k and a point more."""
+    return compress_G1(add(multiply(G1, k), point)).to_bytes(48, "big")
 
 
 def tensor(a, b):

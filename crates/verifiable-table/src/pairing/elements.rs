@@ -104,6 +104,15 @@ impl Target {
         Self(of_limbs(limb))
     }
 
+    /// −1, which is not in the group.
+    #[cfg(test)]
+    pub(crate) fn minus_one() -> Self {
+        let mut bytes = [0; GT];
+        let p = BigUint::parse_bytes(P, 16).unwrap();
+        bytes[..COORDINATE].copy_from_slice(&(p - 1_u32).to_bytes_be());
+        Self::canonical(&bytes).unwrap()
+    }
+
     /// Its bytes: coefficients of 1, w, … w^5 over F_p², each as two of F_p, big-endian.
     pub(crate) fn to_bytes(self) -> [u8; GT] {
         self.0.to_bendian()
@@ -111,19 +120,24 @@ impl Target {
 
     /// Reads one.
     pub(crate) fn from_bytes(bytes: &[u8; GT]) -> Result<Self, BadElement> {
-        let p = BigUint::parse_bytes(P, 16).ok_or(BadElement::Target)?;
+        let element = Self::canonical(bytes).filter(|element| element.0.in_group());
+        element.ok_or(BadElement::Target)
+    }
+
+    /// Twelve coordinates below p; of the group or not.
+    fn canonical(bytes: &[u8; GT]) -> Option<Self> {
+        let p = BigUint::parse_bytes(P, 16)?;
         let mut coordinates = [[0; LIMBS]; 12];
         for (limbs, bytes) in coordinates.iter_mut().zip(bytes.as_chunks::<COORDINATE>().0) {
             let x = BigUint::from_bytes_be(bytes);
             if x >= p {
-                return Err(BadElement::Target);
+                return None;
             }
             // As the library holds it: Montgomery's form.
             let held = (x << (64 * LIMBS)) % &p;
             limbs.iter_mut().zip(held.iter_u64_digits()).for_each(|(limb, digit)| *limb = digit);
         }
-        let element = of_limbs(|i, j, k, l| coordinates[4 * j + 2 * i + k][l]);
-        if element.in_group() { Ok(Self(element)) } else { Err(BadElement::Target) }
+        Some(Self(of_limbs(|i, j, k, l| coordinates[4 * j + 2 * i + k][l])))
     }
 }
 
@@ -169,9 +183,7 @@ mod tests {
         for x in [Target::one(), Target::base(&two_to(99))] {
             assert_eq!(Target::from_bytes(&x.to_bytes()), Ok(x));
         }
-        let mut minus = Target::one().to_bytes();
-        let p = BigUint::parse_bytes(P, 16).unwrap();
-        minus[..48].copy_from_slice(&(&p - 1_u32).to_bytes_be());
+        let (p, minus) = (BigUint::parse_bytes(P, 16).unwrap(), Target::minus_one().to_bytes());
         assert_eq!(Target::from_bytes(&minus), Err(BadElement::Target), "−1, of order 2");
         let good = Target::base(&two_to(99)).to_bytes();
         let mut bytes = good;

@@ -10,6 +10,7 @@ use super::tag::{TAG, Tag};
 use crate::error::Rejected;
 use crate::label::{Column, DataSet, Kind};
 use crate::messages::{Weights, power};
+use crate::ring::ITEM_LIMIT;
 use blstrs::{G1Affine, Scalar};
 use ff::Field;
 use serde::{Deserialize, Serialize};
@@ -25,14 +26,41 @@ pub struct Shape {
     pub bound: i64,
 }
 
+/// The shape cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a data set has at least one column, and items of at most {most}: give another shape")]
+pub struct BadShape {
+    /// The greatest bound.
+    most: i64,
+}
+
 /// The format of stored blocks.
 const FORMAT: u8 = 1;
 /// Format, data set, number.
 const HEADER: usize = 1 + 16 + 8;
+/// A data set, columns, bound.
+const NAMED: usize = 16 + 2 + 8;
 /// Bytes of a column's public seed.
 const SEED: usize = 32;
 
 impl Shape {
+    /// Whether a data set can have it.
+    pub(crate) fn check(&self) -> Result<(), BadShape> {
+        let most = ITEM_LIMIT - 1;
+        let fine = self.columns > 0 && (0..=most).contains(&self.bound);
+        if fine { Ok(()) } else { Err(BadShape { most }) }
+    }
+
+    /// A data set's name with its shape, as labels, masks and the secret bind them: what was
+    /// sealed for another shape is another data set. The set's name goes beside.
+    pub(crate) fn named(&self, data_set: &DataSet) -> [u8; NAMED] {
+        let mut bytes = [0; NAMED];
+        let parts = data_set.0.into_iter().chain(self.columns.to_be_bytes());
+        let parts = parts.chain(self.bound.to_be_bytes());
+        bytes.iter_mut().zip(parts).for_each(|(to, from)| *to = from);
+        bytes
+    }
+
     fn column_length(&self) -> usize {
         SEED + self.set.ring().degree() * SCALAR + TAG
     }
@@ -163,7 +191,7 @@ fn write(coefficients: &[Scalar], bytes: &mut Vec<u8>) {
 }
 
 /// Coefficients; none if one is not canonical or a rest stays.
-fn read(bytes: &[u8]) -> Option<Polynomial> {
+pub(crate) fn read(bytes: &[u8]) -> Option<Polynomial> {
     let (scalars, rest) = bytes.as_chunks::<SCALAR>();
     let scalars = scalars.iter().map(|bytes| Option::from(Scalar::from_bytes_le(bytes)));
     rest.is_empty().then(|| scalars.collect())?

@@ -3,8 +3,8 @@
 //!
 //! Ciphertexts are the paper's, over the ring modulo the order q of the groups, hashed to
 //! their value at a secret point; tags stand in the exponent, and a product of two is
-//! checked with pairings. `docs/protocol.md` has the equations. Everything else in this
-//! crate is thousands of times faster: see `alpheus bench tables`.
+//! checked with pairings. `docs/protocol.md` has the equations. It is much slower than all
+//! else in this crate: `alpheus bench tables` measures both.
 //!
 //! | role | module |
 //! | --- | --- |
@@ -13,6 +13,8 @@
 //! | verifier | [`verifier`]: prepares a function once, checks it over any data set |
 //! | shared | [`messages`], [`parameters`] |
 
+#[cfg(test)]
+mod edges;
 mod elements;
 mod keys;
 #[cfg(feature = "measure")]

@@ -4,13 +4,13 @@
 //! would give z away, and with it a forgery. So a data set is named by 128 random bits when
 //! an owner begins, lives as long as that owner, and cannot be opened again.
 
-use super::keys::{Keys, Pair};
-use super::messages::{Block, Shape, Stored};
+use super::keys::{DataSetSecret, Keys, Pair};
+use super::messages::{BadShape, Block, Shape, Stored};
 use crate::keys::TableKey;
 use crate::label::{Column, DataSet};
-use crate::ring::ITEM_LIMIT;
 use alpheus_crypto::prf::Prf;
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 /// Items that cannot be sealed: nothing was, and no label was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,19 +50,12 @@ pub enum SealError {
     Full,
 }
 
-/// The shape cannot be had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a data set has at least one column, and items of at most {most}")]
-pub struct BadShape {
-    /// The greatest bound.
-    most: i64,
-}
-
 /// The owner of a data set that has just begun.
 pub struct Owner {
     keys: Keys,
     shape: Shape,
     data_set: DataSet,
+    secret: DataSetSecret,
     /// a and b, and for each column where its u and v come from.
     mask: Pair,
     inputs: Vec<Prf>,
@@ -70,21 +63,19 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Begins a data set.
+    /// Begins a data set. `rng` must never repeat what it gave before: two data sets of one
+    /// name have the same masks, and different items under them give z away.
     ///
     /// # Errors
     /// [`BadShape`].
     pub fn begin(key: &TableKey, shape: Shape, rng: &mut impl CryptoRng) -> Result<Self, BadShape> {
-        let most = ITEM_LIMIT - 1;
-        if shape.columns == 0 || !(0..=most).contains(&shape.bound) {
-            return Err(BadShape { most });
-        }
+        shape.check()?;
         let keys = Keys::new(key, shape.set);
         let mut data_set = DataSet([0; 16]);
         rng.fill_bytes(&mut data_set.0);
         let inputs = (0..shape.columns).map(|column| keys.inputs(Column(column))).collect();
-        let mask = keys.data_set(&data_set);
-        Ok(Self { keys, shape, data_set, mask, inputs, next: 0 })
+        let (mask, secret) = (keys.data_set(&shape, &data_set), keys.secret(&shape, &data_set));
+        Ok(Self { keys, shape, data_set, secret, mask, inputs, next: 0 })
     }
 
     /// Its name, by which the verifier asks.
@@ -109,15 +100,18 @@ impl Owner {
         rng: &mut impl CryptoRng,
     ) -> Result<Block, SealError> {
         self.check(columns)?;
-        let index = self.next;
+        let (index, n) = (self.next, self.keys.ring.degree());
         self.next = index.checked_add(1).ok_or(SealError::Full)?;
+        let name = self.shape.named(&self.data_set);
         let sealed = (0_u16..).zip(columns).zip(&self.inputs).map(|((column, items), inputs)| {
-            let label = [&self.data_set.0[..], &column.to_be_bytes(), &index.to_be_bytes()];
-            let mut slots = zeroize::Zeroizing::new(items.clone());
-            slots.resize(self.keys.ring.degree(), 0);
+            let label = [&name[..], &column.to_be_bytes(), &index.to_be_bytes()].concat();
+            // With room for all: what grows leaves a copy behind that nobody wipes.
+            let mut slots = Zeroizing::new(Vec::with_capacity(n));
+            slots.extend_from_slice(items);
+            slots.resize(n, 0);
             let mut fresh = [0; 32];
             rng.fill_bytes(&mut fresh);
-            let (seed, ciphertext) = self.keys.encrypt(&label.concat(), &slots, &fresh);
+            let (seed, ciphertext) = self.keys.encrypt(&self.secret, &label, &slots, &fresh);
             let tag = self.keys.tag(&self.mask, &Keys::input(inputs, index), &ciphertext);
             let [c0, _] = ciphertext;
             Stored { seed, c0, tag }

@@ -4,7 +4,7 @@ use super::messages::{Function, Shape, Statistic};
 use super::ring::modulus;
 use crate::error::Refusal;
 use crate::label::Segment;
-use crate::messages::{REQUEST_LIMIT, Request, Run, Weights};
+use crate::messages::{COEFFICIENTS, REQUEST_LIMIT, Request, Run, Weights};
 use crate::planner::{Limits, Margin, largest, noise, total};
 use num_bigint::BigUint;
 
@@ -19,6 +19,9 @@ pub(super) fn check(shape: &Shape, function: &Function) -> Result<Margin, Refusa
     }
     if to - from > REQUEST_LIMIT {
         return Err(Refusal::Blocks { asked: to - from, most: REQUEST_LIMIT });
+    }
+    if matches!(function.weights(), Weights::Polynomial(c) if c.len() > COEFFICIENTS) {
+        return Err(Refusal::Coefficients { most: COEFFICIENTS });
     }
     let (kind, plain) = (function.kind(), shape.set.ring().plain);
     let run = Run { segment: Segment([0; 16]), epoch: 0, from, to };

@@ -161,6 +161,11 @@ pub(crate) fn plus(a: &mut [Scalar], b: &[Scalar]) {
     a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
 }
 
+/// a − b.
+pub(crate) fn minus(a: &mut [Scalar], b: &[Scalar]) {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a -= b);
+}
+
 /// Digits of numbers plus (q − 1)/2 to those numbers modulo t1 and t2.
 struct Lower<'a> {
     ring: &'a PairingRing,

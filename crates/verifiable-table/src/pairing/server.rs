@@ -9,15 +9,18 @@ use super::parameters::PairingSet;
 use super::ring::{Polynomial, plus};
 use super::tag::Tag;
 use crate::error::BadRequest;
-use crate::label::Kind;
+use crate::label::{DataSet, Kind};
+use crate::messages::{Weights, within};
 use blstrs::{G1Affine, G1Projective, G2Projective, Scalar};
 use ff::Field;
 use group::{Curve, Group};
 
 /// An evaluation in the making. Blocks are added in order, each once.
 pub struct Evaluation<'a> {
-    set: PairingSet,
+    shape: Shape,
     function: &'a Function,
+    /// Of the first block.
+    data_set: Option<DataSet>,
     next: u64,
     linear: [Linear; 2],
     products: Products,
@@ -60,7 +63,7 @@ impl Linear {
     }
 
     /// Adds all of a ciphertext and its tag, for a product of sums.
-    fn add_whole(&mut self, c: &[Polynomial; 2], tag: &Tag) {
+    pub(crate) fn add_whole(&mut self, c: &[Polynomial; 2], tag: &Tag) {
         self.add(c, &Scalar::ONE);
         self.add_tag(tag, &Scalar::ONE);
         self.u += tag.u;
@@ -117,7 +120,7 @@ impl Products {
         self.lambda = self.lambda.times(&Target::pair(&x, &second.y));
     }
 
-    fn answer(self, set: PairingSet) -> Answer {
+    pub(crate) fn answer(self, set: PairingSet) -> Answer {
         let sum = self.sum.map(|values| set.ring().unreduced(values)).to_vec();
         let tag = [self.t, self.x, self.lambda].map(|loops| loops.finished());
         Answer { sum, tag: ValueTag::Quadratic(Box::new(tag)) }
@@ -134,26 +137,39 @@ impl<'a> Evaluation<'a> {
         if function.columns().iter().any(|column| column.0 >= shape.columns) {
             return Err(BadRequest::Kind(kind));
         }
-        if function.from >= function.to {
+        let (from, to) = (function.from, function.to);
+        if from >= to {
             return Err(BadRequest::Runs);
+        }
+        within(to - from, function.weights())?;
+        if let Weights::Each(first, weights) = function.weights() {
+            let given = weights.len() as u64;
+            if from < *first || to - first != given {
+                return Err(BadRequest::Each { given, to });
+            }
         }
         let (linear, products) = (Linear::zero(shape.set), Products::zero(shape.set));
         let linear = [linear.clone(), linear];
-        Ok(Self { set: shape.set, function, next: function.from, linear, products })
+        Ok(Self { shape: *shape, function, data_set: None, next: from, linear, products })
     }
 
     /// Adds the next block.
     ///
     /// # Errors
-    /// [`BadRequest::Runs`] if another comes next.
+    /// [`BadRequest::Runs`] if another comes next, [`BadRequest::Mixed`] if it is of another
+    /// data set or shape.
     pub fn add(&mut self, block: &Block) -> Result<(), BadRequest> {
         if block.index != self.next || block.index >= self.function.to {
             return Err(BadRequest::Runs);
         }
-        let damaged = BadRequest::Damaged(block.index);
+        let other = self.data_set.is_some_and(|data_set| data_set != block.data_set);
+        if other || block.shape != self.shape {
+            return Err(BadRequest::Mixed(block.index));
+        }
+        let (damaged, set) = (BadRequest::Damaged(block.index), self.shape.set);
         let [a, b] = self.function.columns();
         let (first, tag) = block.ciphertext(a).ok_or(damaged)?;
-        let weight = self.function.weight(self.set, block.index);
+        let weight = self.function.weight(set, block.index);
         match self.function.kind() {
             Kind::Column(_) => {
                 self.linear[0].add(&first, &weight);
@@ -161,7 +177,7 @@ impl<'a> Evaluation<'a> {
             }
             Kind::Product(..) => {
                 let (second, other) = block.ciphertext(b).ok_or(damaged)?;
-                self.products.add(self.set, [&first, &second], &weight);
+                self.products.add(set, [&first, &second], &weight);
                 self.products.add_tags([tag, other], &weight);
                 if matches!(self.function.of, Statistic::Covariance(..)) {
                     let [x, y] = &mut self.linear;
@@ -170,6 +186,7 @@ impl<'a> Evaluation<'a> {
                 }
             }
         }
+        self.data_set = Some(block.data_set);
         self.next += 1;
         Ok(())
     }
@@ -182,20 +199,20 @@ impl<'a> Evaluation<'a> {
         if self.next != self.function.to {
             return Err(BadRequest::Runs);
         }
-        let [first, second] = &self.linear;
+        let ([first, second], set) = (&self.linear, self.shape.set);
         Ok(match self.function.of {
             Statistic::Sum(..) => {
                 let Tag { t, x, .. } = first.tag();
                 Answer { sum: first.sum.to_vec(), tag: ValueTag::Linear(t, x) }
             }
-            Statistic::Products(..) => self.products.answer(self.set),
+            Statistic::Products(..) => self.products.answer(set),
             Statistic::Covariance(..) => {
                 let count = Scalar::from(self.function.to - self.function.from);
-                let mut means = Products::zero(self.set);
+                let mut means = Products::zero(set);
                 let tags = [first, second].map(Linear::tag);
-                means.add(self.set, [&first.sum, &second.sum], &-Scalar::ONE);
+                means.add(set, [&first.sum, &second.sum], &-Scalar::ONE);
                 means.add_tags(tags.each_ref(), &-Scalar::ONE);
-                spread(self.products, &count, means, self.set)
+                spread(self.products, &count, means, set)
             }
         })
     }

@@ -2,6 +2,7 @@
 
 use super::elements::{self, BadElement, G1, G2};
 use super::keys::Keys;
+use super::scalars::Hidden;
 use blstrs::{G1Affine, G2Affine, G2Projective, Scalar};
 use group::{Curve, Group};
 
@@ -19,11 +20,13 @@ pub(crate) const TAG: usize = 2 * (G1 + G2);
 
 impl Tag {
     /// Of a hash ν under the mask r.
-    pub(crate) fn new(keys: &Keys, hash: &Scalar, mask: &Scalar) -> Self {
-        let y = (*mask - hash) * keys.over_z();
+    pub(crate) fn new(keys: &Keys, hash: &Hidden<[Scalar; 1]>, mask: &Hidden<[Scalar; 1]>) -> Self {
+        let ([hash], [mask]) = (&**hash, &**mask);
+        let y = Hidden([(*mask - hash) * keys.over_z()]);
+        let [y] = &*y;
         let second = |k: &Scalar| (G2Projective::generator() * k).to_affine();
         let first = |k: &Scalar| elements::base(k).to_affine();
-        Self { t: first(hash), u: second(hash), x: first(&y), y: second(&y) }
+        Self { t: first(hash), u: second(hash), x: first(y), y: second(y) }
     }
 
     pub(crate) fn to_bytes(self) -> [u8; TAG] {

@@ -55,7 +55,7 @@ fn world() -> &'static World {
     WORLD.get_or_init(|| World {
         first: data_set(1),
         second: data_set(2),
-        verifier: Verifier::new(&key(9), SHAPE),
+        verifier: Verifier::new(&key(9), SHAPE).unwrap(),
     })
 }
 
@@ -115,8 +115,7 @@ fn values_are_exact_over_every_data_set() {
         let prepared = verifier.prepare(function.clone()).unwrap();
         for (data_set, blocks) in [first, second] {
             let answer = evaluate(&function, blocks).to_bytes();
-            let verified = verifier.verify(&prepared, data_set, &answer).unwrap();
-            let opened = verifier.decrypt(&verified);
+            let opened = prepared.verify(data_set, &answer).unwrap().decrypt();
             let slots = (0_i64..).zip(opened.slots());
             assert!(slots.clone().count() == 8192);
             slots.for_each(|(slot, x)| assert_eq!(*x, expected(&function, slot), "{function:?}"));
@@ -125,13 +124,17 @@ fn values_are_exact_over_every_data_set() {
 }
 
 fn refused(prepared: &Prepared, data_set: &DataSet, answer: &[u8], why: &str) {
-    assert!(world().verifier.verify(prepared, data_set, answer).is_err(), "{why}");
+    assert!(prepared.verify(data_set, answer).is_err(), "{why}");
 }
 
 /// What the server is asked, and what it computed instead.
 #[test]
 fn other_functions_blocks_and_data_sets_are_refused() {
     let World { first: (data_set, blocks), second: (other, others), verifier } = world();
+    let mixed = [&blocks[0], &others[1], &blocks[2]].map(|block| {
+        // The server may call a block what it likes.
+        Block { data_set: *data_set, ..block.clone() }
+    });
     let sum = over(Statistic::Sum(X, Weights::Ones));
     let products = over(Statistic::Products(X, Y, Weights::Ones));
     let renamed = |index: u64, as_index: u64| Block {
@@ -148,6 +151,7 @@ fn other_functions_blocks_and_data_sets_are_refused() {
 
         lie(&[renamed(0, 0), renamed(0, 1), renamed(2, 2)], "one twice, one not at all");
         lie(others, "another data set's blocks");
+        lie(&mixed, "one of another data set");
         let honest = evaluate(function, blocks).to_bytes();
         refused(&prepared, other, &honest, "an answer about another data set");
     }
@@ -261,7 +265,7 @@ fn other_spellings_are_refused() {
         let function = Function { of, from: 0, to: 1 };
         let prepared = verifier.prepare(function.clone()).unwrap();
         let honest = evaluate(&function, blocks).to_bytes();
-        assert!(verifier.verify(&prepared, data_set, &honest).is_ok());
+        assert!(prepared.verify(data_set, &honest).is_ok());
         refused(&prepared, data_set, &honest[1..], "truncated");
         refused(&prepared, data_set, &[&honest[..], &[0]].concat(), "longer");
         let mut raised = honest.clone();
@@ -291,10 +295,10 @@ fn with_the_keys_a_forgery_passes() {
     let g = G1Projective::generator();
     let (t, x) = ((t + g).to_affine(), (x - g * keys.over_z()).to_affine());
     forged.tag = ValueTag::Linear(t, x);
-    assert!(verifier.verify(&prepared, data_set, &forged.to_bytes()).is_ok());
-    let other = Verifier::new(&key(8), SHAPE);
+    assert!(prepared.verify(data_set, &forged.to_bytes()).is_ok());
+    let other = Verifier::new(&key(8), SHAPE).unwrap();
     let prepared = other.prepare(function.clone()).unwrap();
-    assert!(other.verify(&prepared, data_set, &evaluate(&function, blocks).to_bytes()).is_err());
+    assert!(prepared.verify(data_set, &evaluate(&function, blocks).to_bytes()).is_err());
 }
 
 #[test]
@@ -346,4 +350,33 @@ fn what_cannot_be_sealed_or_asked_is_refused() {
     let mut evaluation = Evaluation::new(&SHAPE, &function).unwrap();
     assert_eq!(evaluation.add(&blocks[1]), Err(BadRequest::Runs));
     assert!(evaluation.answer().is_err());
+}
+
+/// An honest mistake has words at the server already, the same as at the planner where both
+/// see it.
+#[test]
+fn a_server_says_what_it_cannot_evaluate() {
+    let World { first: (_, blocks), second: (_, others), verifier } = world();
+    let refused = |function: &Function| Evaluation::new(&SHAPE, function).err();
+    let long = over(Statistic::Sum(X, Weights::Polynomial(vec![1; 17])));
+    assert_eq!(refused(&long), Some(BadRequest::Weights { most: 16 }));
+    assert_eq!(verifier.prepare(long).err(), Some(Refusal::Coefficients { most: 16 }));
+    let wide = Function { of: Statistic::Covariance(X, Y), from: 0, to: (1 << 20) + 1 };
+    let (most, asked) = (1 << 20, (1 << 20) + 1);
+    assert_eq!(refused(&wide), Some(BadRequest::Blocks { most, asked }));
+    for (first, weights) in [(0, 2), (0, 4), (1, 2)] {
+        let each = over(Statistic::Sum(X, Weights::Each(first, vec![1; weights])));
+        let given = weights as u64;
+        assert_eq!(refused(&each), Some(BadRequest::Each { given, to: BLOCKS }));
+        assert!(verifier.prepare(each).is_err());
+    }
+    let function = over(Statistic::Sum(X, Weights::Ones));
+    let mut evaluation = Evaluation::new(&SHAPE, &function).unwrap();
+    evaluation.add(&blocks[0]).unwrap();
+    assert_eq!(evaluation.add(&others[1]), Err(BadRequest::Mixed(1)), "another data set");
+    let wider = Block { shape: Shape { bound: 2000, ..SHAPE }, ..blocks[1].clone() };
+    assert_eq!(evaluation.add(&wider), Err(BadRequest::Mixed(1)), "another shape");
+    let whole = Block { shape: Shape { set: PairingSet::P128, ..SHAPE }, ..blocks[1].clone() };
+    assert_eq!(evaluation.add(&whole), Err(BadRequest::Mixed(1)), "another set");
+    evaluation.add(&blocks[1]).unwrap();
 }

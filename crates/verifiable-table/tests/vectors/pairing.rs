@@ -53,12 +53,12 @@ fn asked(of: &str, verifier: &Verifier, blocks: &[Block]) -> (Prepared, Vec<u8>)
 
 #[test]
 fn answers_are_the_scripts_and_its_forgeries_are_rejected() {
-    let ((data_set, blocks), verifier) = (blocks(), Verifier::new(&key(), SHAPE));
+    let ((data_set, blocks), verifier) = (blocks(), Verifier::new(&key(), SHAPE).unwrap());
     for case in json::cases("pairing_answer") {
         let (prepared, honest) = asked(json::text(&case, "of"), &verifier, &blocks);
         assert_eq!(honest.len() as u64, json::number(&case, "length"));
         assert_eq!(digest(&honest), json::text(&case, "answer"));
-        let opened = verifier.decrypt(&verifier.verify(&prepared, &data_set, &honest).unwrap());
+        let opened = prepared.verify(&data_set, &honest).unwrap().decrypt();
         let ends = [opened.slots()[0], opened.slots()[8191]];
         let expected = case["ends"].as_array().unwrap().iter().map(|x| x.as_i64().unwrap());
         assert!(expected.map(i128::from).eq(ends), "{ends:?}");
@@ -72,7 +72,7 @@ fn answers_are_the_scripts_and_its_forgeries_are_rejected() {
             forged[at..at + run.len()].copy_from_slice(&run);
         }
         assert_ne!(forged, honest);
-        let refused = verifier.verify(&prepared, &data_set, &forged).err();
+        let refused = prepared.verify(&data_set, &forged).err();
         let refused = refused.map(|error| format!("{error:?}"));
         assert_eq!(refused.as_deref(), case["error"].as_str(), "{}", case["why"]);
     }
