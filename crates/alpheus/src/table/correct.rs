@@ -21,7 +21,7 @@ Examples:
 
 The file has the header of the table's own. Each of its rows replaces the one row with the same
 time and groups. Corrections stay here until --rewrite writes their blocks anew. The server keeps
-the old blocks, which older copies of the folder need, until `alpheus table prune`.";
+the old blocks, which other copies of the folder need, until `alpheus table prune`.";
 
 /// Arguments of `alpheus table correct`.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,6 @@
 //! `alpheus table merge`: blocks that many starts have sealed are fetched, checked, and
 //! written anew as one run. Killed at any point, what was written stays, and the same
-//! command begins another run.
+//! command goes on with the rest.
 
 use super::append::{Appended, send_waiting};
 use super::correct::fetch;
@@ -17,8 +17,9 @@ Examples:
   alpheus table merge --below 100 --identity pki/ada --state ada --server https://localhost:7601
 
 Each start that seals blocks begins a run, and checking a sum takes some microseconds for each.
-A merge downloads and uploads its blocks; --below leaves those alone that stand in long runs. The
-server keeps the old blocks, which older copies of the folder need, until `alpheus table prune`.";
+A merge downloads and uploads its blocks; --below leaves those alone that stand in long runs, also
+if a merge that was broken off has begun them. The server keeps the old blocks, which other copies
+of the folder need, until `alpheus table prune`.";
 
 /// Arguments of `alpheus table merge`.
 #[derive(Debug, clap::Args)]
@@ -44,12 +45,19 @@ pub struct Args {
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (mut state, mut remote) = args.reach.open(globals)?;
     send_waiting(&mut state, &remote, &mut Appended::default())?;
-    let before = state.owner.runs().len();
-    let stretches = state.owner.scattered(&(args.from..args.to), args.below);
-    let blocks = stretches.iter().map(|blocks| blocks.end - blocks.start).sum();
-    let mut progress = Progress::new("blocks", Some(blocks));
-    for stretch in stretches {
-        merge(&mut state, &mut remote, stretch, &mut progress)?;
+    let (before, mut blocks) = (state.owner.runs().len(), 0);
+    // What was broken off is finished first, and joined then: each time there are fewer runs.
+    loop {
+        let stretches = state.owner.scattered(&(args.from..args.to), args.below);
+        if stretches.is_empty() {
+            break;
+        }
+        let these = stretches.iter().map(|blocks| blocks.end - blocks.start).sum();
+        let mut progress = Progress::new("blocks", Some(these));
+        for stretch in stretches {
+            merge(&mut state, &mut remote, stretch, &mut progress)?;
+        }
+        blocks += these;
     }
     let after = state.owner.runs().len();
     eprintln!("{blocks} blocks written anew; {before} runs are {after} now");

@@ -24,15 +24,39 @@ impl Merge {
     }
 }
 
+/// Without the runs at the front that were written anew, if they are longer than any run
+/// that was not and two are left.
+fn waiting(mut runs: &[Run]) -> &[Run] {
+    let length = |run: &Run| run.to - run.from;
+    while let [first, rest @ ..] = runs {
+        let longest = rest.iter().filter(|run| run.epoch == 0).map(length).max();
+        let shorter = longest.is_some_and(|longest| longest < length(first));
+        if first.epoch == 0 || !shorter || rest.len() < 2 {
+            break;
+        }
+        runs = rest;
+    }
+    runs
+}
+
 impl Owner {
-    /// Stretches of blocks in `within` that are worth a merge: two or more neighbouring
-    /// runs, each of fewer than `below` blocks there.
+    /// Stretches of blocks in `within` that are worth a merge: neighbouring runs, each of
+    /// fewer than `below` blocks there, that become fewer runs. What a merge that was broken
+    /// off has written is left out while blocks wait that none has: so merging again gets
+    /// on, however often it is broken off.
     #[must_use]
     pub fn scattered(&self, within: &Range<u64>, below: u64) -> Vec<Range<u64>> {
         let runs = self.runs_between(within.start, within.end);
         let stretches = runs.chunk_by(|a, b| [a, b].iter().all(|run| run.to - run.from < below));
         let whole = |runs: &[Run]| Some(runs.first()?.from..runs.last()?.to);
-        stretches.filter(|runs| runs.len() > 1).filter_map(whole).collect()
+        stretches.map(waiting).filter(|runs| self.saves(runs)).filter_map(whole).collect()
+    }
+
+    /// Whether fewer runs are left than there are: ends that are cut off stay as runs.
+    fn saves(&self, runs: &[Run]) -> bool {
+        let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return false };
+        let cut = |at: u64| self.runs.iter().any(|run| run.from < at && at < run.to);
+        runs.len() > 1 + usize::from(cut(first.from)) + usize::from(cut(last.to))
     }
 
     /// Begins a merge of blocks, those that there are.

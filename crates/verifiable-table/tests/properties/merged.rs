@@ -6,10 +6,12 @@ use crate::support::{Server, Store, fetch, total, upload};
 use alpheus_verifiable_table::TableKey;
 use alpheus_verifiable_table::label::Address;
 use alpheus_verifiable_table::layout::Moment;
+use alpheus_verifiable_table::ledger::{Change, Ledger, LedgerError};
 use alpheus_verifiable_table::messages::Block;
 use alpheus_verifiable_table::owner::{CorrectError, Merge, Owner};
-use rand_chacha::ChaCha20Rng;
+use rand_chacha::{ChaCha20Rng, rand_core::Rng};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 const BLOCKS: u64 = 5;
 
@@ -80,12 +82,152 @@ fn runs_become_one() {
     }
 }
 
+/// A ledger that is full.
+struct Full;
+
+impl Ledger for Full {
+    fn commit(&mut self, _: &[Change]) -> Result<(), LedgerError> {
+        Err(LedgerError)
+    }
+}
+
+/// A table that is merged while other things happen to it.
+struct Story {
+    key: TableKey,
+    owner: Owner,
+    server: Server,
+    store: Store,
+    rng: ChaCha20Rng,
+    merges: Vec<Merge>,
+    labels: BTreeSet<Address>,
+    expected: i128,
+}
+
+impl Story {
+    fn begin(seed: u64) -> Self {
+        let (key, mut owner, server, store, rng) = scattered(seed);
+        let labels = server.blocks.keys().copied().collect();
+        let merges = vec![owner.begin_merge(0..BLOCKS).unwrap()];
+        Self { key, owner, server, store, rng, merges, labels, expected: expected() }
+    }
+
+    fn random(&mut self, below: usize) -> usize {
+        usize::try_from(self.rng.next_u32()).unwrap() % below
+    }
+
+    fn append(&mut self) -> Vec<Block> {
+        let rows = rows(0, 4096);
+        self.expected += rows.iter().map(|row| i128::from(row[0].unwrap())).sum::<i128>();
+        commit(self.owner.append(&rows, &mut self.rng).unwrap(), &mut self.store)
+    }
+
+    fn rewrite(&mut self) -> Vec<Block> {
+        let index = self.random(5) as u64;
+        let opened = fetch(&self.owner, &self.server, index).unwrap();
+        vec![commit(self.owner.rewrite(&opened, &mut self.rng).unwrap(), &mut self.store)]
+    }
+
+    /// The next block of a merge. Its commit may fail: then its label is gone with the start,
+    /// and nothing of it is stored.
+    fn merge(&mut self, which: usize, fails: bool) -> Vec<Block> {
+        let Some(next) = self.merges[which].next_block() else { return Vec::new() };
+        let opened = fetch(&self.owner, &self.server, next).unwrap();
+        let step = self.owner.merge(&mut self.merges[which], &opened, &mut self.rng).unwrap();
+        if fails {
+            assert!(step.commit(&mut Full).is_err());
+            self.restart();
+            return Vec::new();
+        }
+        vec![commit(step, &mut self.store)]
+    }
+
+    fn restart(&mut self) {
+        self.owner = Owner::open(&self.key, &self.store, &mut self.rng).unwrap();
+        self.merges = vec![self.owner.begin_merge(0..u64::MAX).unwrap()];
+    }
+
+    /// What was committed goes out, at a later start if the process ended before.
+    fn settle(&mut self, made: &[Block]) {
+        made.iter().for_each(|block| assert!(self.labels.insert(block.address()), "again"));
+        for address in self.owner.outbox().copied().collect::<Vec<_>>() {
+            self.server.store(&self.store[&Owner::outbox_key(&address)]).unwrap();
+            commit(self.owner.acknowledged(&address).unwrap(), &mut self.store);
+        }
+        let all = self.owner.blocks() * 4096;
+        let sum = total(&self.owner, &self.server, Moment::Sum(0), 0, all).unwrap();
+        assert_eq!(sum, self.expected);
+    }
+}
+
+/// Whatever comes between two blocks of a merge, at random: appends, rewrites, a second
+/// merge, a commit that fails, an end after the commit and before the block leaves. No label
+/// stands twice, the sum is right at all times, and in the end one run is left.
+#[test]
+fn whatever_comes_between_labels_stand_once() {
+    for seed in 40..46 {
+        let mut story = Story::begin(seed);
+        for _ in 0..14 {
+            let last = story.merges.len() - 1;
+            let made = match story.random(8) {
+                0 => story.append(),
+                1 => story.rewrite(),
+                2 => {
+                    story.merges.push(story.owner.begin_merge(0..u64::MAX).unwrap());
+                    Vec::new()
+                }
+                3 => {
+                    let which = story.random(last + 1);
+                    story.merge(which, false)
+                }
+                4 => story.merge(last, true),
+                _ => story.merge(last, false),
+            };
+            if story.random(4) == 0 {
+                story.restart();
+            }
+            story.settle(&made);
+        }
+        while let Some(stretch) = story.owner.scattered(&(0..u64::MAX), u64::MAX).first() {
+            let merge = story.owner.begin_merge(stretch.clone()).unwrap();
+            story.merges = vec![merge];
+            while story.merges[0].next_block().is_some() {
+                let made = story.merge(0, false);
+                story.settle(&made);
+            }
+        }
+        assert_eq!(story.owner.runs().len(), 1);
+    }
+}
+
+/// A merge that is broken off after two blocks each time gets on all the same, where one that
+/// began with the first block each time would not.
+#[test]
+fn a_merge_that_is_always_broken_off_gets_on() {
+    let (key, mut owner, mut server, mut store, mut rng) = scattered(31);
+    for runs in [4, 3, 3] {
+        let stretch = owner.scattered(&(0..BLOCKS), u64::MAX).remove(0);
+        let mut merge = owner.begin_merge(stretch).unwrap();
+        for _ in 0..2 {
+            assert!(step(&mut owner, &mut server, &mut store, &mut merge, &mut rng).is_some());
+        }
+        owner = Owner::open(&key, &store, &mut rng).unwrap();
+        assert_eq!(owner.runs().len(), runs);
+    }
+    assert_eq!(sum(&owner, &server), expected());
+}
+
+/// What is worth a merge, if it is one stretch.
+fn one_stretch(owner: &Owner, within: Range<u64>) -> Option<Range<u64>> {
+    let [stretch] = owner.scattered(&within, u64::MAX).try_into().ok()?;
+    Some(stretch)
+}
+
 /// In its order, each once; and only neighbours that are short are worth it.
 #[test]
 fn blocks_are_merged_in_their_order() {
     let (_, mut owner, mut server, mut store, mut rng) = scattered(30);
-    assert_eq!(owner.scattered(&(0..5), u64::MAX), [0..5]);
-    assert_eq!(owner.scattered(&(1..3), u64::MAX), [1..3]);
+    assert_eq!(one_stretch(&owner, 0..5), Some(0..5));
+    assert_eq!(one_stretch(&owner, 1..3), Some(1..3));
     assert!(owner.scattered(&(0..5), 1).is_empty());
     let mut merge = owner.begin_merge(1..4).unwrap();
     let opened = fetch(&owner, &server, 2).unwrap();
@@ -94,6 +236,9 @@ fn blocks_are_merged_in_their_order() {
     while step(&mut owner, &mut server, &mut store, &mut merge, &mut rng).is_some() {}
     let ends: Vec<(u64, u64)> = owner.runs().iter().map(|run| (run.from, run.to)).collect();
     assert_eq!(ends, [(0, 1), (1, 4), (4, 5)]);
-    assert_eq!(owner.scattered(&(0..5), 3), Vec::<std::ops::Range<u64>>::new());
+    assert_eq!(owner.scattered(&(0..5), 3), Vec::<Range<u64>>::new());
+    // Two ends cut off and one run joined are no fewer than two.
+    assert_eq!(owner.scattered(&(0..2), u64::MAX), Vec::<Range<u64>>::new());
+    assert_eq!(one_stretch(&owner, 0..5), Some(0..5));
     assert_eq!(sum(&owner, &server), expected());
 }
