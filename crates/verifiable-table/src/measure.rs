@@ -5,10 +5,11 @@ use crate::cipher::{Add, Ciphertext, Scale, Tensor};
 use crate::keys::{Keys, TableKey};
 use crate::label::{Address, Column, DataSet, Kind, Order, Segment};
 use crate::mask::Masks;
-use crate::messages::{Run, Weights};
+use crate::messages::{Request, Run, Weights};
 use crate::owner::horner;
 use crate::packing;
 use crate::parameters::Set;
+use crate::planner;
 use crate::ring::Ring;
 use crate::sampling;
 use crate::tag::Tag;
@@ -16,8 +17,18 @@ use alpheus_crypto::secret::Secret;
 use std::hint::black_box;
 use subtle::ConstantTimeEq;
 
+impl Part {
+    /// Whether it is about a value of degree two.
+    #[must_use]
+    pub fn of_products(&self) -> bool {
+        use Part::{AddProduct, DecryptProduct, Product, ProductTag, VerifyProduct};
+        matches!(self, Product | ProductTag | AddProduct | VerifyProduct(_) | DecryptProduct)
+    }
+}
+
 /// A bench: keys of its own, two fresh ciphertexts, their product, and room for sums.
 pub struct Parts {
+    set: Set,
     ring: &'static Ring,
     keys: Keys,
     slots: Vec<i64>,
@@ -98,7 +109,17 @@ impl Parts {
         let room = vec![0; ring.words()];
         let t = ring.plain_modulus().cast_signed();
         let opened = (0..ring.degree() as i128).map(|slot| t / 2 - slot * (t / 16384)).collect();
-        Self { ring, keys, slots, fresh, product, sums, tag, weight, packed, room, opened }
+        Self { set, ring, keys, slots, fresh, product, sums, tag, weight, packed, room, opened }
+    }
+
+    /// Whether the set bears products, by the planner: of others nothing of degree two can
+    /// be decrypted.
+    #[must_use]
+    pub fn bears_products(&self) -> bool {
+        let run = Run { segment: SEGMENT, epoch: 0, from: 0, to: 1 };
+        let kind = Kind::Product(Column(0), Column(0));
+        let request = Request { kind, runs: vec![run], weights: Weights::Ones };
+        planner::plan(self.set, request, 1).is_ok()
     }
 
     /// Does one part of the work.

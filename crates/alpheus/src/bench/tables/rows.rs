@@ -44,8 +44,18 @@ impl<P: Copy> Bench<'_, P> {
         checks: &[P],
         most: Option<f64>,
     ) -> Vec<Figure> {
-        let ours = [work, checks].concat();
-        let compared = self.effort.compare(|| self.all(work), || self.all(&ours));
+        self.beside(name, work, &[work, checks].concat(), most)
+    }
+
+    /// The same where the work is another with checking.
+    pub(super) fn beside(
+        &self,
+        name: &str,
+        unchecked: &[P],
+        ours: &[P],
+        most: Option<f64>,
+    ) -> Vec<Figure> {
+        let compared = self.effort.compare(|| self.all(unchecked), || self.all(ours));
         let percent = (compared.ratio - 1.0) * 100.0;
         let added = Figure::alone(self.group, format!("{name}: what checking adds"), "%", percent);
         vec![
