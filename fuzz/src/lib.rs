@@ -40,6 +40,7 @@ use alpheus_policy::policy::Policies;
 use alpheus_policy::schema::Schema;
 use alpheus_verifiable_table::label::{Column, DataSet, Kind};
 use alpheus_verifiable_table::messages::{Answer, Block, Manifest, Request};
+use alpheus_verifiable_table::pairing::{self, parameters::PairingSet};
 use alpheus_verifiable_table::parameters::Set;
 use alpheus_verifiable_table::server::Sum;
 use serde::{Serialize, de::DeserializeOwned};
@@ -319,6 +320,39 @@ pub fn table(data: &[u8]) {
     }
     if let Ok(manifest) = postcard::from_bytes::<Manifest>(data) {
         let _ = manifest.check();
+    }
+}
+
+/// The shape of the paper's own table whose messages are tried.
+pub const PAIRING: pairing::messages::Shape =
+    pairing::messages::Shape { set: PairingSet::P80, columns: 1, bound: 9 };
+
+/// Blocks and answers that end so, and functions, are read, and written back to the same
+/// bytes. What comes before, coefficients for the most part, is zero.
+pub fn pairing_table(data: &[u8]) {
+    use pairing::messages::{Answer, Block, Function};
+    let ending = |length: usize| {
+        let from = length.checked_sub(data.len())?;
+        let mut bytes = vec![0; length];
+        bytes[from..].copy_from_slice(data);
+        Some(bytes)
+    };
+    for degree in [1, 2] {
+        let bytes = ending(Answer::length(PAIRING.set, degree));
+        let bytes = bytes.unwrap_or_else(|| data.to_vec());
+        if let Ok(answer) = Answer::from_bytes(PAIRING.set, degree, &bytes) {
+            assert_eq!(answer.to_bytes(), bytes, "an answer has one spelling");
+        }
+    }
+    let mut bytes = ending(PAIRING.block_length()).unwrap_or_else(|| data.to_vec());
+    if data.len() < bytes.len() {
+        bytes[0] = 1;
+    }
+    if let Ok(block) = Block::from_bytes(&PAIRING, &bytes) {
+        assert_eq!(block.to_bytes(), bytes, "a block has one spelling");
+    }
+    if let Ok(function) = postcard::from_bytes::<Function>(data) {
+        let _ = pairing::server::Evaluation::new(&PAIRING, &function);
     }
 }
 

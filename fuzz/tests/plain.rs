@@ -67,6 +67,7 @@ plain!(board, vectors("anonymous-board", "row two three payload word parts answe
 plain!(credential, vectors("anonymous-credential", "request login response re_up"));
 plain!(access_pass, pass_messages());
 plain!(table, table_messages());
+plain!(pairing_table, pairing_messages());
 plain!(proof, vec![Element::base().as_bytes().repeat(2), vec![2; 64]]);
 
 /// Stamps, and messages of each length.
@@ -150,4 +151,33 @@ fn table_messages() -> Vec<Vec<u8>> {
     let manifest = postcard::to_allocvec(owner.manifest()).expect("a manifest");
     let answer = sum.answer().to_bytes(owner.manifest().ring());
     vec![block.as_bytes().to_vec(), answer, asked, manifest]
+}
+
+/// What ends a block and answers of both degrees: tags; and a function.
+fn pairing_messages() -> Vec<Vec<u8>> {
+    use alpheus_fuzz::PAIRING;
+    use alpheus_verifiable_table::TableKey;
+    use alpheus_verifiable_table::label::Column;
+    use alpheus_verifiable_table::messages::Weights;
+    use alpheus_verifiable_table::pairing::messages::{Function, Statistic};
+    use alpheus_verifiable_table::pairing::{owner::Owner, server::Evaluation};
+    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+
+    let mut rng = ChaCha20Rng::from_seed([6; 32]);
+    let mut owner = Owner::begin(&TableKey::random(&mut rng), PAIRING, &mut rng).expect("a shape");
+    let block = owner.seal(&[vec![7; 9]], &mut rng).expect("items within bounds");
+    let end = |bytes: &[u8], length| bytes[bytes.len() - length..].to_vec();
+    let mut seeds = vec![end(&block.to_bytes(), 288 + 64)];
+    let column = Column(0);
+    for of in
+        [Statistic::Sum(column, Weights::Ones), Statistic::Products(column, column, Weights::Ones)]
+    {
+        let function = Function { of, from: 0, to: 1 };
+        let mut evaluation = Evaluation::new(&PAIRING, &function).expect("a good function");
+        evaluation.add(&block).expect("its block");
+        let tag = if function.degree() == 1 { 96 } else { 3 * 576 };
+        seeds.push(end(&evaluation.answer().expect("all blocks").to_bytes(), tag + 32));
+        seeds.push(postcard::to_allocvec(&function).expect("a function"));
+    }
+    seeds
 }

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import pairing as s5  # noqa: E402
 import table as t  # noqa: E402
 from table import Ring, Stream, Table, digest, little, pack, r  # noqa: E402
 
@@ -120,8 +121,106 @@ def answers():
         case("cut by one", cut=1), case("a byte more", more=b"\0"),
     ])
 
+def pairing_tables():
+    """The paper's own scheme: a block of two columns, the sum of one and the sum of their
+    product over two blocks, and forgeries."""
+    n, _, t = SETS["X128"]
+    drawn = bytes(range(32, 32 + 16 + 128))
+    data_set, fresh = drawn[:16], [drawn[16 + 32 * i : 48 + 32 * i] for i in range(4)]
+    owner, wider = (s5.Pairing("P80", n, t, KEY, data_set, 2, bound) for bound in (1000, 1001))
+    item = lambda column, block, slot: (  # noqa: E731
+        slot * 37 + column * 11 + block * 501) % 2001 - 1000
+    made, data = [], []
+    for block in (0, 1):
+        columns = [[item(c, block, slot) for slot in range(n)] for c in (0, 1)]
+        whole, columns = owner.block(block, columns, fresh[2 * block : 2 * block + 2])
+        data.append(whole)
+        made.append(columns)
+    (c, nu, y), _ = made[0]
+    write("pairing_block.json", [{
+        "set": "P80", "length": len(whole), "blocks": [digest(whole) for whole in data],
+        "hash": nu.to_bytes(32, "little").hex(), "tag": s5.tag(nu, y).hex(),
+    }])
+    total = s5.summed(made[0][0][0], made[1][0][0])
+    linear = [sum(block[0][which] for block in made) % s5.Q for which in (1, 2)]
+    good = b"".join(map(s5.packed, total)) + s5.first(linear[0]) + s5.first(linear[1])
+    products = [s5.tensor(block[0][0], block[1][0]) for block in made]
+    # Each as a product of pairings, so that the exponents are not the only way.
+    t_2 = x_2 = lam = s5.FQ12.one()
+    for (_, nu, y), (_, other, over) in made:
+        t_2 = t_2 * s5.pair(nu, other)
+        x_2 = x_2 * s5.pair(y, other) * s5.pair(over, nu)
+        lam = lam * s5.pair(y, over)
+    value = s5.summed(*products)
+    assert owner.hash(value) == sum(a[1] * b[1] for a, b in made) % s5.Q
+    body = b"".join(map(s5.packed, value))
+    quadratic = body + s5.target(t_2) + s5.target(x_2) + s5.target(lam)
+    slot = [sum(item(0, b, s) for b in (0, 1)) for s in (0, n - 1)]
+    xy = [sum(item(0, b, s) * item(1, b, s) for b in (0, 1)) for s in (0, n - 1)]
+    write("pairing_answer.json", [
+        {"of": "sum", "length": len(good), "answer": digest(good), "ends": slot},
+        {"of": "product", "length": len(quadratic), "answer": digest(quadratic), "ends": xy},
+    ])
+    other = sum(wider.exponents(0, at, block[0][0])[1] for at, block in enumerate(made)) % s5.Q
+    sums = (total, [*linear, other], good)
+    forgeries(owner, sums, (body, [t_2, x_2, lam], quadratic))
+
+
+def forgeries(owner, sums, products):
+    """What must be refused, as what differs from the honest answer; `other_y` is y under the
+    masks of another bound."""
+    def case(of, why, honest, data):
+        """Bytes that differ, by the place of the first of each run."""
+        runs, end = {}, None
+        for at in range(min(len(data), len(honest))):
+            if data[at] != honest[at]:
+                if at != end:
+                    runs[begun := at] = b""
+                runs[begun], end = runs[begun] + data[at : at + 1], at + 1
+        changed = {str(at): run.hex() for at, run in runs.items()}
+        return {"of": of, "why": why, "length": len(data), "changed": changed, "error": "Rejected"}
+
+    (total, (nu, y, other_y), good), (body, (t_2, x_2, lam), quadratic) = sums, products
+    head = b"".join(map(s5.packed, total))
+    other = [[*total[0]], [*total[1]]]
+    other[1][4000] = (other[1][4000] + 1) % s5.Q
+    moved = b"".join(map(s5.packed, other))
+    # A tag for another ciphertext takes z: without it y stays.
+    shifted = s5.first(owner.hash(other))
+    g = s5.pair(1, 1)
+    write("pairing_bad_tag.json", [
+        case("sum", "one coefficient", good, moved + good[len(head):]),
+        case("sum", "one coefficient, and T as it is then", good, moved + shifted + s5.first(y)),
+        case("sum", "X for T", good, head + s5.first(y) + s5.first(nu)),
+        case("sum", "sealed for another bound", good, head + s5.first(nu) + s5.first(other_y)),
+        case("sum", "T without a mask", good, head + s5.first(nu) + s5.first(0)),
+        case("product", "T2", quadratic, body + b"".join(map(s5.target, [t_2 * g, x_2, lam]))),
+        case("product", "X2'", quadratic, body + b"".join(map(s5.target, [t_2, x_2 * g, lam]))),
+        case("product", "L", quadratic, body + b"".join(map(s5.target, [t_2, x_2, lam * g]))),
+    ])
+    raised = (int.from_bytes(good[:32], "little") + s5.Q).to_bytes(32, "little") + good[32:]
+    elements = len(body)
+    zero = quadratic[:elements] + bytes(576) + quadratic[elements + 576:]
+    minus = (s5.field_modulus - 1).to_bytes(48, "big") + bytes(528)
+    write("pairing_bad_bytes.json", [
+        case("sum", "a coefficient that is not canonical", good, raised),
+        case("sum", "a point of the curve that is not in the subgroup", good,
+             head + s5.outside() + s5.first(y)),
+        case("sum", "X and a point of order three", good,
+             head + s5.first(nu) + s5.moved(y, s5.of_order_three())),
+        case("product", "-X2' and -L: the equation holds whatever z is", quadratic,
+             body + b"".join(map(s5.target, [t_2, -x_2, -lam]))),
+        case("sum", "no point", good, head + b"\xff" * 48 + s5.first(y)),
+        case("sum", "cut by one", good, good[:-1]),
+        case("product", "zero for T2", quadratic, zero),
+        case("product", "-1, of order two, for T2", quadratic,
+             quadratic[:elements] + minus + quadratic[elements + 576:]),
+        case("product", "a byte more", quadratic, quadratic + b"\0"),
+    ])
+
 
 parameters()
 transforms()
 blocks()
 answers()
+pairing_tables()

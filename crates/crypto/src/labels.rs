@@ -246,3 +246,11 @@ pub const TABLE_UNIFORM: &str = "alpheus/table/uniform/v1";
 pub const TABLE_BLOCK: &str = "alpheus/table/block/v1";
 /// The masks of one segment, epoch and kind of tag (HKDF).
 pub const TABLE_MASK: &str = "alpheus/table/mask/v1";
+/// The secrets of a table of the paper's own scheme, each for one purpose (HKDF).
+pub const TABLE_PAIRING_KEY: &str = "alpheus/table/pairing-key/v1";
+/// c1 of its ciphertexts, from a public seed (HKDF).
+pub const TABLE_PAIRING_UNIFORM: &str = "alpheus/table/pairing-uniform/v1";
+/// What its ciphertexts are drawn from: randomness, key and label (HKDF).
+pub const TABLE_PAIRING_BLOCK: &str = "alpheus/table/pairing-block/v1";
+/// Its masks: of inputs, and of data sets (HKDF).
+pub const TABLE_PAIRING_MASK: &str = "alpheus/table/pairing-mask/v1";

@@ -23,6 +23,8 @@ fn parts(c: &mut Criterion) {
             Part::Verify(1),
             Part::Verify(1 << 20),
             Part::VerifyProduct(1 << 20),
+            Part::VerifyPowers(123),
+            Part::Horner,
             Part::Decrypt,
             Part::DecryptProduct,
         ] {

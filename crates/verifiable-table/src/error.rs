@@ -57,6 +57,21 @@ pub enum BadRequest {
         /// How many it may have.
         most: usize,
     },
+    /// Weights are given for other blocks than those that are asked.
+    #[cfg(feature = "pairing")]
+    #[error("{given} weights are given for blocks up to {to}: give one for each block")]
+    Each {
+        /// How many there are.
+        given: u64,
+        /// One more than the last block.
+        to: u64,
+    },
+    /// A block does not go with those before it, or with the function.
+    #[cfg(feature = "pairing")]
+    #[error(
+        "block {0} is of another data set or shape: add the blocks of one, of the function's shape"
+    )]
+    Mixed(u64),
     /// A stored block is not canonical, so the server does not add it up.
     #[error(
         "block {0} is damaged here: restore its file from the server's backup; the owner has no copy"

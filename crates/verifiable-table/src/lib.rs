@@ -29,6 +29,8 @@ pub mod measure;
 pub mod messages;
 pub mod owner;
 mod packing;
+#[cfg(feature = "pairing")]
+pub mod pairing;
 pub mod parameters;
 pub mod planner;
 pub mod ring;

@@ -5,9 +5,11 @@ use crate::cipher::{Add, Ciphertext, Scale, Tensor};
 use crate::keys::{Keys, TableKey};
 use crate::label::{Address, Column, DataSet, Kind, Order, Segment};
 use crate::mask::Masks;
-use crate::messages::{Run, Weights};
+use crate::messages::{Request, Run, Weights};
+use crate::owner::horner;
 use crate::packing;
 use crate::parameters::Set;
+use crate::planner;
 use crate::ring::Ring;
 use crate::sampling;
 use crate::tag::Tag;
@@ -15,8 +17,18 @@ use alpheus_crypto::secret::Secret;
 use std::hint::black_box;
 use subtle::ConstantTimeEq;
 
+impl Part {
+    /// Whether it is about a value of degree two.
+    #[must_use]
+    pub fn of_products(&self) -> bool {
+        use Part::{AddProduct, DecryptProduct, Product, ProductTag, VerifyProduct};
+        matches!(self, Product | ProductTag | AddProduct | VerifyProduct(_) | DecryptProduct)
+    }
+}
+
 /// A bench: keys of its own, two fresh ciphertexts, their product, and room for sums.
 pub struct Parts {
+    set: Set,
     ring: &'static Ring,
     keys: Keys,
     slots: Vec<i64>,
@@ -27,11 +39,14 @@ pub struct Parts {
     weight: Vec<u64>,
     packed: Vec<u8>,
     room: Vec<u64>,
+    opened: Vec<i128>,
 }
 
 const SEGMENT: Segment = Segment([1; 16]);
 const AT: Address = Address { segment: SEGMENT, epoch: 0, index: 0 };
 const COLUMN: Kind = Kind::Column(Column(0));
+/// Where a polynomial is evaluated.
+const POINT: u64 = 123_456_789;
 
 /// One part of the work, on one block of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +78,11 @@ pub enum Part {
     /// Checking a sum over so many runs, each of one block: what a table has after as many
     /// starts that sealed one.
     VerifyRuns(u64),
+    /// Checking the sum of so many blocks of a polynomial's coefficients, weighted with
+    /// powers of x.
+    VerifyPowers(u64),
+    /// The owner's rest of a polynomial's value: Horner over the slots.
+    Horner,
     /// Decrypting a sum of a column.
     Decrypt,
     /// Decrypting a sum of products.
@@ -87,7 +107,19 @@ impl Parts {
         let sums = [fresh[0].clone(), product.clone()];
         let weight = vec![0x1_2345_6789; ring.limbs()];
         let room = vec![0; ring.words()];
-        Self { ring, keys, slots, fresh, product, sums, tag, weight, packed, room }
+        let t = ring.plain_modulus().cast_signed();
+        let opened = (0..ring.degree() as i128).map(|slot| t / 2 - slot * (t / 16384)).collect();
+        Self { set, ring, keys, slots, fresh, product, sums, tag, weight, packed, room, opened }
+    }
+
+    /// Whether the set bears products, by the planner: of others nothing of degree two can
+    /// be decrypted.
+    #[must_use]
+    pub fn bears_products(&self) -> bool {
+        let run = Run { segment: SEGMENT, epoch: 0, from: 0, to: 1 };
+        let kind = Kind::Product(Column(0), Column(0));
+        let request = Request { kind, runs: vec![run], weights: Weights::Ones };
+        planner::plan(self.set, request, 1).is_ok()
     }
 
     /// Does one part of the work.
@@ -123,21 +155,27 @@ impl Parts {
             Part::Unpack => {
                 black_box(packing::unpack_to(ring, &self.packed, &mut self.room));
             }
-            Part::Verify(blocks) => self.verify(&self.sums[0], 1, blocks),
-            Part::VerifyProduct(blocks) => self.verify(&self.sums[1], 1, blocks),
-            Part::VerifyRuns(runs) => self.verify(&self.sums[0], runs, 1),
+            Part::Verify(blocks) => self.verify(&self.sums[0], 1, blocks, &Weights::Ones),
+            Part::VerifyProduct(blocks) => self.verify(&self.sums[1], 1, blocks, &Weights::Ones),
+            Part::VerifyRuns(runs) => self.verify(&self.sums[0], runs, 1, &Weights::Ones),
+            Part::VerifyPowers(blocks) => {
+                self.verify(&self.sums[0], 1, blocks, &Weights::Powers(POINT));
+            }
+            Part::Horner => {
+                black_box(horner(&self.opened, POINT, ring.plain_modulus()));
+            }
             Part::Decrypt => drop(black_box(self.keys.secret.decrypt(ring, &self.fresh[0]))),
             Part::DecryptProduct => drop(black_box(self.keys.secret.decrypt(ring, &self.product))),
         }
     }
 
-    fn verify(&self, sum: &Ciphertext, runs: u64, blocks: u64) {
+    fn verify(&self, sum: &Ciphertext, runs: u64, blocks: u64, weights: &Weights) {
         let mut expected = self.keys.hash.hash(self.ring, &sum.parts());
         for run in 0..runs {
             let (from, to) = (run * blocks, (run + 1) * blocks);
             let run = Run { segment: SEGMENT, epoch: 0, from, to };
             let masks = Masks::new(&self.keys, (SEGMENT, 0), COLUMN);
-            masks.add_run(&mut expected, &run, &Weights::Ones);
+            masks.add_run(&mut expected, &run, weights);
         }
         black_box(bool::from(expected.ct_eq(&self.tag)));
     }

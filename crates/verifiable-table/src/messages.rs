@@ -348,13 +348,20 @@ impl Request {
         if self.runs.is_empty() || !ordered || self.runs.iter().any(|run| run.from >= run.to) {
             return Err(BadRequest::Runs);
         }
-        if self.blocks() > REQUEST_LIMIT {
-            return Err(BadRequest::Blocks { most: REQUEST_LIMIT, asked: self.blocks() });
+        within(self.blocks(), &self.weights)
+    }
+}
+
+/// Whether a server takes so many blocks with such weights at once.
+pub(crate) fn within(blocks: u64, weights: &Weights) -> Result<(), BadRequest> {
+    if blocks > REQUEST_LIMIT {
+        return Err(BadRequest::Blocks { most: REQUEST_LIMIT, asked: blocks });
+    }
+    match weights {
+        Weights::Polynomial(c) if c.len() > COEFFICIENTS => {
+            Err(BadRequest::Weights { most: COEFFICIENTS })
         }
-        if matches!(&self.weights, Weights::Polynomial(c) if c.len() > COEFFICIENTS) {
-            return Err(BadRequest::Weights { most: COEFFICIENTS });
-        }
-        Ok(())
+        _ => Ok(()),
     }
 }
 

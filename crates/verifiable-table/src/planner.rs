@@ -43,29 +43,12 @@ impl Question {
 pub(crate) fn plan(set: Set, request: Request, bound: u128) -> Result<Question, Refusal> {
     let ring = set.ring();
     let weights = total(ring, &request)?;
-    let (noise, room) = (noise(ring, request.kind), (ring.modulus() - 1_u32) / 2_u32);
     let largest = largest(ring, &request);
-    if &weights * &noise > room {
-        let most = &room / &noise;
-        return Err(Refusal::Noise {
-            weights: weights.to_string(),
-            most: most.to_string(),
-            set: set.name(),
-            nearest: nearest(&most, &largest),
-        });
-    }
-    let half = BigUint::from((ring.plain_modulus() - 1) / 2);
     let modular = matches!(request.weights, Weights::Powers(_));
-    if !modular && &weights * bound > half {
-        let most = &half / bound.max(1);
-        return Err(Refusal::Range {
-            bound: bound.to_string(),
-            weights: weights.to_string(),
-            most: most.to_string(),
-            set: set.name(),
-            nearest: nearest(&most, &largest),
-        });
-    }
+    let limits = Limits::new(ring, set.name(), ring.modulus(), noise(ring, request.kind));
+    let margin = limits.check(&weights, (!modular).then_some(bound), |most| {
+        most / (&largest).max(&BigUint::from(1_u32))
+    })?;
     let asked = request.blocks();
     if asked > REQUEST_LIMIT {
         return Err(Refusal::Blocks { asked, most: REQUEST_LIMIT });
@@ -73,11 +56,52 @@ pub(crate) fn plan(set: Set, request: Request, bound: u128) -> Result<Question, 
     if matches!(&request.weights, Weights::Polynomial(c) if c.len() > COEFFICIENTS) {
         return Err(Refusal::Coefficients { most: COEFFICIENTS });
     }
-    let margin = Margin {
-        noise_bits: bits(&room) - bits(&(weights.clone() * noise)),
-        range_bits: (!modular).then(|| bits(&half) - bits(&(weights * bound.max(1)))),
-    };
     Ok(Question { request, margin })
+}
+
+/// What a sum may reach.
+pub(crate) struct Limits {
+    set: &'static str,
+    /// The noise of one summand, and what all may have.
+    noise: BigUint,
+    room: BigUint,
+    /// (t − 1)/2.
+    half: BigUint,
+}
+
+impl Limits {
+    /// Of a set with that modulus and t as `ring` has it.
+    pub(crate) fn new(ring: &Ring, set: &'static str, modulus: BigUint, noise: BigUint) -> Self {
+        let half = BigUint::from((ring.plain_modulus() - 1) / 2);
+        Self { set, noise, room: (modulus - 1_u32) / 2_u32, half }
+    }
+
+    /// Weights that add up to so much, of items up to `bound`, if they are summed exactly.
+    /// `blocks` says how many blocks have weights that add up to so much.
+    pub(crate) fn check(
+        &self,
+        weights: &BigUint,
+        bound: Option<u128>,
+        blocks: impl Fn(&BigUint) -> BigUint,
+    ) -> Result<Margin, Refusal> {
+        let Self { set, noise, room, half } = self;
+        let nearest = |most: &BigUint| nearest(&blocks(most));
+        if weights * noise > *room {
+            let most = room / noise;
+            let (nearest, most) = (nearest(&most), most.to_string());
+            return Err(Refusal::Noise { weights: weights.to_string(), most, set, nearest });
+        }
+        if let Some(bound) = bound.filter(|bound| weights * *bound > *half) {
+            let most = half / bound.max(1);
+            let (nearest, most) = (nearest(&most), most.to_string());
+            let (bound, weights) = (bound.to_string(), weights.to_string());
+            return Err(Refusal::Range { bound, weights, most, set, nearest });
+        }
+        Ok(Margin {
+            noise_bits: bits(room) - bits(&(weights * noise)),
+            range_bits: bound.map(|bound| bits(half) - bits(&(weights * bound.max(1)))),
+        })
+    }
 }
 
 /// The greatest magnitude of a coefficient of m + t·e, or of a product of two such.
@@ -91,7 +115,7 @@ pub(crate) fn noise(ring: &Ring, kind: Kind) -> BigUint {
 }
 
 /// Σ|w|, exactly.
-fn total(ring: &Ring, request: &Request) -> Result<BigUint, Refusal> {
+pub(crate) fn total(ring: &Ring, request: &Request) -> Result<BigUint, Refusal> {
     let numbers = || request.runs.iter().flat_map(|run| run.from..run.to);
     Ok(match &request.weights {
         Weights::Ones => BigUint::from(request.blocks()),
@@ -120,7 +144,7 @@ fn at(coefficients: &[i128], i: u64) -> BigUint {
 }
 
 /// The greatest |w|, for the nearest query.
-fn largest(ring: &Ring, request: &Request) -> BigUint {
+pub(crate) fn largest(ring: &Ring, request: &Request) -> BigUint {
     let last = request.runs.last().map_or(0, |run| run.to);
     match &request.weights {
         Weights::Ones => BigUint::from(1_u32),
@@ -132,8 +156,7 @@ fn largest(ring: &Ring, request: &Request) -> BigUint {
     }
 }
 
-fn nearest(most: &BigUint, largest: &BigUint) -> Nearest {
-    let blocks = most / largest.max(&BigUint::from(1_u32));
+fn nearest(blocks: &BigUint) -> Nearest {
     match u64::try_from(blocks) {
         Ok(0) => Nearest::OtherSet,
         Ok(blocks) => Nearest::Blocks(blocks.min(REQUEST_LIMIT)),

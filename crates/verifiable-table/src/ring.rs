@@ -121,21 +121,38 @@ impl Ring {
     ///
     /// Numbers are smaller than [`ITEM_LIMIT`]; missing slots are zero.
     pub(crate) fn encode(&self, slots: &[i64], noise: &[u64]) -> Words {
-        let residues = [0, 1].map(|k| {
-            let mut words =
-                self.backend.run(Spread { prime: &self.t[k].prime, slots, n: self.degree() });
-            self.t[k].inverse(&mut words);
-            words
-        });
+        let residues = self.residues(slots);
         let mut out = self.backend.run(Lift { ring: self, residues: &residues, noise });
         self.limbs_of(&mut out).for_each(|(ntt, limb)| ntt.forward(limb));
         out
     }
 
+    /// A message's coefficients modulo t1 and t2.
+    fn residues(&self, slots: &[i64]) -> [Words; 2] {
+        [0, 1].map(|k| {
+            let mut words =
+                self.backend.run(Spread { prime: &self.t[k].prime, slots, n: self.degree() });
+            self.t[k].inverse(&mut words);
+            words
+        })
+    }
+
+    /// A message's coefficients x as digits: x + (t − 1)/2 = v1 + t1·v2, x centred.
+    #[cfg(feature = "pairing")]
+    pub(crate) fn digits(&self, slots: &[i64]) -> [Words; 2] {
+        let mut residues = self.residues(slots);
+        self.backend.run(Join { ring: self, residues: &mut residues });
+        residues
+    }
+
     /// The centred numbers of all slots, from the values of m + t·e. `phase` is used up.
     pub(crate) fn decode(&self, mut phase: Words) -> Zeroizing<Vec<i128>> {
         self.limbs_of(&mut phase).for_each(|(ntt, limb)| ntt.inverse(limb));
-        let mut residues = self.backend.run(Lower { ring: self, phase: &phase });
+        self.numbers(self.backend.run(Lower { ring: self, phase: &phase }))
+    }
+
+    /// The centred numbers of all slots, from coefficients modulo t1 and t2.
+    pub(crate) fn numbers(&self, mut residues: [Words; 2]) -> Zeroizing<Vec<i128>> {
         residues.iter_mut().zip(&self.t).for_each(|(words, ntt)| ntt.forward(words));
         self.backend.run(Join { ring: self, residues: &mut residues });
         let (t1, half) = (i128::from(self.spec.t[0]), (self.plain_modulus() / 2).cast_signed());
@@ -144,7 +161,7 @@ impl Ring {
     }
 }
 
-fn residue(x: &BigUint, p: u64) -> u64 {
+pub(crate) fn residue(x: &BigUint, p: u64) -> u64 {
     (x % p).to_u64_digits().first().copied().unwrap_or(0)
 }
 

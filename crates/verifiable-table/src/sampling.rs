@@ -83,10 +83,24 @@ pub(crate) fn noise(ring: &Ring, prf: &Prf) -> Words {
     words
 }
 
-/// A polynomial with coefficients of −1, 0 and 1, as values: pairs of bits from the
-/// low end of each word, of which 3 is rejected.
+/// A polynomial with coefficients of −1, 0 and 1, as values.
 pub(crate) fn ternary(ring: &Ring, prf: &Prf) -> Words {
-    let n = ring.degree();
+    let digits = ternary_digits(ring.degree(), prf);
+    let mut out = Zeroizing::new(vec![0; ring.words()]);
+    for (ntt, limb) in ring.limbs_of(&mut out) {
+        let p = ntt.prime.p;
+        for (word, digit) in limb.iter_mut().zip(digits.iter()) {
+            // digit − 1 modulo p: p − 1, p, p + 1, and lazy is enough.
+            *word = p - 1 + digit;
+        }
+        ntt.forward(limb);
+    }
+    out
+}
+
+/// Digits of three values, 0 to 2: pairs of bits from the low end of each word, of which
+/// 3 is rejected. There is room for some more at the end.
+pub(crate) fn ternary_digits(n: usize, prf: &Prf) -> Words {
     let (mut stream, mut digits, mut kept) =
         (Stream::new(prf, 0), Zeroizing::new(vec![0; n + 32]), 0);
     while kept < n {
@@ -101,16 +115,7 @@ pub(crate) fn ternary(ring: &Ring, prf: &Prf) -> Words {
             }
         }
     }
-    let mut out = Zeroizing::new(vec![0; ring.words()]);
-    for (ntt, limb) in ring.limbs_of(&mut out) {
-        let p = ntt.prime.p;
-        for (word, digit) in limb.iter_mut().zip(digits.iter()) {
-            // digit − 1 modulo p: p − 1, p, p + 1, and lazy is enough.
-            *word = p - 1 + digit;
-        }
-        ntt.forward(limb);
-    }
-    out
+    digits
 }
 
 #[cfg(test)]

@@ -64,6 +64,9 @@ pub(crate) struct Figure {
     pub(crate) floor: Option<f64>,
     /// Ours over floor; the median over neighbouring samples.
     pub(crate) ratio: Option<f64>,
+    /// What the paper reports of the same, where it is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) paper: Option<f64>,
     /// What it should be.
     pub(crate) goal: Option<Goal>,
     /// Whether it is.
@@ -99,6 +102,7 @@ impl Figure {
             ours,
             floor: Some(floor),
             ratio: Some(ratio),
+            paper: None,
             goal: None,
             met: None,
         }
@@ -112,7 +116,14 @@ impl Figure {
         unit: &'static str,
         ours: f64,
     ) -> Figure {
-        Figure { group, name, unit, ours, floor: None, ratio: None, goal: None, met: None }
+        let (floor, ratio, paper, goal, met) = (None, None, None, None, None);
+        Figure { group, name, unit, ours, floor, ratio, paper, goal, met }
+    }
+
+    /// With what the paper reports, in the same unit.
+    #[must_use]
+    pub(crate) fn beside_paper(self, paper: f64) -> Figure {
+        Figure { paper: Some(paper), ..self }
     }
 
     /// Says what it should be, and finds whether it is.
@@ -136,11 +147,12 @@ impl Report {
             |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         let line = |it: &Figure| {
             let met = it.met.map_or("", |met| if met { "yes" } else { "no" });
-            let (floor, ratio) = (optional(it.floor), optional(it.ratio));
-            format!("{},\"{}\",{},{},{floor},{ratio},{met}\n", it.group, it.name, it.unit, it.ours)
+            let [floor, ratio, paper] = [it.floor, it.ratio, it.paper].map(optional);
+            let named = format!("\"{}\",\"{}\",{}", it.group, it.name, it.unit);
+            format!("{named},{},{floor},{ratio},{paper},{met}\n", it.ours)
         };
         let lines: String = self.figures.iter().map(line).collect();
-        format!("group,name,unit,ours,floor,ratio,met\n{lines}")
+        format!("group,name,unit,ours,floor,ratio,paper,met\n{lines}")
     }
 }
 
@@ -202,20 +214,26 @@ impl fmt::Display for Report {
         write!(f, ", Linux {kernel}")?;
         versions.iter().try_for_each(|(name, version)| write!(f, ", {name} {version}"))?;
         writeln!(f, "{}", if *optimised { "" } else { "; NOT OPTIMISED: figures mean nothing" })?;
-        let mut group = "";
+        let (mut group, paper) = ("", self.figures.iter().any(|figure| figure.paper.is_some()));
         for figure in &self.figures {
             if figure.group != group {
                 group = figure.group;
-                writeln!(f, "\n{group:<76}{:>12}{:>12}{:>7}  goal", "ours", "floor", "ratio")?;
+                let paper = if paper { "       paper" } else { "" };
+                writeln!(
+                    f,
+                    "\n{group:<76}{:>12}{:>12}{:>7}{paper}  goal",
+                    "ours", "floor", "ratio"
+                )?;
             }
-            writeln!(f, "{figure}")?;
+            writeln!(f, "{}", figure.line(paper))?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Figure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Figure {
+    /// A line of a table, which may have a column of the paper's.
+    fn line(&self, paper: bool) -> String {
         let number = |value: f64| match value {
             value if value >= 1_000.0 => format!("{value:.0}"),
             value if value >= 10.0 || value == 0.0 => format!("{value:.1}"),
@@ -224,14 +242,22 @@ impl fmt::Display for Figure {
         let optional = |value: Option<f64>| value.map(number).unwrap_or_default();
         let ratio = self.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
         let named = format!("{} ({})", self.name, self.unit);
-        write!(f, "{named:<76}{:>12}{:>12}{ratio:>7}", number(self.ours), optional(self.floor))?;
-        let Some(goal) = self.goal else { return Ok(()) };
+        let (ours, floor) = (number(self.ours), optional(self.floor));
+        let theirs = if paper { format!("{:>12}", optional(self.paper)) } else { String::new() };
+        let line = format!("{named:<76}{ours:>12}{floor:>12}{ratio:>7}{theirs}");
+        let Some(goal) = self.goal else { return line };
         let met = if self.met == Some(true) { "met" } else { "NOT MET" };
         match goal {
-            Goal::RatioAtMost(most) => write!(f, "  ≤ {most}x {met}"),
-            Goal::AtMost(most) => write!(f, "  ≤ {} {met}", number(most)),
-            Goal::AtLeast(least) => write!(f, "  ≥ {} {met}", number(least)),
+            Goal::RatioAtMost(most) => format!("{line}  ≤ {most}x {met}"),
+            Goal::AtMost(most) => format!("{line}  ≤ {} {met}", number(most)),
+            Goal::AtLeast(least) => format!("{line}  ≥ {} {met}", number(least)),
         }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.line(false))
     }
 }
 
@@ -257,6 +283,23 @@ mod tests {
         assert_eq!(figure.clone().with_goal(Goal::AtLeast(16.0)).met, Some(true));
         let shown = figure.with_goal(Goal::AtMost(15.0)).to_string();
         assert!(shown.ends_with("1.60  ≤ 15.0 NOT MET"), "{shown}");
+    }
+
+    /// A column of the paper's stands where a figure of the report has one.
+    #[test]
+    fn the_paper_has_a_column_where_it_says_something() {
+        let figure = |name: &str| Figure::alone("group", name.into(), "ns", 1.0);
+        let (bare, beside) = (figure("a"), figure("b").beside_paper(1234.0));
+        let environment = Environment::here();
+        let report = Report { environment, figures: vec![bare, beside], series: Vec::new() };
+        let shown = report.to_string();
+        assert!(
+            shown.contains("ratio       paper  goal") && shown.contains("        1234"),
+            "{shown}"
+        );
+        assert!(report.to_csv().ends_with("\"b\",ns,1,,,1234,\n"), "{}", report.to_csv());
+        let json = serde_json::to_string(&report.figures).unwrap();
+        assert_eq!(json.matches("paper").count(), 1, "{json}");
     }
 
     #[test]

@@ -2,11 +2,12 @@
 //! each block, wherever objects are stored.
 
 use super::storage::{self, Storage, StorageError};
-use alpheus_verifiable_table::label::{Address, DataSet, Kind};
+use alpheus_verifiable_table::label::{Address, DataSet, Kind, Segment};
 use alpheus_verifiable_table::messages::{Block, Manifest};
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -61,6 +62,12 @@ fn block_name(table: &DataSet, address: &Address) -> String {
     let Address { segment, epoch, index } = address;
     let (table, segment) = (HEXLOWER.encode(&table.0), HEXLOWER.encode(&segment.0));
     format!("{table}/{segment}-{epoch:08x}-{index:016x}")
+}
+
+/// The segment that a block's name, without its table's, begins with.
+fn segment_of(name: &str) -> Option<Segment> {
+    let (segment, _) = name.split_once('-')?;
+    HEXLOWER.decode(segment.as_bytes()).ok()?.try_into().ok().map(Segment)
 }
 
 impl Tables {
@@ -139,6 +146,15 @@ impl Tables {
         each.map(|(parts, address)| parts.ok_or(BlockError::NoBlock(*address))).collect()
     }
 
+    /// Segments that a table has blocks of.
+    ///
+    /// # Errors
+    /// [`BlockError::Storage`].
+    pub fn segments(&self, table: &DataSet) -> Result<BTreeSet<Segment>, BlockError> {
+        let names = self.storage.list(&HEXLOWER.encode(&table.0))?;
+        Ok(names.iter().filter_map(|name| segment_of(name)).collect())
+    }
+
     /// Forgets a block, if it is there.
     ///
     /// # Errors
@@ -206,6 +222,8 @@ pub(crate) mod tests {
             let expected: Vec<&[u8]> = ranges.into_iter().map(|at| &block.as_bytes()[at]).collect();
             assert_eq!(*parts, expected);
         }
+        assert_eq!(tables.segments(&one.data_set).unwrap(), [at.segment].into());
+        assert!(tables.segments(&other.data_set).unwrap().is_empty());
         for _ in 0..2 {
             tables.remove(&one.data_set, &at).unwrap();
         }

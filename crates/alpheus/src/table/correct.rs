@@ -21,7 +21,7 @@ Examples:
 
 The file has the header of the table's own. Each of its rows replaces the one row with the same
 time and groups. Corrections stay here until --rewrite writes their blocks anew. The server keeps
-the old blocks, which older copies of the folder need, until `alpheus table prune`.";
+the old blocks, which other copies of the folder need, until `alpheus table prune`.";
 
 /// Arguments of `alpheus table correct`.
 #[derive(Debug, clap::Args)]
@@ -87,7 +87,15 @@ fn row_of(state: &TableState, reading: &Reading) -> Result<u64, NotOne> {
     }
 }
 
-fn fetch(state: &TableState, remote: &mut Remote, index: u64) -> Result<OpenBlock, Failure> {
+/// A block as it stands, with all its columns, if the server says the truth.
+///
+/// # Errors
+/// If the server does not answer, or its answer is rejected.
+pub(super) fn fetch(
+    state: &TableState,
+    remote: &mut Remote,
+    index: u64,
+) -> Result<OpenBlock, Failure> {
     let missing = || "the table has no such block";
     let address = state.owner.address(index).ok_or_else(missing).blame(Category::Io)?;
     let bytes = remote.fetch(address)?;

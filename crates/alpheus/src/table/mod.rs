@@ -1,7 +1,7 @@
 //! `alpheus table`: an encrypted table on a server that is not trusted. The
 //! owner uploads it, forgets it, and asks; every answer is checked.
 //!
-//! - [`create`], [`append`], [`correct`], [`prune`], [`query`], [`verify`]: the owner,
+//! - [`create`], [`append`], [`correct`], [`merge`], [`prune`], [`query`], [`verify`]: the owner,
 //! - [`serve`]: the server, which holds no key,
 //! - [`replay`]: both as processes, over a recorded file,
 //! - [`schema`], [`sql`], [`index`], [`csv_rows`], [`ask`]: what they are made of,
@@ -14,6 +14,7 @@ pub mod correct;
 pub mod create;
 pub mod csv_rows;
 pub mod index;
+pub mod merge;
 pub mod prune;
 pub mod query;
 pub mod remote;
@@ -56,6 +57,8 @@ enum What {
     Append(append::Args),
     /// Replace rows, by a CSV file with the right ones
     Correct(correct::Args),
+    /// Write blocks of many starts anew as one run, so that sums are checked as fast again
+    Merge(merge::Args),
     /// Let the server drop blocks that were written anew
     Prune(prune::Args),
     /// Ask for statistics, and check the answers
@@ -78,6 +81,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         What::Create(args) => create::run(args, globals),
         What::Append(args) => append::run(args, globals),
         What::Correct(args) => correct::run(args, globals),
+        What::Merge(args) => merge::run(args, globals),
         What::Prune(args) => prune::run(args, globals),
         What::Query(args) => query::run(args, globals),
         What::Verify(args) => verify::run(args, globals),

@@ -1,14 +1,16 @@
 //! An owner's way to the server.
 
 use super::state::TableState;
-use super::wire::{Ask, BLOCKS, DROP, FETCH, Named, NewBlock, NewTable, SUM, Summed, TABLES};
+use super::wire::{
+    Ask, BLOCKS, DROP, FETCH, Named, NewBlock, NewTable, OfTable, SEGMENTS, SUM, Summed, TABLES,
+};
 use crate::commands::Globals;
 use crate::failure::Failure;
 use crate::network::client::{Client, RequestError};
 use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
 use crate::service::Settings;
-use alpheus_verifiable_table::label::{Address, DataSet};
+use alpheus_verifiable_table::label::{Address, DataSet, Segment};
 use alpheus_verifiable_table::messages::{Manifest, Request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -146,6 +148,14 @@ impl Remote {
         self.bytes += answer.len() as u64;
         self.worked += Duration::from_micros(microseconds);
         Ok(answer)
+    }
+
+    /// Segments that the server says it has blocks of.
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub fn segments(&self) -> Result<Vec<Segment>, Failure> {
+        Ok(self.ask(SEGMENTS, &OfTable { table: self.table }, Duration::ZERO)?)
     }
 
     /// Lets the server forget a block that was written anew.

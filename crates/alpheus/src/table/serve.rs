@@ -4,7 +4,8 @@
 use super::blocks::{BlockError, Stored, Tables};
 use super::storage::StorageError;
 use super::wire::{
-    Ask, BLOCKS, DROP, FETCH, LARGEST, Named, NewBlock, NewTable, SUM, Summed, TABLES,
+    Ask, BLOCKS, DROP, FETCH, LARGEST, Named, NewBlock, NewTable, OfTable, SEGMENTS, SUM, Summed,
+    TABLES,
 };
 use crate::commands::Globals;
 use crate::failure::{Blame, Category, Failure};
@@ -112,6 +113,7 @@ pub fn router(api: Api) -> Router {
         .route(FETCH, owner(post(fetch)))
         .route(SUM, owner(post(sum)))
         .route(DROP, owner(post(forget)))
+        .route(SEGMENTS, owner(post(segments)))
         .layer(DefaultBodyLimit::max(LARGEST))
         .with_state(api)
 }
@@ -212,6 +214,19 @@ async fn forget(
         own(&api.tables, &table, &owner)?;
         api.tables.remove(&table, &address)?;
         encode(&())
+    })
+    .await
+}
+
+async fn segments(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (owner, OfTable { table }) = (name(&peer)?, decode(&body)?);
+    beside(move || {
+        own(&api.tables, &table, &owner)?;
+        encode(&api.tables.segments(&table)?)
     })
     .await
 }

@@ -12,7 +12,7 @@ use crate::runtime::storage::scan_all;
 use alpheus_crypto::secret::Secret;
 use alpheus_transport::{Batch, Error, Space, Store, local};
 use alpheus_verifiable_table::TableKey;
-use alpheus_verifiable_table::label::Address;
+use alpheus_verifiable_table::label::{Address, Segment};
 use alpheus_verifiable_table::layout::Layout;
 use alpheus_verifiable_table::ledger::{Change, Ledger, LedgerError, Step};
 use alpheus_verifiable_table::owner::{APPLICATION, Owner};
@@ -219,6 +219,13 @@ impl TableState {
     #[must_use]
     pub fn replaced(&self) -> Vec<Address> {
         self.replaced.iter().copied().collect()
+    }
+
+    /// Whether blocks of a segment are this folder's, or were before they were written anew.
+    #[must_use]
+    pub fn knows(&self, segment: &Segment) -> bool {
+        let stands = self.owner.runs().iter().any(|run| run.segment == *segment);
+        stands || self.replaced.iter().any(|address| address.segment == *segment)
     }
 
     /// The change that notes a block which was written anew.

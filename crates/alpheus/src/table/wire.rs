@@ -14,6 +14,8 @@ pub const FETCH: &str = "/v1/fetch";
 pub const SUM: &str = "/v1/sum";
 /// `POST /v1/drop`: a block was written anew and is not needed.
 pub const DROP: &str = "/v1/drop";
+/// `POST /v1/segments`: it is wanted which segments there are blocks of.
+pub const SEGMENTS: &str = "/v1/segments";
 
 /// The largest body.
 pub const LARGEST: usize = 64 << 20;
@@ -45,6 +47,13 @@ pub struct Named {
     pub table: DataSet,
     /// Where it stands.
     pub address: Address,
+}
+
+/// A table is named.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct OfTable {
+    /// It.
+    pub table: DataSet,
 }
 
 /// A sum is asked.

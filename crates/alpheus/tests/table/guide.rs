@@ -11,7 +11,7 @@ fn the_guide_runs_as_it_is_written() {
     let text = text.replace("7601", &free_address().port().to_string());
     let blocks: Vec<&str> =
         text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(blocks.len(), 7, "all of the guide's commands");
+    assert_eq!(blocks.len(), 8, "all of the guide's commands");
     let script = format!("{}\necho the guide ends; kill $!\n", blocks.join("\n"));
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new("bash");
@@ -30,6 +30,7 @@ fn the_guide_runs_as_it_is_written() {
         "\"weighted_cars\": \"",
         "1 rows corrected, 1 blocks written anew",
         "1 old blocks dropped",
+        "2 blocks written anew; 2 runs are 1 now",
         "2 blocks are as they were uploaded",
     ] {
         assert!(said.contains(expected), "`{expected}` is not in:\n{said}");

@@ -8,6 +8,7 @@ mod common;
 mod crashes;
 mod guide;
 mod lies;
+mod merges;
 #[cfg(feature = "object-store")]
 mod objects;
 mod real;

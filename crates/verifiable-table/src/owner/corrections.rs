@@ -5,7 +5,7 @@ use super::{AppendError, OpenBlock, Owner, records};
 use crate::label::{Address, Column, Label};
 use crate::layout::Row;
 use crate::ledger::{Change, Step, Uncommitted};
-use crate::messages::{Block, Run};
+use crate::messages::Block;
 use rand_core::CryptoRng;
 
 /// A correction that cannot be made.
@@ -106,6 +106,17 @@ impl Owner {
         block: &OpenBlock,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Block>, CorrectError> {
+        let index = block.index();
+        self.write_anew(block, rng, |owner| owner.new_epoch(index))
+    }
+
+    /// Seals an opened block again under a label that `label` gives, once all else is fine.
+    pub(super) fn write_anew(
+        &mut self,
+        block: &OpenBlock,
+        rng: &mut impl CryptoRng,
+        label: impl FnOnce(&mut Self) -> Option<Label>,
+    ) -> Result<Step<Block>, CorrectError> {
         self.pending.check()?;
         let (index, n) = (block.index(), self.keys.ring.degree());
         if !self.holds(block, index) {
@@ -119,7 +130,8 @@ impl Owner {
             })
             .collect();
         let rows = rows.ok_or(CorrectError::Closed(index))?;
-        let label = self.new_epoch(index).ok_or(CorrectError::Epochs)?;
+        let label = label(self).ok_or(CorrectError::Epochs)?;
+        self.place(&label.0);
         let sealed = self.seal(label, &rows, rng);
         let mut changes = vec![self.outgoing(&sealed), self.runs_record()];
         let last = first + self.block_rows();
@@ -133,16 +145,6 @@ impl Owner {
     /// None if there is none left: epoch 0 again could be a label again.
     fn new_epoch(&mut self, index: u64) -> Option<Label> {
         self.epochs = self.epochs.checked_add(1)?;
-        let (segment, epoch) = (self.segment, self.epochs);
-        let alone = Run { segment, epoch, from: index, to: index + 1 };
-        let split = |run: Run| {
-            let before = Run { to: run.to.min(index), ..run };
-            let after = Run { from: run.from.max(index + 1), ..run };
-            [before, after].into_iter().filter(|run| run.from < run.to)
-        };
-        self.runs = std::mem::take(&mut self.runs).into_iter().flat_map(split).collect();
-        let at = self.runs.partition_point(|run| run.from < index);
-        self.runs.insert(at, alone);
-        Some(Label(Address { segment, epoch, index }))
+        Some(Label(Address { segment: self.segment, epoch: self.epochs, index }))
     }
 }

@@ -6,6 +6,7 @@
 
 mod audit;
 mod corrections;
+mod merge;
 mod questions;
 mod records;
 mod upload;
@@ -13,9 +14,12 @@ mod weighted;
 
 pub use audit::Audit;
 pub use corrections::CorrectError;
+pub use merge::Merge;
 pub use questions::{Missing, OpenBlock, Part, Plan};
 pub use records::{APPLICATION, DamagedState};
 pub use upload::AppendError;
+#[cfg(feature = "measure")]
+pub(crate) use weighted::horner;
 pub use weighted::{PolynomialPlan, WeightedPlan};
 
 use crate::error::{Refusal, Rejected};

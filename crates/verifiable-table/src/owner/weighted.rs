@@ -156,13 +156,11 @@ impl Owner {
     ) -> Result<BigInt, Missing> {
         self.current(plan.version)?;
         let n = self.block_rows();
-        let t = BigInt::from(self.keys.ring.plain_modulus());
-        let x = BigInt::from(plan.x);
-        let mut total = BigInt::ZERO;
+        let modulus = self.keys.ring.plain_modulus();
+        let (t, mut total) = (BigInt::from(modulus), BigInt::ZERO);
         if let Some(question) = &plan.whole {
             let opened = whole.filter(|opened| opened.request == *question.request());
-            let slots = opened.ok_or(Missing::Answer)?.slots.iter().rev();
-            total = slots.fold(total, |sum, slot| (sum * &x + slot) % &t);
+            total = horner(&opened.ok_or(Missing::Answer)?.slots, plan.x, modulus);
         }
         let power =
             |row: u64| BigInt::from(BigUint::from(plan.x).modpow(&row.into(), t.magnitude()));
@@ -170,7 +168,7 @@ impl Owner {
         let mut at = power(self.blocks() * n);
         for row in &self.tail {
             total += &at * of(row);
-            at = at * &x % &t;
+            at = at * plan.x % &t;
         }
         for (row, (old, new)) in &self.exceptions {
             total += power(*row) * (of(new) - of(old));
@@ -179,6 +177,12 @@ impl Owner {
         let total: BigInt = ((total + &half) % &t + &t) % &t;
         Ok(total - half)
     }
+}
+
+/// Σ slots·x^s modulo t.
+pub(crate) fn horner(slots: &[i128], x: u64, t: u128) -> BigInt {
+    let (x, t) = (BigInt::from(x), BigInt::from(t));
+    slots.iter().rev().fold(BigInt::ZERO, |sum, slot| (sum * &x + slot) % &t)
 }
 
 /// Σ c_k·r^k.

@@ -14,7 +14,7 @@ use alpheus_verifiable_table::planner::Question;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::collections::BTreeMap;
 
-fn started(seed: u64) -> (TableKey, Owner, Server, Store, ChaCha20Rng) {
+pub(crate) fn started(seed: u64) -> (TableKey, Owner, Server, Store, ChaCha20Rng) {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let (key, mut store) = (TableKey::random(&mut rng), Store::new());
     let column = Declared { min: 0, max: 1 << 20, optional: false, squares: false };
@@ -25,7 +25,7 @@ fn started(seed: u64) -> (TableKey, Owner, Server, Store, ChaCha20Rng) {
     (key, owner, server, store, rng)
 }
 
-fn rows(from: i64, count: i64) -> Vec<Row> {
+pub(crate) fn rows(from: i64, count: i64) -> Vec<Row> {
     (from..from + count).map(|i| vec![Some(i % 1000)]).collect()
 }
 

@@ -9,6 +9,7 @@ mod support;
 
 mod exact;
 mod lasting;
+mod merged;
 
 use alpheus_verifiable_table::ledger::Step;
 

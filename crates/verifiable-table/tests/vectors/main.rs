@@ -7,6 +7,8 @@
 mod support;
 
 mod json;
+#[cfg(feature = "pairing")]
+mod pairing;
 
 use alpheus_crypto::secret::Secret;
 use alpheus_verifiable_table::TableKey;

@@ -136,6 +136,13 @@ impl Storage for Bucket {
         Ok(found)
     }
 
+    fn list(&self, folder: &str) -> Result<Vec<String>, StorageError> {
+        let path = self.path(folder);
+        let listed = self.handle.block_on(self.store.list_with_delimiter(Some(&path)));
+        let objects = listed.map_err(failed(folder))?.objects.into_iter();
+        Ok(objects.filter_map(|object| object.location.filename().map(str::to_owned)).collect())
+    }
+
     fn remove(&self, name: &str) -> Result<(), StorageError> {
         let path = self.path(name);
         match self.handle.block_on(self.store.delete(&path)) {

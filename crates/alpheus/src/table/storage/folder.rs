@@ -118,6 +118,17 @@ impl Storage for Folder {
         names.iter().map(|name| self.ranges(name, ranges)).collect()
     }
 
+    fn list(&self, folder: &str) -> Result<Vec<String>, StorageError> {
+        let path = self.root.join(folder);
+        let entries = match fs::read_dir(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(at(&path))?,
+        };
+        let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().into_string().ok());
+        let names: io::Result<Vec<Option<String>>> = entries.map(name).collect();
+        Ok(names.map_err(at(&path))?.into_iter().flatten().collect())
+    }
+
     fn remove(&self, name: &str) -> Result<(), StorageError> {
         let path = self.root.join(name);
         match fs::remove_file(&path) {

@@ -39,6 +39,13 @@ pub trait Storage: Debug + Send + Sync {
         ranges: &[Range<usize>],
     ) -> Result<Vec<Option<Vec<Bytes>>>, StorageError>;
 
+    /// Names of a folder's objects, without the folder's, in any order; none if there is no
+    /// such folder.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    fn list(&self, folder: &str) -> Result<Vec<String>, StorageError>;
+
     /// Removes an object, if it is there.
     ///
     /// # Errors
