@@ -46,8 +46,7 @@ pub(super) fn figures(set: PairingSet, effort: Effort) -> Vec<Figure> {
     let mut figures: Vec<Figure> = rows.collect();
     let prepare = effort.time(|| bench.all(&[Part::Prepare(PREPARED)])) / PREPARED as f64;
     let name = "KeyGen: prepare a sum of products, a block, once for all data sets".to_owned();
-    let theirs = bench.security.raw(Row::Prepare);
-    figures.push(Figure::alone(bench.group, name, "µs", prepare / 1000.0).beside_paper(theirs));
+    figures.push(Figure::alone(bench.group, name, "µs", prepare / 1000.0));
     for (name, work, checks) in [
         ("server, sum", [Part::Add], [Part::AddTag]),
         ("server, sum of products", [Part::Product], [Part::ProductTag]),

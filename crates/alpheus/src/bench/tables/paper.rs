@@ -18,8 +18,6 @@ pub(super) enum Row {
     Verify,
     /// Table 5, Compute, for each coefficient.
     Compute,
-    /// Table 5, KeyGen, for each coefficient.
-    Prepare,
     /// Table 5, Verify, at any degree.
     VerifyPolynomial,
 }
@@ -56,7 +54,6 @@ impl Security {
             Row::Mult => (184.0, 369.0),
             Row::Verify => (70.0, 180.0),
             Row::Compute => (2.0, 4.0),
-            Row::Prepare => (20.7, 65.0),
             Row::VerifyPolynomial => (17.0, 53.0),
         };
         1000.0 * if self == Self::Eighty { eighty } else { whole }
