@@ -89,10 +89,10 @@ opendp: .venv/opendp ## noise and accounting held to OpenDP, a second implementa
 
 .PHONY: bench
 bench: compiler ## the figures, with their floors, as JSON
-	$(CARGO) run --quiet --release --package alpheus -- bench streams --format json
-	$(CARGO) run --quiet --release --package alpheus -- bench pass --format json
-	$(CARGO) run --quiet --release --package alpheus -- bench board --format json
-	$(CARGO) run --quiet --release --package alpheus -- bench tables --format json
+	$(CARGO) run --quiet --release --package alpheus --features pairing -- bench streams --format json
+	$(CARGO) run --quiet --release --package alpheus --features pairing -- bench pass --format json
+	$(CARGO) run --quiet --release --package alpheus --features pairing -- bench board --format json
+	$(CARGO) run --quiet --release --package alpheus --features pairing -- bench tables --format json
 
 .PHONY: totals
 totals: compiler ## a million running totals to their law: `make test` holds a hundred thousand
