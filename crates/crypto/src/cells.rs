@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn cells_are_sums() {
         let rng = &mut ChaCha20Rng::from_seed([2; 32]);
-        let element = Element::hashed("alpheus/test-element/v1", &[]);
+        let element = Element::hashed("alpheus/test-cell/v1", &[]);
         let (k, multiples) = (SecretScalar::random(rng), Multiples::of(&element));
         let (mut one, mut other) = (Cells::empty(2), Cells::empty(2));
         assert!(one.read(0).is_none() && one.read(2).is_none());
