@@ -37,9 +37,9 @@ pub struct View {
 /// How keys are made.
 enum Keys {
     /// Mode 1.
-    Tree(Prgs),
+    Tree(Box<Prgs>),
     /// Mode 2.
-    Parity(Parity),
+    Parity(Box<Parity>),
 }
 
 /// What to write.
@@ -109,8 +109,8 @@ impl View {
         let key = |by: &Party| transcript.keys(*by).map(|(sealing, _)| sealing);
         let sealing: Option<Vec<_>> = board.databases().iter().map(key).collect();
         let keys = match board.grid() {
-            None => transcript.permutations().map(Keys::Tree),
-            Some(_) => transcript.parity().map(Keys::Parity),
+            None => transcript.permutations().map(Box::new).map(Keys::Tree),
+            Some(_) => transcript.parity().map(Box::new).map(Keys::Parity),
         };
         let (Some(sealing), Some(keys)) = (sealing, keys) else { return Err(NotWritten::NotBegun) };
         let (epoch, transcript) = (transcript.epoch(), transcript.clone());

@@ -99,7 +99,7 @@ impl Database {
             running.fault = Some((by, fault));
             outputs.push(Output::Said(Spoken { epoch, by, conflicts: true, signed }));
         }
-        outputs.extend(database.epochs.values().filter_map(|running| share(running)));
+        outputs.extend(database.epochs.values().filter_map(share));
         let changes =
             if log == Log::Doubtful { database.burn_all(now, &mut outputs) } else { Vec::new() };
         Ok((database, Step::new(changes, outputs)))

@@ -394,7 +394,7 @@ impl Running {
                 OwnPart::Tree(opened) => Some(Arc::clone(opened)),
                 OwnPart::Parity(_) => None,
             };
-            let (prgs, shape) = (self.transcript.permutations()?, board.shape());
+            let (prgs, shape) = (Box::new(self.transcript.permutations()?), board.shape());
             return Some(Keys::Tree {
                 prgs,
                 shape,
@@ -407,7 +407,7 @@ impl Running {
             OwnPart::Tree(_) => None,
         };
         let keys = parts.map(key).collect::<Option<_>>()?;
-        Some(Keys::Parity { engine: self.transcript.parity()?, keys })
+        Some(Keys::Parity { engine: Box::new(self.transcript.parity()?), keys })
     }
 
     pub(super) fn worked(&mut self, done: Done) {

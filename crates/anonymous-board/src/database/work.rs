@@ -27,9 +27,9 @@ pub(super) type TableShare = Zeroizing<Vec<u8>>;
 /// What is passed over the table.
 pub(super) enum Keys {
     /// Mode 1.
-    Tree { prgs: Prgs, shape: Shape, side: Side, keys: Vec<Arc<Opened>> },
+    Tree { prgs: Box<Prgs>, shape: Shape, side: Side, keys: Vec<Arc<Opened>> },
     /// Mode 2.
-    Parity { engine: Parity, keys: Vec<Arc<Held>> },
+    Parity { engine: Box<Parity>, keys: Vec<Arc<Held>> },
 }
 
 pub(super) enum Task {
