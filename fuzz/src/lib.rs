@@ -7,7 +7,7 @@ use alpheus_access_pass::file::FileKey;
 use alpheus_access_pass::messages as pass;
 use alpheus_access_pass::request::Stamp;
 use alpheus_anonymous_board::coalition::field::Binary;
-use alpheus_anonymous_board::coalition::gate::{Opening, Proof};
+use alpheus_anonymous_board::coalition::gate;
 use alpheus_anonymous_board::coalition::group::Key as GroupKey;
 use alpheus_anonymous_board::coalition::parity::{Grid, Key as ParityKey};
 use alpheus_anonymous_board::dpf::Shape;
@@ -243,10 +243,10 @@ fn coalition(data: &[u8]) {
             assert_eq!(key.expose(), data);
         }
     }
-    if let Some(proof) = Proof::<Binary>::from_bytes(data) {
+    if let Some(proof) = gate::Proof::<Binary>::from_bytes(data) {
         assert_eq!(proof.expose(), data);
     }
-    if let Some(opening) = Opening::<Binary>::from_bytes(data) {
+    if let Some(opening) = gate::Opening::<Binary>::from_bytes(data) {
         assert_eq!(opening.to_bytes(), data);
     }
     if let Some(key) = GroupKey::from_bytes(data) {

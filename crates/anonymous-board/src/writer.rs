@@ -109,8 +109,8 @@ impl View {
         let key = |by: &Party| transcript.keys(*by).map(|(sealing, _)| sealing);
         let sealing: Option<Vec<_>> = board.databases().iter().map(key).collect();
         let keys = match board.grid() {
-            None => transcript.permutations().map(|prgs| Keys::Tree(Box::new(prgs))),
-            Some(_) => transcript.parity().map(|parity| Keys::Parity(Box::new(parity))),
+            None => transcript.permutations().map(Box::new).map(Keys::Tree),
+            Some(_) => transcript.parity().map(Box::new).map(Keys::Parity),
         };
         let (Some(sealing), Some(keys)) = (sealing, keys) else { return Err(NotWritten::NotBegun) };
         let (epoch, transcript) = (transcript.epoch(), transcript.clone());

@@ -394,9 +394,9 @@ impl Running {
                 OwnPart::Tree(opened) => Some(Arc::clone(opened)),
                 OwnPart::Parity(_) => None,
             };
-            let (prgs, shape) = (self.transcript.permutations()?, board.shape());
+            let (prgs, shape) = (Box::new(self.transcript.permutations()?), board.shape());
             return Some(Keys::Tree {
-                prgs: Box::new(prgs),
+                prgs,
                 shape,
                 side,
                 keys: parts.map(key).collect::<Option<_>>()?,

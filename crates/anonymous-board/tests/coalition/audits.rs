@@ -11,6 +11,9 @@ use alpheus_anonymous_board::writer::{Content, View};
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroizing;
 
+/// What the liar's message consists of.
+const MESSAGE: u8 = 0x77;
+
 /// What a liar starts from: an honest word and honest keys.
 struct Made {
     word: Vec<u8>,
@@ -48,9 +51,11 @@ const SPOILED: &[(&str, Spoil)] = &[
         let width = width(engine);
         made.word.chunks_mut(width).for_each(|row| row[3] ^= 1);
     }),
+    // What one vector of weights would let through.
     ("three rows alike", |engine, made| {
         let width = width(engine);
-        made.word.chunks_mut(width).skip(1).take(3).for_each(|row| row[3] ^= 1);
+        let others = made.word.chunks_mut(width).skip(1).take(2);
+        others.for_each(|row| row.iter_mut().for_each(|byte| *byte ^= MESSAGE));
     }),
     ("a seed of one server", |_, made| {
         let last = made.keys[0].len() - 1;
@@ -111,7 +116,7 @@ fn run(servers: usize, spoil: Option<Spoil>, claim: Claim) -> bool {
     let liar = key(0);
     let tag = Members::tag_of(&liar.verifying_key());
     let make = |engine: &Parity, bound: &_, rng: &mut ChaCha20Rng| {
-        let message = vec![0x77; width(engine)];
+        let message = vec![MESSAGE; width(engine)];
         let (word, keys, known) = engine.generate(0, &message, rng).unwrap();
         let keys = keys.iter().map(|key| key.expose().to_vec()).collect();
         let mut made = Made { word, keys };

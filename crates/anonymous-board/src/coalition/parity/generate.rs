@@ -1,7 +1,8 @@
 //! A writer's side: keys for s servers that write one message to one row.
 //!
-//! What is done does not depend on row or message: the written group is chosen by masks.
-//! Where a seed goes depends on the random order of its group's columns.
+//! Neither time nor memory access depends on row or message: the written group and each
+//! server's seeds are chosen by masks. They depend on the numbers that columns are ordered
+//! by, which tell nothing without the columns.
 
 use super::{Grid, Key, Permutation, scalar};
 use crate::dpf::BLOCK;
@@ -69,14 +70,19 @@ fn columns(grid: &Grid, odd: u8, rng: &mut impl CryptoRng) -> Zeroizing<Vec<u8>>
     Zeroizing::new(drawn.iter().map(|(_, column)| *column).collect())
 }
 
-/// Adds a group to one server's key.
+/// Adds a group to one server's key: its seeds move together, each by as many places as
+/// columns before it are not its own.
 fn hand_out(server: usize, columns: &[u8], seeds: &[[u8; BLOCK]], key: &mut Vec<u8>) {
-    let bit = |column: &u8| column >> server & 1;
-    key.extend(columns.last().map(bit));
-    for (column, seed) in columns.iter().zip(seeds) {
-        if bit(column) == 1 {
-            key.extend_from_slice(seed);
+    let bits = columns.iter().map(|column| column >> server & 1);
+    key.extend(bits.clone().next_back());
+    for slot in (0_u8..).take(columns.len() / 2) {
+        let (mut out, mut rank) = ([0; BLOCK], 0_u8);
+        for (bit, seed) in bits.clone().zip(seeds) {
+            let mask = 0_u8.wrapping_sub(bit & rank.ct_eq(&slot).unwrap_u8());
+            out.iter_mut().zip(seed).for_each(|(out, byte)| *out |= byte & mask);
+            rank += bit;
         }
+        key.extend_from_slice(&out);
     }
 }
 
