@@ -146,6 +146,8 @@ pub const CREDENTIAL_CONNECTION: &str = "alpheus/credential/connection/v1";
 pub const CREDENTIAL_LOGOUT: &str = "alpheus/credential/logout/v1";
 /// For whom a code's tags are held on other shards (hash).
 pub const CREDENTIAL_CODE_HOLD: &str = "alpheus/credential/code-hold/v2";
+/// F', what showings about a subject are bound to (hash).
+pub const CREDENTIAL_SUBJECT: &str = "alpheus/credential/subject/v1";
 /// A gateway's challenge, for its own eyes (HMAC).
 pub const PASS_CHALLENGE: &str = "alpheus/pass/challenge/v1";
 /// What a holder signs to speak for a session: challenge and both agreement keys (hash).
@@ -220,3 +222,31 @@ pub const TABLE_UNIFORM: &str = "alpheus/table/uniform/v1";
 pub const TABLE_BLOCK: &str = "alpheus/table/block/v1";
 /// The masks of one segment, epoch and kind of tag (HKDF).
 pub const TABLE_MASK: &str = "alpheus/table/mask/v1";
+/// M, the base of the values in accountable statistics (hash to element).
+pub const STATISTICS_MESSAGE_BASE: &str = "alpheus/statistics/message-base/v1";
+/// What tuples of a key and an interval are proven and checked by (hash).
+pub const STATISTICS_TERMS: &str = "alpheus/statistics/terms/v1";
+/// What a tuple is bound to: tag, aggregate, slot, revision, ephemeral key (hash).
+pub const STATISTICS_BINDING: &str = "alpheus/statistics/binding/v1";
+/// What hides a contribution, from randomness, contribution and binding (hash to scalar).
+pub const STATISTICS_BLINDING: &str = "alpheus/statistics/blinding/v1";
+/// The proof that a tuple is well-formed (transcript).
+pub const STATISTICS_TUPLE: &str = "alpheus/statistics/tuple/v1";
+/// The range proof of a tuple (transcript).
+pub const STATISTICS_RANGE: &str = "alpheus/statistics/range/v1";
+/// What a tuple's range proof is bound to (hash).
+pub const STATISTICS_RANGE_STATEMENT: &str = "alpheus/statistics/range-statement/v1";
+/// A tuple, to know it again (hash).
+pub const STATISTICS_TUPLE_DIGEST: &str = "alpheus/statistics/tuple-digest/v1";
+/// What a key is generated for, and among whom (hash).
+pub const STATISTICS_KEY_COMMITTEE: &str = "alpheus/statistics/key/committee/v1";
+/// A dealer is bound to its dealing (hash).
+pub const STATISTICS_KEY_PLEDGE: &str = "alpheus/statistics/key/pledge/v1";
+/// A dealer's polynomial, from randomness (hash to scalar).
+pub const STATISTICS_KEY_COEFFICIENT: &str = "alpheus/statistics/key/coefficient/v1";
+/// The proof that a dealer knows what it deals (transcript).
+pub const STATISTICS_KEY_DEALING: &str = "alpheus/statistics/key/dealing/v1";
+/// All that was said when a key was generated (hash).
+pub const STATISTICS_KEY_TRANSCRIPT: &str = "alpheus/statistics/key/transcript/v1";
+/// The proof of a partial decryption (transcript).
+pub const STATISTICS_PARTIAL: &str = "alpheus/statistics/partial/v1";

@@ -1,0 +1,1 @@
+//! A key that t of n hold.
