@@ -92,6 +92,16 @@ impl<T> Step<T> {
         self.changes
     }
 
+    /// Goes further in the same commit: what this step entitles to goes into the next
+    /// one, and comes out with it.
+    #[must_use]
+    pub fn then<U>(self, further: impl FnOnce(T) -> Step<U>) -> Step<U> {
+        let Self { mut changes, released } = self;
+        let next = further(released);
+        changes.extend(next.changes);
+        Step { changes, released: next.released }
+    }
+
     /// Makes the changes durable, then hands out what they entitle to.
     ///
     /// # Errors
