@@ -74,3 +74,98 @@ pub enum NotOfThisSum {
     #[error("the stored sum is damaged; add up the tuples again")]
     Damaged,
 }
+
+/// A committee that is not to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a committee needs 1 <= t and 3t - 2 <= n <= 64")]
+pub struct BadCommittee;
+
+/// A share of a key that is not the member's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the share is not this member's of this key, or one that it is made of is missing")]
+pub struct BadShare;
+
+/// Why a dealer does not do what it is asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotDealt {
+    /// No such member.
+    #[error("the committee has no such member")]
+    NoMember,
+    /// The stored dealing is not of this seed.
+    #[error("the stored dealing is not of this seed; begin the key anew")]
+    OtherDealing,
+    /// The complaint is about another dealer.
+    #[error("the complaint is about another dealer")]
+    NotAboutMe,
+    /// A chance of 2^-252, or a broken generator.
+    #[error("no proof could be made; mend the random number generator")]
+    Generator,
+}
+
+/// Why a dealing does not count: its dealer is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadDealing {
+    /// Bytes that are no dealing of the committee.
+    #[error("the dealing is malformed")]
+    Malformed,
+    /// Not what the dealer is bound to.
+    #[error("the dealing is not the one that its dealer pledged")]
+    NotPledged,
+    /// Its constant is not proven to be known.
+    #[error("the dealer has not proven that it knows what it dealt")]
+    Proof,
+}
+
+/// Why no key was settled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotSettled {
+    /// As many as the threshold, or more.
+    #[error("as many members as the threshold are left out of the key; begin anew without them")]
+    TooManyLeftOut(Vec<u16>),
+    /// A dealing for another committee.
+    #[error("a dealing is for another committee")]
+    OtherCommittee,
+    /// Two dealings of one dealer.
+    #[error("member {0} has dealt twice; one pledge allows for one dealing")]
+    Twice(u16),
+    /// A sum is the identity: a chance of 2^-252, or intent.
+    #[error("the key is degenerate; begin anew")]
+    Vanished,
+}
+
+/// Why a partial decryption does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPartial {
+    /// Bytes that are none.
+    #[error("the partial decryption is malformed")]
+    Malformed,
+    /// Of nobody in the committee.
+    #[error("the committee has no member {0}")]
+    NoMember(u16),
+    /// Its proof does not hold.
+    #[error("member {0} has not proven its partial decryption; ask another member")]
+    Wrong(u16),
+}
+
+/// Too few partial decryptions of this ciphertext in this context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{have} members have decrypted, {needed} are needed; ask others")]
+pub struct NotOpened {
+    /// So many have.
+    pub have: usize,
+    /// So many are needed.
+    pub needed: usize,
+}
+
+/// Why an opened sum could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoLogarithm {
+    /// No number between the bounds.
+    #[error("the opened sum is no number within what the other sums allow")]
+    NotThere,
+    /// The bounds are too far apart for the table.
+    #[error(
+        "the bounds are too far apart to search; take larger steps, fewer slots or a larger table"
+    )]
+    TooFar,
+}
