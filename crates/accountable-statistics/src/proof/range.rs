@@ -185,17 +185,27 @@ impl Proving {
         bound: &Digest,
         rng: &mut impl CryptoRng,
     ) -> Result<Encoded, NotProven> {
+        let proof = self.prove_openings(self.openings(opening), ciphertexts, bound, rng);
+        proof.ok_or(NotProven::Generator)
+    }
+
+    /// Refused by the library if an opening is none, or its value does not fit the bits.
+    pub(crate) fn prove_openings(
+        &self,
+        openings: Vec<CommitmentOpening>,
+        ciphertexts: &Ciphertexts,
+        bound: &Digest,
+        rng: &mut impl CryptoRng,
+    ) -> Option<Encoded> {
         let commitments = commitments(self.terms.interval(), ciphertexts);
         let promises = vec![None; commitments.len()];
         let steady = commitments.into_iter().map(Steady).collect();
-        let failed = |_| NotProven::Generator;
         let statement = RangeStatement::init(self.parameters.clone(), steady, promises, None);
-        let statement = statement.map_err(failed)?;
-        let witness = RangeWitness::init(self.openings(opening)).map_err(failed)?;
+        let witness = RangeWitness::init(openings).ok()?;
+        let transcript = &mut transcript(bound);
         let proof: RangeProof<Steady> =
-            RangeProof::prove_with_rng(&mut transcript(bound), &statement, &witness, rng)
-                .map_err(failed)?;
-        proof.to_bytes().get(1..).map(|bytes| Encoded(bytes.to_vec())).ok_or(NotProven::Generator)
+            RangeProof::prove_with_rng(transcript, &statement.ok()?, &witness, rng).ok()?;
+        proof.to_bytes().get(1..).map(|bytes| Encoded(bytes.to_vec()))
     }
 
     /// Of C_v: v', r_v; of w·C_c − C_v: w·c − v', w·r_c − r_v.

@@ -175,3 +175,6 @@ impl Tuple {
         labelled(labels::STATISTICS_TUPLE_DIGEST, &[&self.to_bytes()])
     }
 }
+
+#[cfg(test)]
+mod tests;

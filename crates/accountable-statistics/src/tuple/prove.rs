@@ -56,19 +56,28 @@ impl Prover {
         rng: &mut impl CryptoRng,
     ) -> Result<Tuple, NotProven> {
         let opening = Opening::new(&self.terms, contribution, binding, rng)?;
+        self.finish(&opening, binding, rng)
+    }
+
+    pub(super) fn finish(
+        &self,
+        opening: &Opening,
+        binding: &Binding,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Tuple, NotProven> {
         let ciphertexts = opening.encrypt(&self.terms).map_err(|Vanished| NotProven::Generator)?;
         let witness = opening.witness(&self.terms);
         let witness: Vec<&SecretScalar> = witness.iter().collect();
         let statement = statement::statement(&self.terms, binding, &ciphertexts);
         let proof = statement.prove(&witness, rng).map_err(|_| NotProven::Generator)?;
         let bound = range::bound(&self.terms, binding, &ciphertexts, &proof);
-        let range = self.range.prove(&opening, &ciphertexts, &bound, rng)?;
+        let range = self.range.prove(opening, &ciphertexts, &bound, rng)?;
         Ok(Tuple { ciphertexts, proof, range })
     }
 }
 
 impl Opening {
-    fn new(
+    pub(super) fn new(
         terms: &Terms,
         contribution: Contribution,
         binding: &Binding,
