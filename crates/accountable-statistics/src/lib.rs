@@ -16,12 +16,32 @@
 //! | sums of contributions | [`sums`] |
 //! | a key that t of n hold, and decryption by it | [`threshold`] |
 //! | reading a decrypted sum | [`logarithm`] |
-//! | refusals | [`error`] |
+//! | who and what all agree on | [`configuration`], [`definition`], [`endorsed`] |
+//! | credentials for clients | [`registrar`] |
+//! | who contributes | [`client`] |
+//! | slots, and decryption of what is agreed on | [`smoother`] |
+//! | opens, checks and publishes | [`aggregator`] |
+//! | pure counts, without smoothers | [`tally`] |
+//! | all that crosses between parties | [`messages`], [`closing`], [`results`] |
+//! | refusals | [`error`], [`refused`] |
 
+pub mod aggregator;
+pub mod client;
+pub mod closing;
+pub mod configuration;
+pub mod definition;
+pub mod endorsed;
 pub mod error;
 pub mod interval;
 pub mod logarithm;
+pub mod messages;
 pub mod proof;
+pub mod refused;
+pub mod registrar;
+pub mod results;
+mod slots;
+pub mod smoother;
 pub mod sums;
+pub mod tally;
 pub mod threshold;
 pub mod tuple;

@@ -250,3 +250,39 @@ pub const STATISTICS_KEY_DEALING: &str = "alpheus/statistics/key/dealing/v1";
 pub const STATISTICS_KEY_TRANSCRIPT: &str = "alpheus/statistics/key/transcript/v1";
 /// The proof of a partial decryption (transcript).
 pub const STATISTICS_PARTIAL: &str = "alpheus/statistics/partial/v1";
+/// What operator, smoothers, aggregator and clients agree on (signature).
+pub const STATISTICS_CONFIGURATION: &str = "alpheus/statistics/configuration/v1";
+/// An aggregate, by a smoother (signature).
+pub const STATISTICS_DEFINITION: &str = "alpheus/statistics/definition/v1";
+/// A key epoch's public keys, by a smoother (signature).
+pub const STATISTICS_CARD: &str = "alpheus/statistics/card/v1";
+/// What a slot credential is shown for (hash).
+pub const STATISTICS_REQUEST: &str = "alpheus/statistics/request/v1";
+/// A slot is given to a key, by its keeper (signature).
+pub const STATISTICS_GRANT: &str = "alpheus/statistics/grant/v1";
+/// What an upload credential is shown for (hash).
+pub const STATISTICS_UPLOAD: &str = "alpheus/statistics/upload/v1";
+/// An upload, as ledgers know it (hash).
+pub const STATISTICS_CONTENT: &str = "alpheus/statistics/content/v1";
+/// A showing, inside of that (hash).
+pub const STATISTICS_SHOWING: &str = "alpheus/statistics/showing/v1";
+/// An upload on its way to the aggregator (HPKE).
+pub const STATISTICS_SEALED: &str = "alpheus/statistics/sealed/v1";
+/// An upload is deposited, by the slot's ephemeral key (signature).
+pub const STATISTICS_DEPOSIT: &str = "alpheus/statistics/deposit/v1";
+/// An entry of the ledger of slots, by a smoother (signature); its leaf (hash).
+pub const STATISTICS_ENTRY: &str = "alpheus/statistics/entry/v1";
+/// A leaf under the root of all tuples (hash).
+pub const STATISTICS_COUNTED: &str = "alpheus/statistics/counted/v1";
+/// Both roots of an aggregate, by the aggregator (signature).
+pub const STATISTICS_CLOSING: &str = "alpheus/statistics/closing/v1";
+/// A smoother would decrypt this set and no other (signature).
+pub const STATISTICS_READY: &str = "alpheus/statistics/ready/v1";
+/// A part of a decryption, by a smoother (signature).
+pub const STATISTICS_OPENING: &str = "alpheus/statistics/opening/v1";
+/// How an aggregate ended, by a smoother (signature).
+pub const STATISTICS_OUTCOME: &str = "alpheus/statistics/outcome/v1";
+/// A client's key for one slot, from a seed (HKDF).
+pub const STATISTICS_EPHEMERAL: &str = "alpheus/statistics/ephemeral/v1";
+/// A pure count, by the operator (signature).
+pub const STATISTICS_TALLY: &str = "alpheus/statistics/tally/v1";

@@ -1,0 +1,228 @@
+//! What operator, registrar, smoothers, aggregator and clients agree on, signed once
+//! and pinned by each.
+
+use alpheus_anonymous_credential::configuration::{Configuration as Credential, Pinned as Pass};
+use alpheus_anonymous_credential::error::BadConfiguration as BadCredential;
+use alpheus_anonymous_credential::schedule::Time;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::labels;
+use alpheus_crypto::seal::SealingPublic;
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::{Message, Rejected, Signed, Verified};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A smoother's place in the configuration, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SmootherId(pub u16);
+
+/// The number of a key epoch: a day, whose decryption key is destroyed when it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct KeyEpoch(pub u64);
+
+/// One of the n machines that together hide how many samples there are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Smoother {
+    /// Its signing key.
+    pub key: VerifyingKey,
+    /// The credential that slot requests to it show. Each smoother has its own: whoever
+    /// checks showings could mint, so with one key for all each could be any number of
+    /// clients.
+    pub slots: Signed<Credential>,
+}
+
+/// When key epochs begin. In microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Days {
+    /// Of key epoch 0.
+    pub start: Time,
+    /// Of each.
+    pub length: u64,
+}
+
+/// A deployment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configuration {
+    /// Names it.
+    pub deployment: [u8; 32],
+    /// t: so many smoothers together can decrypt, and fewer cannot.
+    pub threshold: u16,
+    /// All n of them, at least 3t − 2.
+    pub smoothers: Vec<Smoother>,
+    /// Signs closings.
+    pub aggregator: VerifyingKey,
+    /// What deposits are sealed for.
+    pub sealing: SealingPublic,
+    /// The credential that uploads show.
+    pub uploads: Signed<Credential>,
+    /// δ, in thousandths of the slots: with more of them empty or rejected nothing is
+    /// decrypted.
+    pub tolerance: u16,
+    /// Key epochs.
+    pub days: Days,
+}
+
+impl Message for Configuration {
+    const LABEL: &'static str = labels::STATISTICS_CONFIGURATION;
+}
+
+/// A configuration that is not to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadConfiguration {
+    /// Not signed by the pinned key.
+    #[error("the configuration is not signed by the pinned key: {0}")]
+    Signature(Rejected),
+    /// Too few smoothers for the threshold, or too many.
+    #[error("n smoothers bear a threshold t if n ≥ 3t − 2, t ≥ 1 and n ≤ 64")]
+    Smoothers,
+    /// One key in two places: two parties would be one.
+    #[error("two parties, or two credentials, have one key; each needs its own")]
+    SameKey,
+    /// A credential's configuration is not to be used.
+    #[error("a credential's configuration is not to be used: {0}")]
+    Credential(#[from] BadCredential),
+    /// Credentials of another deployment, or with other periods.
+    #[error("all credentials need the deployment's name and one schedule")]
+    OtherCredential,
+    /// More than a tenth of the slots may be missing, or days without length.
+    #[error("the tolerance is at most 100 thousandths, and a day has a length above zero")]
+    Bounds,
+}
+
+/// The most smoothers of a deployment.
+const MOST_SMOOTHERS: usize = 64;
+/// The largest tolerance, in thousandths.
+const MOST_TOLERANCE: u16 = 100;
+
+/// A configuration whose signature and content have been checked. Cheap to clone.
+#[derive(Clone)]
+pub struct Pinned(Arc<Opened>);
+
+struct Opened {
+    configuration: Verified<Configuration>,
+    uploads: Pass,
+    slots: Vec<Pass>,
+}
+
+impl Pinned {
+    /// Opens a configuration, and those of its credentials, with the operator's key.
+    ///
+    /// # Errors
+    /// [`BadConfiguration`].
+    pub fn open(
+        signed: &Signed<Configuration>,
+        operator: &VerifyingKey,
+    ) -> Result<Self, BadConfiguration> {
+        let opened = signed.open(operator).map_err(BadConfiguration::Signature)?;
+        let (n, t) = (opened.smoothers.len(), usize::from(opened.threshold));
+        if t == 0 || n > MOST_SMOOTHERS || n + 2 < 3 * t {
+            return Err(BadConfiguration::Smoothers);
+        }
+        if opened.tolerance > MOST_TOLERANCE || opened.days.length == 0 {
+            return Err(BadConfiguration::Bounds);
+        }
+        let uploads = Pass::open(&opened.uploads, operator)?;
+        let slots = opened.smoothers.iter().map(|smoother| Pass::open(&smoother.slots, operator));
+        let slots = slots.collect::<Result<Vec<_>, _>>()?;
+        let pinned = Self(Arc::new(Opened { configuration: opened, uploads, slots }));
+        pinned.check_keys()?;
+        Ok(pinned)
+    }
+
+    fn check_keys(&self) -> Result<(), BadConfiguration> {
+        let passes = || self.0.slots.iter().chain([&self.0.uploads]);
+        let alike = |pass: &Pass| {
+            pass.deployment == self.deployment && pass.schedule == self.0.uploads.schedule
+        };
+        if !passes().all(alike) {
+            return Err(BadConfiguration::OtherCredential);
+        }
+        let keys = self.smoothers.iter().map(|smoother| &smoother.key).chain([&self.aggregator]);
+        let signing: BTreeSet<&VerifyingKey> = keys.collect();
+        let issuing: BTreeSet<[u8; 32]> = passes().map(|p| *p.issuer.x1.as_bytes()).collect();
+        let kinds: BTreeSet<u32> = passes().map(|pass| pass.kind).collect();
+        let parties = self.smoothers.len() + 1;
+        let all = [signing.len(), issuing.len(), kinds.len()];
+        if all.iter().all(|n| *n == parties) { Ok(()) } else { Err(BadConfiguration::SameKey) }
+    }
+
+    /// The digest of all of it.
+    #[must_use]
+    pub fn fingerprint(&self) -> Digest {
+        self.0.configuration.digest()
+    }
+
+    /// The operator's key, which signed it.
+    #[must_use]
+    pub fn operator(&self) -> &VerifyingKey {
+        self.0.configuration.signer()
+    }
+
+    /// All smoothers.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = SmootherId> + use<> {
+        (0..u16::try_from(self.smoothers.len()).unwrap_or(u16::MAX)).map(SmootherId)
+    }
+
+    /// A smoother's key, if there is such a smoother.
+    #[must_use]
+    pub fn key(&self, smoother: SmootherId) -> Option<&VerifyingKey> {
+        self.smoothers.get(usize::from(smoother.0)).map(|smoother| &smoother.key)
+    }
+
+    /// q = ⌈(n + t)/2⌉: two quorums share t smoothers, and those that keep to the
+    /// protocol are one if at most t − 1 do not.
+    #[must_use]
+    pub fn quorum(&self) -> usize {
+        (self.smoothers.len() + usize::from(self.threshold)).div_ceil(2)
+    }
+
+    /// f = t − 1: so many smoothers may be faulty in any way.
+    #[must_use]
+    pub fn faulty(&self) -> usize {
+        usize::from(self.threshold).saturating_sub(1)
+    }
+
+    /// m: slots that one account gets at most, if all faulty smoothers help it. An
+    /// entry needs a quorum, q − f of which count the account's showings honestly.
+    #[must_use]
+    pub fn slots_of_account(&self, quota: u32) -> u64 {
+        let honest = self.smoothers.len().saturating_sub(self.faulty()) as u64;
+        let needed = self.quorum().saturating_sub(self.faulty()) as u64;
+        (u64::from(quota) * honest).checked_div(needed).unwrap_or(0)
+    }
+
+    /// How many of so many slots may be empty or rejected: ⌊δU⌋.
+    #[must_use]
+    pub fn missing_at_most(&self, slots: u32) -> u32 {
+        let missing = u64::from(slots) * u64::from(self.tolerance) / 1000;
+        u32::try_from(missing).unwrap_or(slots)
+    }
+
+    /// The credential of uploads.
+    #[must_use]
+    pub fn uploads(&self) -> &Pass {
+        &self.0.uploads
+    }
+
+    /// The credential of slot requests to a smoother.
+    #[must_use]
+    pub fn slots(&self, smoother: SmootherId) -> Option<&Pass> {
+        self.0.slots.get(usize::from(smoother.0))
+    }
+
+    /// The key epoch that runs at a time; none before the first.
+    #[must_use]
+    pub fn key_epoch(&self, now: Time) -> Option<KeyEpoch> {
+        let since = now.0.checked_sub(self.days.start.0)?;
+        since.checked_div(self.days.length).map(KeyEpoch)
+    }
+}
+
+impl std::ops::Deref for Pinned {
+    type Target = Configuration;
+
+    fn deref(&self) -> &Configuration {
+        &self.0.configuration
+    }
+}

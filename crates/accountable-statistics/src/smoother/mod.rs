@@ -1,0 +1,372 @@
+//! A smoother: gives out slots, keeps what is deposited, checks every tuple, and takes
+//! part in opening an aggregate once.
+//!
+//! Whatever leaves comes out of a [`Step`], so that it is durable before.
+
+mod counting;
+mod opening;
+mod records;
+mod running;
+
+use crate::configuration::{KeyEpoch, Pinned, SmootherId};
+use crate::definition::{Agreed, Definition};
+use crate::endorsed::Endorsed;
+use crate::logarithm::Table;
+use crate::messages::{Card, Entry, Opening, Outcome, Ready, Reason, Receipt, decode, encode};
+use crate::refused::{NotDefined, NotHeard, NotRestored};
+use crate::threshold::{KeyShare, SharedKey};
+use alpheus_anonymous_credential::keys::IssuerKey;
+use alpheus_anonymous_credential::schedule::Time;
+use alpheus_anonymous_credential::verifier::Verifier;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::ledger::{Change, DamagedLog, Log, Step};
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use records::{Claimed, Line, Record};
+use running::Running;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a smoother says to others unasked.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// To the other smoothers.
+    Ready(Signed<Ready>),
+    /// To the other smoothers, and to nobody else.
+    Opening(Signed<Opening>),
+    /// To the aggregator.
+    Outcome(Signed<Outcome>),
+}
+
+/// A key epoch's key, as far as this smoother has it.
+struct Key {
+    shared: SharedKey,
+    /// None if it took no part in generating it, or has destroyed it.
+    share: Option<KeyShare>,
+}
+
+/// Who a smoother is.
+pub struct Identity {
+    /// Its place.
+    pub id: SmootherId,
+    /// Its signing key.
+    pub key: SigningKey,
+    /// The key of its slot credential.
+    pub slots: IssuerKey,
+}
+
+/// A smoother.
+pub struct Smoother {
+    pinned: Pinned,
+    id: SmootherId,
+    key: SigningKey,
+    verifier: Verifier,
+    table: Arc<Table>,
+    keys: BTreeMap<KeyEpoch, Key>,
+    claims: BTreeMap<Digest, Claimed>,
+    running: BTreeMap<Digest, Running>,
+    /// Of key epochs up to this one it may have forgotten what it has signed.
+    sits_out: Option<KeyEpoch>,
+}
+
+impl Smoother {
+    /// A smoother as its ledger has it; an empty one for a new smoother.
+    ///
+    /// After a log that may be an old copy it sits out the running key epoch and the next, for
+    /// which it may have signed definitions, and destroys their shares: it may have agreed to a
+    /// set that it does not remember.
+    ///
+    /// # Errors
+    /// [`NotRestored`].
+    pub fn restore(
+        pinned: &Pinned,
+        identity: Identity,
+        table: Arc<Table>,
+        log: Log,
+        records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+        now: Time,
+    ) -> Result<(Self, Step<()>), NotRestored> {
+        let Identity { id, key, slots } = identity;
+        let pass = pinned.slots(id).ok_or(NotRestored::OtherKey)?.clone();
+        if pinned.key(id) != Some(&key.verifying_key()) {
+            return Err(NotRestored::OtherKey);
+        }
+        let verifier = Verifier::new(slots, pass).map_err(|_| NotRestored::OtherKey)?;
+        let (keys, claims, running) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let pinned = pinned.clone();
+        let mut smoother =
+            Self { pinned, id, key, verifier, table, keys, claims, running, sits_out: None };
+        let begun = smoother.put_back(records)?;
+        if (log == Log::New && begun) || (log == Log::Whole && !begun) {
+            return Err(DamagedLog.into());
+        }
+        let mut changes = vec![records::begun(smoother.sits_out)];
+        if log == Log::Doubtful {
+            changes.extend(smoother.sit_out(now));
+        }
+        Ok((smoother, Step::new(changes, ())))
+    }
+
+    fn put_back(
+        &mut self,
+        records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+    ) -> Result<bool, DamagedLog> {
+        let (mut begun, mut lines, mut shares) = (false, Vec::new(), Vec::new());
+        for (key, value) in records {
+            match records::read(&key, &value)? {
+                Record::Begun(sits_out) => (begun, self.sits_out) = (true, sits_out),
+                Record::Card(epoch, card) => {
+                    let shared = decode(&card).ok_or(DamagedLog)?;
+                    self.keys.insert(epoch, Key { shared, share: None });
+                }
+                Record::Share(epoch, share) => shares.push((epoch, share)),
+                Record::Claim(name, claimed) => drop(self.claims.insert(name, claimed)),
+                Record::Of(name, line) => match *line {
+                    Line::Definition(signed) => {
+                        let agreed = Agreed::open(&signed, &self.pinned).map_err(|_| DamagedLog)?;
+                        let running = Running::new(agreed, &self.pinned, self.id);
+                        self.running.insert(name, running.ok_or(DamagedLog)?);
+                    }
+                    line => lines.push((name, line)),
+                },
+            }
+        }
+        for (epoch, share) in shares {
+            self.put_back_share(epoch, &share)?;
+        }
+        let signer = self.key.verifying_key();
+        for (name, line) in lines {
+            let running = self.running.get_mut(&name).ok_or(DamagedLog)?;
+            running.put_back(line, self.id, &signer, self.pinned.quorum()).ok_or(DamagedLog)?;
+        }
+        Ok(begun)
+    }
+
+    fn put_back_share(&mut self, epoch: KeyEpoch, share: &Secret<32>) -> Result<(), DamagedLog> {
+        let key = self.keys.get_mut(&epoch).ok_or(DamagedLog)?;
+        let share = KeyShare::restore(&key.shared, self.id.0, share).map_err(|_| DamagedLog)?;
+        key.share = Some(share);
+        Ok(())
+    }
+
+    /// Burns what it may have forgotten: the running key epoch and the next one.
+    fn sit_out(&mut self, now: Time) -> Vec<Change> {
+        let running = self.pinned.key_epoch(now).map_or(0, |epoch| epoch.0);
+        let last = KeyEpoch(running.saturating_add(1));
+        self.sits_out = self.sits_out.max(Some(last));
+        let mut changes = vec![records::begun(self.sits_out)];
+        for (epoch, key) in self.keys.range_mut(..=last) {
+            key.share = None;
+            changes.push(records::share(*epoch, None));
+        }
+        changes
+    }
+
+    /// Whether it takes no part in what is of a key epoch.
+    #[must_use]
+    pub fn sits_out(&self, epoch: KeyEpoch) -> bool {
+        Some(epoch) <= self.sits_out
+    }
+
+    /// Which smoother it is.
+    #[must_use]
+    pub fn id(&self) -> SmootherId {
+        self.id
+    }
+
+    /// Takes its share of a key that was generated for a key epoch, and signs the public side.
+    ///
+    /// # Errors
+    /// [`NotDefined::OtherKey`] if it has another key of that key epoch: there is one only.
+    pub fn hold(
+        &mut self,
+        epoch: KeyEpoch,
+        shared: SharedKey,
+        share: KeyShare,
+    ) -> Result<Step<Signed<Card>>, NotDefined> {
+        if self.sits_out(epoch) {
+            return Err(NotDefined::SitsOut);
+        }
+        if self.keys.get(&epoch).is_some_and(|known| known.shared != shared) {
+            return Err(NotDefined::OtherKey);
+        }
+        let card = Signed::new(&Card { key_epoch: epoch, key: shared.clone() }, &self.key);
+        let secret = share.expose();
+        let changes =
+            vec![records::card(epoch, &encode(&shared)), records::share(epoch, Some(&secret))];
+        self.keys.insert(epoch, Key { shared, share: Some(share) });
+        Ok(Step::new(changes, card))
+    }
+
+    /// Learns the public side of a key that it took no part in generating.
+    ///
+    /// # Errors
+    /// [`NotDefined`].
+    pub fn learn_key(&mut self, card: &Endorsed<Card>) -> Result<Step<()>, NotDefined> {
+        let opened = card.open(&self.pinned, self.pinned.quorum());
+        let Card { key_epoch, key } = opened.map_err(|_| NotDefined::OtherKey)?.into_inner();
+        if let Some(known) = self.keys.get(&key_epoch) {
+            let same = known.shared == key;
+            return if same { Ok(Step::new(Vec::new(), ())) } else { Err(NotDefined::OtherKey) };
+        }
+        let change = records::card(key_epoch, &encode(&key));
+        self.keys.insert(key_epoch, Key { shared: key, share: None });
+        Ok(Step::new(vec![change], ()))
+    }
+
+    /// Signs a definition, unless it overlaps one that this smoother has signed or knows.
+    ///
+    /// # Errors
+    /// [`NotDefined`].
+    pub fn define(
+        &mut self,
+        now: Time,
+        definition: &Definition,
+    ) -> Result<Step<Signed<Definition>>, NotDefined> {
+        definition.check(&self.pinned)?;
+        let running = self.pinned.key_epoch(now).ok_or(NotDefined::Time)?.0;
+        let epoch = definition.key_epoch;
+        let near = epoch.0 == running || epoch.0 == running.saturating_add(1);
+        if self.sits_out(epoch) {
+            return Err(NotDefined::SitsOut);
+        }
+        if definition.start <= now || !near {
+            return Err(NotDefined::Time);
+        }
+        let key = self.keys.get(&epoch).ok_or(NotDefined::OtherKey)?;
+        if *key.shared.key() != definition.key {
+            return Err(NotDefined::OtherKey);
+        }
+        let signed = Signed::new(definition, &self.key);
+        let change = self.claim(signed.digest(), definition)?;
+        Ok(Step::new(vec![change], signed))
+    }
+
+    /// Claims place and time for a definition.
+    fn claim(&mut self, name: Digest, definition: &Definition) -> Result<Change, NotDefined> {
+        let Definition { place, start, end, .. } = definition.clone();
+        let overlaps = |other: &Claimed| {
+            other.start < end && start < other.end && other.place.overlaps(&place)
+        };
+        if self.claims.iter().any(|(known, claimed)| *known != name && overlaps(claimed)) {
+            return Err(NotDefined::Overlaps);
+        }
+        let claimed = Claimed { place, start, end };
+        let change = records::claim(&name, &claimed);
+        self.claims.insert(name, claimed);
+        Ok(change)
+    }
+
+    /// Works by a definition that a quorum has signed from now on.
+    ///
+    /// # Errors
+    /// [`NotDefined`]; [`NotDefined::Overlaps`] would show that more smoothers than may be are
+    /// faulty.
+    pub fn learn(&mut self, signed: &Endorsed<Definition>) -> Result<Step<Agreed>, NotDefined> {
+        let agreed = Agreed::open(signed, &self.pinned)?;
+        let name = agreed.name();
+        if self.running.contains_key(&name) {
+            return Ok(Step::new(vec![records::definition(&name, signed)], agreed));
+        }
+        let claim = self.claim(name, &agreed)?;
+        let running = Running::new(agreed.clone(), &self.pinned, self.id);
+        self.running.insert(name, running.ok_or(NotDefined::OtherKey)?);
+        Ok(Step::new(vec![claim, records::definition(&name, signed)], agreed))
+    }
+
+    /// Notes another smoother's receipt.
+    ///
+    /// # Errors
+    /// [`NotHeard`]. One of its own that it does not remember makes it sit out: its ledger is an
+    /// old copy, or somebody else has its key.
+    pub fn hear_receipt(&mut self, receipt: &Receipt, now: Time) -> Result<Step<()>, NotHeard> {
+        let by = receipt.by;
+        let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
+        let entry = receipt.entry.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
+        let running = self.running.get_mut(&entry.aggregate).ok_or(NotHeard::Unknown)?;
+        if entry.slot >= running.agreed().slots {
+            return Err(NotHeard::OtherSet);
+        }
+        let takes_part = Some(running.agreed().key_epoch) > self.sits_out;
+        if by == self.id && takes_part && running.has_forgotten(&entry) {
+            return Ok(Step::new(self.sit_out(now), ()));
+        }
+        running.hear(by, entry, receipt.entry.clone(), self.pinned.quorum());
+        Ok(Step::new(Vec::new(), ()))
+    }
+
+    /// All receipts of an aggregate that it knows, for another smoother that asks.
+    #[must_use]
+    pub fn receipts(&self, aggregate: &Digest) -> Vec<Receipt> {
+        self.running.get(aggregate).map(Running::receipts).unwrap_or_default()
+    }
+
+    /// The certified entry of a slot.
+    #[must_use]
+    pub fn certified(&self, aggregate: &Digest, slot: u32) -> Option<&Entry> {
+        self.running.get(aggregate)?.certified(slot)
+    }
+
+    /// How an aggregate ended, once it has.
+    #[must_use]
+    pub fn outcome(&self, aggregate: &Digest) -> Option<Outcome> {
+        self.running.get(aggregate)?.outcome()
+    }
+
+    /// What time asks for: aggregates end at their deadlines, and keys of past key epochs are
+    /// destroyed.
+    pub fn poll(&mut self, now: Time) -> Step<Vec<Output>> {
+        let (mut changes, mut outputs) = (Vec::new(), Vec::new());
+        for running in self.running.values_mut() {
+            if now < running.agreed().deadline() {
+                continue;
+            }
+            if running.outcome().is_none() && !is_out(self.sits_out, running) {
+                let filled = running.is_filled(&self.pinned);
+                let reason = if filled { Reason::Late } else { Reason::NotFilled };
+                let (change, outcome) = running.end(Err(reason));
+                changes.push(change);
+                outputs.push(Output::Outcome(Signed::new(&outcome, &self.key)));
+            }
+            changes.extend(running.forget());
+        }
+        changes.extend(self.erase(now));
+        Step::new(changes, outputs)
+    }
+
+    /// Destroys shares of key epochs that are over, with all aggregates in them.
+    fn erase(&mut self, now: Time) -> Vec<Change> {
+        let Some(running) = self.pinned.key_epoch(now) else { return Vec::new() };
+        let open = |epoch: &KeyEpoch| {
+            self.running.values().any(|running| {
+                let agreed = running.agreed();
+                agreed.key_epoch == *epoch && now < agreed.deadline()
+            })
+        };
+        let over: Vec<KeyEpoch> = self
+            .keys
+            .range(..running)
+            .map(|(epoch, _)| *epoch)
+            .filter(|epoch| !open(epoch))
+            .collect();
+        let mut changes = Vec::new();
+        for epoch in over {
+            if self.keys.get_mut(&epoch).and_then(|key| key.share.take()).is_some() {
+                changes.push(records::share(epoch, None));
+            }
+        }
+        changes
+    }
+
+    /// What it has said of aggregates that are not over, once more: messages get lost.
+    #[must_use]
+    pub fn repeat(&self, now: Time) -> Vec<Output> {
+        let open = self.running.values().filter(|running| now < running.agreed().deadline());
+        open.flat_map(|running| running.repeat(&self.key)).collect()
+    }
+}
+
+fn is_out(sits_out: Option<KeyEpoch>, running: &Running) -> bool {
+    Some(running.agreed().key_epoch) <= sits_out
+}
