@@ -1,0 +1,96 @@
+"""Keys without a dealer and decryption in parts, written anew from docs/protocol.md."""
+
+from tuples import B, ORDER, PREFIX, M, Statement, Stream, hash_to_scalar, number, r, scalar
+from ristretto import IDENTITY
+
+
+def place(member):
+    return member + 1
+
+
+class Committee:
+    def __init__(self, members, threshold):
+        self.members, self.threshold = members, threshold
+        self.purpose = r.labelled_hash("alpheus/vector/v1", [b"a day"])
+        parts = [self.purpose, number(members, 2), number(threshold, 2)]
+        self.digest = r.labelled_hash(PREFIX + "key/committee/v1", parts)
+
+    def json(self):
+        return {"purpose": self.purpose.hex(), "members": self.members, "threshold": self.threshold}
+
+
+class Dealer:
+    def __init__(self, committee, member, knows=True):
+        self.committee, self.member = committee, member
+        stream = Stream(f"dealer {member}")
+        self.seed = r.labelled_hash("alpheus/vector/v1", [number(member)])
+        label, t = PREFIX + "key/coefficient/v1", range(committee.threshold)
+        self.coefficients = [
+            hash_to_scalar(label, [self.seed, committee.digest, number(member, 2), number(k, 2)]) for k in t]
+        self.commitments = [k * B for k in self.coefficients]
+        encoded = b"".join(e.encode() for e in self.commitments)
+        fields = [committee.digest, number(member, 2), encoded]
+        statement = Statement("key/dealing/v1", fields, 1, [B, self.commitments[0]], [(1, [(1, 0, 0)])])
+        witness = self.coefficients[0] if knows else 5
+        self.proof = statement.prove([witness], stream)
+        self.randomness = stream.so_far()
+        self.bytes = encoded + self.proof
+
+    def pledge(self, data=None):
+        parts = [self.committee.digest, number(self.member, 2), self.bytes if data is None else data]
+        return r.labelled_hash(PREFIX + "key/pledge/v1", parts)
+
+    def share(self, member):
+        return sum(k * place(member) ** i for i, k in enumerate(self.coefficients)) % ORDER
+
+
+class Settled:
+    """Of all dealers that qualify, and the shares that were answered in public."""
+
+    def __init__(self, committee, dealers, answered=()):
+        self.committee, self.dealers = committee, dealers
+        self.secret = sum(d.coefficients[0] for d in dealers) % ORDER
+        self.key = self.secret * B
+        self.shares = [sum(d.share(m) for d in dealers) % ORDER for m in range(committee.members)]
+        dealings = b"".join(number(d.member, 2) + d.pledge() for d in dealers)
+        answers = b"".join(
+            number(d.member, 2) + number(accuser, 2) + scalar(d.share(accuser)) for d, accuser in answered)
+        parts = [committee.digest, dealings, answers]
+        self.transcript = r.labelled_hash(PREFIX + "key/transcript/v1", parts)
+
+    def json(self):
+        return {"key": self.key.encode().hex(), "transcript": self.transcript.hex(),
+                "shares": [scalar(s).hex() for s in self.shares],
+                "public": [(s * B).encode().hex() for s in self.shares]}
+
+
+class Partial:
+    """`secret` is another share than the member's; `alter` changes elements before the proof."""
+
+    def __init__(self, settled, member, part, sums, context, name, secret=None, leave_out=None):
+        stream = Stream(f"partial {name}")
+        secret = settled.shares[member] if secret is None else secret
+        public = settled.shares[member] * B
+        self.element = secret * sums[0]
+        encoded = bytes([part]) + sums[0].encode() + sums[1].encode()
+        fields = [settled.transcript, number(member, 2), encoded, context]
+        elements = [B, public, sums[0], self.element]
+        statement = Statement("partial/v1", fields, 1, elements, [(1, [(1, 0, 0)]), (3, [(1, 0, 2)])])
+        proof = statement.prove([secret], stream, leave_out)
+        self.randomness = stream.so_far()
+        self.bytes = number(member, 2) + self.element.encode() + proof
+
+
+def combine(members, partials, sums):
+    """C less the weighted partial decryptions."""
+    total = sums[1]
+    for i, partial in zip(members, partials):
+        weight = 1
+        for j in members:
+            if j != i:
+                weight = weight * place(j) * pow(place(j) - place(i), -1, ORDER) % ORDER
+        total = total - weight * partial.element
+    return total
+
+
+assert M != IDENTITY
