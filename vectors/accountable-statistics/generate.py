@@ -202,6 +202,7 @@ def generated_keys():
         dealers = [k.Dealer(committee, member) for member in range(members)]
         cases.append({
             "committee": committee.json(), "digest": committee.digest.hex(),
+            "sealing_seeds": [k.sealing_seed(member).hex() for member in range(members)],
             "dealers": [{"seed": d.seed.hex(), "randomness": d.randomness, "dealing": d.bytes.hex(),
                          "pledge": d.pledge().hex(),
                          "shares": [scalar(d.share(m)).hex() for m in range(members)]} for d in dealers],
@@ -228,7 +229,7 @@ def generated_keys():
         bad(good[:-1], "Malformed"), bad(good + b"\0", "Malformed"), bad(b"", "Malformed"),
         *(bad(good[:at] + chunk + good[at + 32 :], "Malformed")
           for at in range(0, 96, 32) for chunk in (bytes(32), b"\xff" * 32)),
-        bad(good[:96] + ORDER.to_bytes(32, "little"), "Malformed"),
+        bad(good[:96] + ORDER.to_bytes(32, "little") + good[128:], "Malformed"),
     ])
 
 

@@ -1,7 +1,12 @@
 """Keys without a dealer and decryption in parts, written anew from docs/protocol.md."""
 
+import hpke
 from tuples import B, ORDER, PREFIX, M, Statement, Stream, hash_to_scalar, number, r, scalar
 from ristretto import IDENTITY
+
+
+def sealing_seed(member):
+    return r.labelled_hash("alpheus/vector/v1", [b"sealing", number(member)])
 
 
 def place(member):
@@ -33,8 +38,14 @@ class Dealer:
         statement = Statement("key/dealing/v1", fields, 1, [B, self.commitments[0]], [(1, [(1, 0, 0)])])
         witness = self.coefficients[0] if knows else 5
         self.proof = statement.prove([witness], stream)
+        sealed = b""
+        for to in range(committee.members):
+            context = [committee.digest, number(member, 2), number(to, 2)]
+            info = r.labelled_hash(PREFIX + "key/share/v1", context)
+            key = hpke.public(hpke.derive_key(sealing_seed(to)))
+            sealed += hpke.seal(key, info, scalar(self.share(to)), stream.take(32))
         self.randomness = stream.so_far()
-        self.bytes = encoded + self.proof
+        self.bytes = encoded + self.proof + sealed
 
     def pledge(self, data=None):
         parts = [self.committee.digest, number(self.member, 2), self.bytes if data is None else data]

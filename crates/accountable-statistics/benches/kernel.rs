@@ -12,6 +12,7 @@ use alpheus_accountable_statistics::tuple::{
 };
 use alpheus_crypto::group::{Element, SecretScalar, Total};
 use alpheus_crypto::hash::labelled;
+use alpheus_crypto::seal::{SealingKey, SealingPublic};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use criterion::{Bencher, Criterion, Throughput, criterion_group, criterion_main};
@@ -117,8 +118,11 @@ fn terms_and_sums(c: &mut Criterion, key: Element, rng: &mut ChaCha20Rng) {
 fn key(members: u16, threshold: u16, rng: &mut ChaCha20Rng) -> (SharedKey, Vec<KeyShare>) {
     let purpose = labelled("alpheus/test-purpose/v1", &[]);
     let committee = Committee::new(purpose, members, threshold).unwrap();
+    let keys: Vec<SealingKey> =
+        (0..members).map(|_| SealingKey::from_seed(&Secret::random(rng))).collect();
+    let public: Vec<SealingPublic> = keys.iter().map(SealingKey::public).collect();
     let dealers: Vec<Dealer> = (0..members)
-        .map(|member| Dealer::new(committee, member, &Secret::random(rng), rng).unwrap())
+        .map(|member| Dealer::new(committee, &public, member, &Secret::random(rng), rng).unwrap())
         .collect();
     let dealt = (0..members).zip(&dealers).map(|(member, dealer)| {
         dealer.dealing().clone().verify(&committee, member, &dealer.pledge()).unwrap()
@@ -126,8 +130,7 @@ fn key(members: u16, threshold: u16, rng: &mut ChaCha20Rng) -> (SharedKey, Vec<K
     let dealt: Vec<_> = dealt.collect();
     let settled = Settled::new(&committee, &dealt, &[], &[]).unwrap();
     let share = |member: u16| {
-        let taken = dealt.iter().zip(&dealers);
-        let taken = taken.map(|(d, dealer)| d.take(member, dealer.share_for(member).unwrap()));
+        let taken = dealt.iter().map(|dealt| dealt.take(member, &keys[usize::from(member)]));
         settled.share(member, taken.map(Result::unwrap).collect()).unwrap()
     };
     (settled.key().clone(), (0..members).map(share).collect())

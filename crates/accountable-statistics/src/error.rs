@@ -91,6 +91,9 @@ pub enum NotDealt {
     /// No such member.
     #[error("the committee has no such member")]
     NoMember,
+    /// Not one good key for each member.
+    #[error("shares are sealed for one key of each member; there are more or fewer, or one is none")]
+    Keys,
     /// The stored dealing is not of this seed.
     #[error("the stored dealing is not of this seed; begin the key anew")]
     OtherDealing,

@@ -5,7 +5,9 @@
 
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::sums::{Ciphertext, Part, Sums};
-use alpheus_accountable_statistics::threshold::dealing::{Dealer, Dealing, Dealt, Pledge};
+use alpheus_accountable_statistics::threshold::dealing::{
+    Complaint, Dealer, Dealing, Dealt, Pledge,
+};
 use alpheus_accountable_statistics::threshold::decrypting::Partial;
 use alpheus_accountable_statistics::threshold::settling::Settled;
 use alpheus_accountable_statistics::threshold::{Committee, KeyShare, SharedKey};
@@ -14,6 +16,7 @@ use alpheus_accountable_statistics::tuple::{
 };
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::seal::{SealingKey, SealingPublic};
 use alpheus_crypto::secret::Secret;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_core::{Rng as _, TryCryptoRng, TryRng};
@@ -164,16 +167,24 @@ fn committee(case: &Value) -> Committee {
     Committee::new(purpose, small(&c["members"]), small(&c["threshold"])).unwrap()
 }
 
+fn sealing_keys(case: &Value) -> Vec<SealingKey> {
+    let seeds = case["sealing_seeds"].as_array().unwrap().iter();
+    seeds.map(|seed| SealingKey::from_seed(&Secret::from_bytes(array(seed)))).collect()
+}
+
 fn dealers(case: &Value) -> (Vec<Dealer>, Vec<Dealt>) {
     let committee = committee(case);
+    let keys: Vec<SealingPublic> = sealing_keys(case).iter().map(SealingKey::public).collect();
     let one = |(member, dealer): (u16, &Value)| {
         let seed = Secret::from_bytes(array(&dealer["seed"]));
         let rng = &mut told(&dealer["randomness"]);
-        let made = Dealer::new(committee, member, &seed, rng).unwrap();
+        let made = Dealer::new(committee, &keys, member, &seed, rng).unwrap();
+        assert!(rng.0.is_empty(), "all of the randomness is used");
         assert_eq!(made.dealing().to_bytes(), from_hex(&dealer["dealing"]));
         assert_eq!(made.pledge(), Pledge(Digest(array(&dealer["pledge"]))));
-        for (to, share) in (0..).zip(dealer["shares"].as_array().unwrap()) {
-            assert_eq!(*made.share_for(to).unwrap().expose().expose(), array::<32>(share));
+        for (accuser, share) in (0..).zip(dealer["shares"].as_array().unwrap()) {
+            let complaint = Complaint { dealer: member, accuser };
+            assert_eq!(made.answer(complaint).unwrap().share, array::<32>(share));
         }
         let dealing = Dealing::from_bytes(&from_hex(&dealer["dealing"]), &committee).unwrap();
         let dealt = dealing.verify(&committee, member, &made.pledge()).unwrap();
@@ -195,14 +206,13 @@ fn same_key(key: &SharedKey, expected: &Value) {
 #[test]
 fn keys_are_the_scripts() {
     for case in cases("key") {
-        let (dealers, dealt) = dealers(&case);
+        let ((dealers, dealt), keys) = (dealers(&case), sealing_keys(&case));
         let committee = committee(&case);
         assert_eq!(committee.digest(), Digest(array(&case["digest"])));
         let settled = Settled::new(&committee, &dealt, &[], &[]).unwrap();
         same_key(settled.key(), &case["settled"]);
         for member in 0..committee.members() {
-            let taken = dealt.iter().zip(&dealers);
-            let taken = taken.map(|(d, dealer)| d.take(member, dealer.share_for(member).unwrap()));
+            let taken = dealt.iter().map(|dealt| dealt.take(member, &keys[usize::from(member)]));
             let share = settled.share(member, taken.map(Result::unwrap).collect()).unwrap();
             let expected = &case["settled"]["shares"][usize::from(member)];
             assert_eq!(*share.expose().expose(), array::<32>(expected));
@@ -210,7 +220,7 @@ fn keys_are_the_scripts() {
         if committee.threshold() > 1 {
             let without = Settled::new(&committee, &dealt[1..], &[], &[]).unwrap();
             same_key(without.key(), &case["without_first"]);
-            let complaint = dealt[0].complaint(1);
+            let complaint = Complaint { dealer: 0, accuser: 1 };
             let answer = dealers[0].answer(complaint).unwrap();
             let answered = Settled::new(&committee, &dealt, &[complaint], &[answer]).unwrap();
             same_key(answered.key(), &case["answered"]);

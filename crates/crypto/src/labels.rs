@@ -244,6 +244,8 @@ pub const STATISTICS_KEY_COMMITTEE: &str = "alpheus/statistics/key/committee/v1"
 pub const STATISTICS_KEY_PLEDGE: &str = "alpheus/statistics/key/pledge/v1";
 /// A dealer's polynomial, from randomness (hash to scalar).
 pub const STATISTICS_KEY_COEFFICIENT: &str = "alpheus/statistics/key/coefficient/v1";
+/// A member's share of a dealing (HPKE).
+pub const STATISTICS_KEY_SHARE: &str = "alpheus/statistics/key/share/v1";
 /// The proof that a dealer knows what it deals (transcript).
 pub const STATISTICS_KEY_DEALING: &str = "alpheus/statistics/key/dealing/v1";
 /// All that was said when a key was generated (hash).
@@ -254,6 +256,8 @@ pub const STATISTICS_PARTIAL: &str = "alpheus/statistics/partial/v1";
 pub const STATISTICS_CONFIGURATION: &str = "alpheus/statistics/configuration/v1";
 /// An aggregate, by a smoother (signature).
 pub const STATISTICS_DEFINITION: &str = "alpheus/statistics/definition/v1";
+/// What a key is generated for: a key epoch of a deployment (hash).
+pub const STATISTICS_DAY: &str = "alpheus/statistics/day/v1";
 /// A key epoch's public keys, by a smoother (signature).
 pub const STATISTICS_CARD: &str = "alpheus/statistics/card/v1";
 /// What a slot credential is shown for (hash).

@@ -39,6 +39,20 @@ impl Sealed {
     pub fn length(&self) -> usize {
         self.encapsulated.len() + self.ciphertext.len()
     }
+
+    /// Encapsulated key, then ciphertext.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        [&self.encapsulated, self.ciphertext.as_slice()].concat()
+    }
+
+    /// Reads what [`Sealed::to_bytes`] gave; none if it is shorter than anything sealed.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (encapsulated, ciphertext) = bytes.split_first_chunk()?;
+        let enough = ciphertext.len() >= 16;
+        enough.then(|| Self { encapsulated: *encapsulated, ciphertext: ciphertext.to_vec() })
+    }
 }
 
 /// The key that something is to be sealed for is none: nobody could open it, or

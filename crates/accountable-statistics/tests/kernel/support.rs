@@ -7,6 +7,7 @@ use alpheus_accountable_statistics::threshold::{Committee, KeyShare, SharedKey};
 use alpheus_accountable_statistics::tuple::{Binding, Terms, ThresholdKey};
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::labelled;
+use alpheus_crypto::seal::{SealingKey, SealingPublic};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -42,6 +43,7 @@ pub(crate) fn binding(slot: u32) -> Binding {
 /// Members who are about to have a key, and all that they say.
 pub(crate) struct Ceremony {
     pub(crate) committee: Committee,
+    pub(crate) keys: Vec<SealingKey>,
     pub(crate) dealers: Vec<Dealer>,
     pub(crate) dealt: Vec<Dealt>,
 }
@@ -50,24 +52,27 @@ impl Ceremony {
     pub(crate) fn new(members: u16, threshold: u16) -> Self {
         let purpose = labelled("alpheus/test-purpose/v1", &[b"a day"]);
         let committee = Committee::new(purpose, members, threshold).unwrap();
-        let dealer = |member: u16| {
-            let seed = Secret::from_bytes([u8::try_from(member).unwrap() + 1; 32]);
-            Dealer::new(committee, member, &seed, &mut rng(9)).unwrap()
-        };
+        let seed =
+            |member: u16, tens| Secret::from_bytes([u8::try_from(member).unwrap() + tens; 32]);
+        let keys: Vec<SealingKey> =
+            (0..members).map(|member| SealingKey::from_seed(&seed(member, 100))).collect();
+        let public: Vec<SealingPublic> = keys.iter().map(SealingKey::public).collect();
+        let rng = &mut rng(9);
+        let dealer =
+            |member: u16| Dealer::new(committee, &public, member, &seed(member, 1), rng).unwrap();
         let dealers: Vec<Dealer> = (0..members).map(dealer).collect();
         let dealt = |(member, dealer): (u16, &Dealer)| {
             let sent = Dealing::from_bytes(&dealer.dealing().to_bytes(), &committee).unwrap();
             sent.verify(&committee, member, &dealer.pledge()).unwrap()
         };
         let dealt = (0..members).zip(&dealers).map(dealt).collect();
-        Self { committee, dealers, dealt }
+        Self { committee, keys, dealers, dealt }
     }
 
     /// What a member takes of every dealer in order.
     pub(crate) fn taken(&self, member: u16) -> Vec<TakenShare> {
-        let share = |dealer: &Dealer| dealer.share_for(member).unwrap();
-        let taken = self.dealt.iter().zip(&self.dealers);
-        taken.map(|(dealt, dealer)| dealt.take(member, share(dealer)).unwrap()).collect()
+        let key = &self.keys[usize::from(member)];
+        self.dealt.iter().map(|dealt| dealt.take(member, key).unwrap()).collect()
     }
 
     pub(crate) fn settled(&self) -> Settled {

@@ -7,14 +7,15 @@ use alpheus_accountable_statistics::error::{
 use alpheus_accountable_statistics::logarithm::{Bounds, Table};
 use alpheus_accountable_statistics::sums::{Ciphertext, Part, Sums};
 use alpheus_accountable_statistics::threshold::dealing::{
-    Answer, Complaint, Dealer, Dealing, Pledge,
+    Answer, Complaint, Dealer, Dealing, Dealt, Pledge,
 };
 use alpheus_accountable_statistics::threshold::decrypting::{Partial, VerifiedPartial};
 use alpheus_accountable_statistics::threshold::settling::Settled;
 use alpheus_accountable_statistics::threshold::{Committee, KeyShare, SharedKey};
 use alpheus_accountable_statistics::tuple::{Checker, Contribution, Prover, Terms};
-use alpheus_crypto::group::SecretScalar;
 use alpheus_crypto::hash::{Digest, labelled};
+use alpheus_crypto::labels;
+use alpheus_crypto::seal::{Sealed, SealingKey, SealingPublic, seal};
 use alpheus_crypto::secret::Secret;
 
 fn context(what: &[u8]) -> Digest {
@@ -147,6 +148,8 @@ fn a_dealing_is_its_dealers_pledged_and_proven_one() {
     assert_eq!(read(&bytes[1..]), Err(BadDealing::Malformed));
     assert_eq!(read(&[&bytes[..], &[0]].concat()), Err(BadDealing::Malformed));
     assert_eq!(read(&[&[0; 32], &bytes[32..]].concat()), Err(BadDealing::Malformed));
+    let other = Committee::new(context(b""), 5, 2).unwrap();
+    assert_eq!(Dealing::from_bytes(&bytes, &other), Err(BadDealing::Malformed));
     // Another's polynomial with a pledge of one's own: whoever does not know it.
     let copied = read(&dealers[1].dealing().to_bytes()).unwrap();
     let pledged = pledge_of(&committee, 0, &copied);
@@ -157,20 +160,51 @@ fn a_dealing_is_its_dealers_pledged_and_proven_one() {
 fn pledge_of(committee: &Committee, dealer: u16, dealing: &Dealing) -> Pledge {
     let (committee, dealer) = (committee.digest(), dealer.to_be_bytes());
     let parts: [&[u8]; 3] = [committee.as_bytes(), &dealer, &dealing.to_bytes()];
-    Pledge(labelled(alpheus_crypto::labels::STATISTICS_KEY_PLEDGE, &parts))
+    Pledge(labelled(labels::STATISTICS_KEY_PLEDGE, &parts))
+}
+
+/// Member 0's dealing with another thing sealed for member 1.
+fn misdealt(ceremony: &Ceremony, sealed: &Sealed) -> Dealt {
+    let committee = ceremony.committee;
+    let mut bytes = ceremony.dealers[0].dealing().to_bytes();
+    let at = bytes.len() - 3 * sealed.length();
+    bytes[at..at + sealed.length()].copy_from_slice(&sealed.to_bytes());
+    let dealing = Dealing::from_bytes(&bytes, &committee).unwrap();
+    let pledge = pledge_of(&committee, 0, &dealing);
+    dealing.verify(&committee, 0, &pledge).unwrap()
+}
+
+fn sealed_for_1(ceremony: &Ceremony, share: &[u8; 32], to: u16) -> Sealed {
+    let (digest, label) = (ceremony.committee.digest(), labels::STATISTICS_KEY_SHARE);
+    let context: [&[u8]; 3] = [digest.as_bytes(), &[0, 0], &to.to_be_bytes()];
+    let key = ceremony.keys[1].public();
+    seal(&key, label, &context, &Secret::from_bytes(*share), &mut rng(7)).unwrap()
 }
 
 #[test]
 fn a_share_that_does_not_fit_is_complained_of_and_answered() {
-    let ceremony = Ceremony::new(4, 2);
-    let Ceremony { committee, dealers, dealt } = &ceremony;
-    let wrong = dealers[0].share_for(2).unwrap().plus(&SecretScalar::from_small(1));
-    let complaint = dealt[0].take(1, wrong).err().unwrap();
-    assert_eq!(complaint, Complaint { dealer: 0, accuser: 1 });
-    assert_eq!(dealers[1].answer(complaint).err(), Some(NotDealt::NotAboutMe));
-    let answer = dealers[0].answer(complaint).unwrap();
-    // Answered: the dealer stays, and the accuser has its share from the answer.
+    let mut ceremony = Ceremony::new(4, 2);
+    let complaint = Complaint { dealer: 0, accuser: 1 };
+    let answer = ceremony.dealers[0].answer(complaint).unwrap();
+    let other = Complaint { dealer: 0, accuser: 2 };
+    let others = ceremony.dealers[0].answer(other).unwrap().share;
+    // Sealed as it should be, it is taken; another share, another context, no scalar not.
+    let good = misdealt(&ceremony, &sealed_for_1(&ceremony, &answer.share, 1));
+    assert!(good.take(1, &ceremony.keys[1]).is_ok());
+    let bad = [(others, 1), (answer.share, 2), ([0xff; 32], 1), ([0; 32], 1)];
+    for (share, to) in bad {
+        let dealt = misdealt(&ceremony, &sealed_for_1(&ceremony, &share, to));
+        assert_eq!(dealt.take(1, &ceremony.keys[1]).err(), Some(complaint));
+        assert!(dealt.take(2, &ceremony.keys[2]).is_ok());
+        assert!(dealt.take(1, &ceremony.keys[2]).is_err());
+    }
+    assert_eq!(ceremony.dealers[1].answer(complaint).err(), Some(NotDealt::NotAboutMe));
+    let nobodys = Complaint { dealer: 0, accuser: 4 };
+    assert_eq!(ceremony.dealers[0].answer(nobodys).err(), Some(NotDealt::NoMember));
+    ceremony.dealt[0] = good;
+    let Ceremony { committee, dealt, .. } = &ceremony;
     let settled = Settled::new(committee, dealt, &[complaint], &[answer]).unwrap();
+    // Answered: the dealer stays, and the accuser has its share from the answer.
     assert_eq!(settled.left_out(), [0_u16; 0]);
     let mut taken = ceremony.taken(1);
     taken.remove(0);
@@ -178,7 +212,7 @@ fn a_share_that_does_not_fit_is_complained_of_and_answered() {
     assert_eq!(share.member(), 1);
     assert_eq!(settled.share(2, Vec::new()).err(), Some(BadShare));
     // Not answered, or answered wrongly: left out, and the key is the others'.
-    let lie = Answer { share: *dealers[0].share_for(2).unwrap().expose().expose(), ..answer };
+    let lie = Answer { share: others, ..answer };
     for answers in [vec![], vec![lie], vec![Answer { share: [0xff; 32], ..answer }]] {
         let without = Settled::new(committee, dealt, &[complaint], &answers).unwrap();
         assert_eq!(without.left_out(), [0]);
@@ -192,8 +226,8 @@ fn a_share_that_does_not_fit_is_complained_of_and_answered() {
 
 #[test]
 fn whom_t_members_complain_of_is_left_out_whatever_it_answers() {
-    let Ceremony { committee, dealers, dealt } = Ceremony::new(4, 2);
-    let complaints = [1, 2].map(|accuser| dealt[3].complaint(accuser));
+    let Ceremony { committee, dealers, dealt, .. } = Ceremony::new(4, 2);
+    let complaints = [1, 2].map(|accuser| Complaint { dealer: 3, accuser });
     let answers = complaints.map(|complaint| dealers[3].answer(complaint).unwrap());
     let settled = Settled::new(&committee, &dealt, &complaints, &answers).unwrap();
     assert_eq!(settled.left_out(), [3]);
@@ -231,15 +265,21 @@ fn who_was_left_out_can_still_open() {
 
 #[test]
 fn a_dealer_is_the_same_after_a_restart() {
-    let Ceremony { committee, dealers, dealt } = Ceremony::new(4, 2);
+    let Ceremony { committee, keys, dealers, .. } = Ceremony::new(4, 2);
     let seed = |byte| Secret::from_bytes([byte; 32]);
     let stored = dealers[2].dealing().clone();
     let again = Dealer::restore(committee, 2, &seed(3), stored.clone()).unwrap();
     assert_eq!(again.pledge(), dealers[2].pledge());
-    assert!(dealt[2].take(0, again.share_for(0).unwrap()).is_ok());
+    let complaint = Complaint { dealer: 2, accuser: 0 };
+    assert_eq!(again.answer(complaint), dealers[2].answer(complaint));
     let other = Dealer::restore(committee, 2, &seed(4), stored);
     assert_eq!(other.err(), Some(NotDealt::OtherDealing));
-    assert_eq!(dealers[2].share_for(4).err(), Some(NotDealt::NoMember));
-    let nobody = Dealer::new(committee, 4, &seed(1), &mut rng(1));
-    assert_eq!(nobody.err(), Some(NotDealt::NoMember));
+    let public: Vec<SealingPublic> = keys.iter().map(SealingKey::public).collect();
+    let new = |keys: &[SealingPublic], member| {
+        Dealer::new(committee, keys, member, &seed(1), &mut rng(1)).err()
+    };
+    assert_eq!(new(&public, 4), Some(NotDealt::NoMember));
+    assert_eq!(new(&public[1..], 0), Some(NotDealt::Keys));
+    let low_order = [&public[..3], &[SealingPublic([0; 32])]].concat();
+    assert_eq!(new(&low_order, 0), Some(NotDealt::Keys));
 }
