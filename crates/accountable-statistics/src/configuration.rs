@@ -1,10 +1,12 @@
 //! What operator, registrar, smoothers, aggregator and clients agree on, signed once
 //! and pinned by each.
 
+use crate::error::BadCommittee;
+use crate::threshold::Committee;
 use alpheus_anonymous_credential::configuration::{Configuration as Credential, Pinned as Pass};
 use alpheus_anonymous_credential::error::BadConfiguration as BadCredential;
 use alpheus_anonymous_credential::schedule::Time;
-use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
 use alpheus_crypto::seal::SealingPublic;
 use alpheus_crypto::sign::VerifyingKey;
@@ -26,6 +28,8 @@ pub struct KeyEpoch(pub u64);
 pub struct Smoother {
     /// Its signing key.
     pub key: VerifyingKey,
+    /// What its shares of new keys are sealed for.
+    pub sealing: SealingPublic,
     /// The credential that slot requests to it show. Each smoother has its own: whoever
     /// checks showings could mint, so with one key for all each could be any number of
     /// clients.
@@ -190,6 +194,18 @@ impl Pinned {
         let honest = self.smoothers.len().saturating_sub(self.faulty()) as u64;
         let needed = self.quorum().saturating_sub(self.faulty()) as u64;
         (u64::from(quota) * honest).checked_div(needed).unwrap_or(0)
+    }
+
+    /// Who generates the key of a key epoch: bound to the smoothers' own keys, all of which
+    /// are in the configuration.
+    ///
+    /// # Errors
+    /// [`BadCommittee`], which no pinned configuration has.
+    pub fn committee(&self, epoch: KeyEpoch) -> Result<Committee, BadCommittee> {
+        let parts: [&[u8]; 2] = [&self.fingerprint().0, &epoch.0.to_be_bytes()];
+        let purpose = labelled(labels::STATISTICS_DAY, &parts);
+        let members = u16::try_from(self.smoothers.len()).map_err(|_| BadCommittee)?;
+        Committee::new(purpose, members, self.threshold)
     }
 
     /// How many of so many slots may be empty or rejected: ⌊δU⌋.

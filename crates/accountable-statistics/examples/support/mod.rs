@@ -16,14 +16,13 @@ use alpheus_accountable_statistics::registrar::Registrar;
 use alpheus_accountable_statistics::smoother::{self, Output, Smoother};
 use alpheus_accountable_statistics::threshold::dealing::{Dealer, Dealt};
 use alpheus_accountable_statistics::threshold::settling::Settled;
-use alpheus_accountable_statistics::threshold::{Committee, KeyShare, SharedKey};
+use alpheus_accountable_statistics::threshold::{KeyShare, SharedKey};
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_anonymous_credential::configuration::Configuration as Credential;
 use alpheus_anonymous_credential::holder::Which;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::schedule::{Schedule, Time};
-use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Log, Step};
 use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
@@ -97,6 +96,7 @@ pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Configuration 
     let signed = |kind: u32, key: &IssuerKey| Signed::new(&credential(kind, key), &operator);
     let smoother = |(id, key): (u8, &IssuerKey)| Listed {
         key: signing(id).verifying_key(),
+        sealing: sealing_of(id).public(),
         slots: signed(u32::from(id) + 1, key),
     };
     Configuration {
@@ -111,25 +111,28 @@ pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Configuration 
     }
 }
 
+fn sealing_of(smoother: u8) -> SealingKey {
+    SealingKey::from_seed(&Secret::from_bytes([100 + smoother; 32]))
+}
+
 /// What all smoothers do to have a key for a day: nobody deals it.
-pub(crate) fn generate(n: u16, t: u16) -> Result<(SharedKey, Vec<KeyShare>), Failed> {
-    let committee = Committee::new(Digest([7; 32]), n, t)?;
-    let (mut dealers, mut dealt): (Vec<Dealer>, Vec<Dealt>) = (Vec::new(), Vec::new());
-    for member in 0..n {
-        let seed = Secret::from_bytes([u8::try_from(member)? + 1; 32]);
-        let dealer = Dealer::new(committee, member, &seed, &mut ChaCha20Rng::from_seed([9; 32]))?;
-        dealt.push(dealer.dealing().clone().verify(&committee, member, &dealer.pledge())?);
-        dealers.push(dealer);
+pub(crate) fn generate(pinned: &Pinned) -> Result<(SharedKey, Vec<KeyShare>), Failed> {
+    let committee = pinned.committee(KeyEpoch(TODAY))?;
+    let keys: Vec<_> = pinned.smoothers.iter().map(|smoother| smoother.sealing).collect();
+    let mut dealt: Vec<Dealt> = Vec::new();
+    for id in pinned.ids() {
+        let seed = Secret::from_bytes([u8::try_from(id.0)? + 1; 32]);
+        let mut rng = ChaCha20Rng::from_seed([9; 32]);
+        let dealer = Dealer::new(committee, &keys, id.0, &seed, &mut rng)?;
+        dealt.push(dealer.dealing().clone().verify(&committee, id.0, &dealer.pledge())?);
     }
     let settled = Settled::new(&committee, &dealt, &[], &[])?;
     let mut shares = Vec::new();
-    for member in 0..n {
-        let mut taken = Vec::new();
-        for (dealt, dealer) in dealt.iter().zip(&dealers) {
-            let share = dealer.share_for(member)?;
-            taken.push(dealt.take(member, share).map_err(|_| "a complaint")?);
-        }
-        shares.push(settled.share(member, taken)?);
+    for id in pinned.ids() {
+        let key = sealing_of(u8::try_from(id.0)?);
+        let taken = dealt.iter().map(|dealt| dealt.take(id.0, &key));
+        let taken = taken.collect::<Result<_, _>>().map_err(|_| "a complaint")?;
+        shares.push(settled.share(id.0, taken)?);
     }
     Ok((settled.key().clone(), shares))
 }
@@ -150,7 +153,7 @@ impl Town {
         let (registrar, step) = Registrar::restore(&pinned, copies, Log::New, &[], at(0))?;
         let mut books = Ledger::new();
         step.commit(&mut books)?;
-        let (shared, shares) = generate(n.into(), t)?;
+        let (shared, shares) = generate(&pinned)?;
         let aggregator = Self::aggregator_of(&pinned, &keys[0], &Ledger::new())?;
         let mut town = Self {
             pinned,
@@ -409,11 +412,13 @@ impl Town {
         while let Some((by, output)) = said.pop() {
             if let Output::Outcome(outcome) = output {
                 let (aggregator, ledger) = &mut self.aggregator;
-                published = aggregator.hear(by, &outcome)?.commit(ledger)?;
+                if let Ok(step) = aggregator.hear(by, &outcome) {
+                    published = step.commit(ledger)?;
+                }
                 continue;
             }
             for (other, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
-                if other.id() == by || self.cut_off.contains(&other.id()) {
+                if self.cut_off.contains(&other.id()) {
                     continue;
                 }
                 let heard = match &output {
@@ -435,6 +440,18 @@ impl Town {
         let examined = self.gather(agreed, now)?;
         let (_, ready) = self.close(examined, now)?;
         self.open(ready, now)
+    }
+
+    /// Smoothers tell each other all receipts that they know.
+    pub(crate) fn sync(&mut self, agreed: &Agreed, now: Time) -> Result<(), Failed> {
+        let name = agreed.name();
+        let told: Vec<Receipt> = self.smoothers.iter().flat_map(|s| s.receipts(&name)).collect();
+        for receipt in told {
+            for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
+                smoother.hear_receipt(&receipt, now)?.commit(ledger)?;
+            }
+        }
+        Ok(())
     }
 
     /// A smoother starts anew from what its ledger holds.

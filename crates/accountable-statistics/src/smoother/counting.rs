@@ -48,7 +48,8 @@ impl Smoother {
     }
 
     /// Agrees to a closing, if it is what this smoother knows and has checked: to one of an
-    /// aggregate, ever. The same closing gets the same answer.
+    /// aggregate, ever. The same closing gets the same answer, which is for all smoothers, this
+    /// one included.
     ///
     /// # Errors
     /// [`NotClosed`]: nothing has changed.

@@ -25,13 +25,13 @@ use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use records::{Claimed, Line, Record};
 use running::Running;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What a smoother says to others unasked.
 #[derive(Clone, Debug)]
 pub enum Output {
-    /// To the other smoothers.
+    /// To all smoothers, this one included.
     Ready(Signed<Ready>),
     /// To the other smoothers, and to nobody else.
     Opening(Signed<Opening>),
@@ -66,6 +66,8 @@ pub struct Smoother {
     keys: BTreeMap<KeyEpoch, Key>,
     claims: BTreeMap<Digest, Claimed>,
     running: BTreeMap<Digest, Running>,
+    /// Receipts that hold: those that come again are not checked again.
+    heard: BTreeSet<(SmootherId, Digest)>,
     /// Of key epochs up to this one it may have forgotten what it has signed.
     sits_out: Option<KeyEpoch>,
 }
@@ -95,8 +97,18 @@ impl Smoother {
         let verifier = Verifier::new(slots, pass).map_err(|_| NotRestored::OtherKey)?;
         let (keys, claims, running) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let pinned = pinned.clone();
-        let mut smoother =
-            Self { pinned, id, key, verifier, table, keys, claims, running, sits_out: None };
+        let mut smoother = Self {
+            pinned,
+            id,
+            key,
+            verifier,
+            table,
+            keys,
+            claims,
+            running,
+            heard: BTreeSet::new(),
+            sits_out: None,
+        };
         let begun = smoother.put_back(records)?;
         if (log == Log::New && begun) || (log == Log::Whole && !begun) {
             return Err(DamagedLog.into());
@@ -282,6 +294,9 @@ impl Smoother {
     /// old copy, or somebody else has its key.
     pub fn hear_receipt(&mut self, receipt: &Receipt, now: Time) -> Result<Step<()>, NotHeard> {
         let by = receipt.by;
+        if self.heard.contains(&(by, receipt.entry.digest())) {
+            return Ok(Step::new(Vec::new(), ()));
+        }
         let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
         let entry = receipt.entry.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
         let running = self.running.get_mut(&entry.aggregate).ok_or(NotHeard::Unknown)?;
@@ -293,6 +308,7 @@ impl Smoother {
             return Ok(Step::new(self.sit_out(now), ()));
         }
         running.hear(by, entry, receipt.entry.clone(), self.pinned.quorum());
+        self.heard.insert((by, receipt.entry.digest()));
         Ok(Step::new(Vec::new(), ()))
     }
 
@@ -329,7 +345,11 @@ impl Smoother {
                 changes.push(change);
                 outputs.push(Output::Outcome(Signed::new(&outcome, &self.key)));
             }
-            changes.extend(running.forget());
+            let forgotten = running.forget();
+            if !forgotten.is_empty() {
+                self.heard.clear();
+            }
+            changes.extend(forgotten);
         }
         changes.extend(self.erase(now));
         Step::new(changes, outputs)

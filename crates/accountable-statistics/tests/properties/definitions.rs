@@ -1,0 +1,264 @@
+//! Which aggregates there may be.
+
+use crate::support::{DAY, MINUTE, TODAY, Town, at, signing};
+use alpheus_accountable_statistics::configuration::{
+    BadConfiguration, Configuration, KeyEpoch, Pinned, SmootherId,
+};
+use alpheus_accountable_statistics::definition::{
+    Agreed, BadDefinition, Definition, Place, Rule, Turn,
+};
+use alpheus_accountable_statistics::endorsed::{Endorsed, NotEndorsed};
+use alpheus_accountable_statistics::refused::NotDefined;
+use alpheus_accountable_statistics::tuple::ThresholdKey;
+use alpheus_anonymous_credential::keys::IssuerKey;
+use alpheus_anonymous_credential::schedule::Time;
+use alpheus_crypto::group::Element;
+use alpheus_crypto::signed::Signed;
+use proptest::prelude::*;
+
+fn place(path: &str) -> Place {
+    Place::try_from(path.to_owned()).unwrap()
+}
+
+#[test]
+fn overlapping_aggregates_never_both_have_a_quorum() {
+    let mut town = Town::new(4, 2, 60).unwrap();
+    let one = town.definition("speed/a/b", 24).unwrap();
+    let others = [
+        Definition { slots: 25, ..one.clone() },
+        Definition { place: place("speed/a"), ..one.clone() },
+        Definition { place: place("speed"), ..one.clone() },
+        Definition { place: place("speed/a/b/c"), ..one.clone() },
+        Definition { start: at(119), end: at(180), ..one.clone() },
+        Definition { start: at(30), end: at(61), ..one.clone() },
+        Definition { start: at(80), end: at(81), ..one.clone() },
+    ];
+    for two in &others {
+        assert!(one.overlaps(two) && two.overlaps(&one));
+    }
+    let apart = [
+        Definition { place: place("speed/a/bc"), ..one.clone() },
+        Definition { place: place("delay/a/b"), ..one.clone() },
+        Definition { start: at(120), end: at(180), ..one.clone() },
+        Definition { start: at(30), end: at(60), ..one.clone() },
+    ];
+    for two in &apart {
+        assert!(!one.overlaps(two) && !two.overlaps(&one));
+    }
+    // Half of the smoothers are asked for the one first, half for another: the faulty one, 3,
+    // signs everything. Neither gets three.
+    let two = &others[1];
+    let mut signed = [Endorsed::default(), Endorsed::default()];
+    for (smoother, first) in town.smoothers.iter_mut().zip([0, 1, 1]) {
+        for at in [first, 1 - first] {
+            let definition = if at == 0 { &one } else { two };
+            let step = smoother.define(crate::support::at(1), definition);
+            match step {
+                Ok(step) => signed[at]
+                    .add(smoother.id(), step.commit(&mut crate::support::Ledger::new()).unwrap()),
+                Err(why) => assert_eq!(why, NotDefined::Overlaps),
+            }
+        }
+    }
+    signed[0].add(SmootherId(3), Signed::new(&one, &signing(3)));
+    signed[1].add(SmootherId(3), Signed::new(two, &signing(3)));
+    let open = |signed: &Endorsed<Definition>| Agreed::open(signed, &town.pinned).err();
+    assert_eq!(open(&signed[0]), Some(BadDefinition::NotEndorsed(NotEndorsed)));
+    assert_eq!(open(&signed[1]), None);
+    // Twice the threshold's signatures would have been there for both.
+    assert_eq!(signed.map(|signed| signed.signatures().count()), [2, 3]);
+}
+
+#[test]
+fn a_signature_is_remembered_and_given_again() {
+    let mut town = Town::new(4, 2, 61).unwrap();
+    let one = town.definition("speed/a", 24).unwrap();
+    let two = Definition { slots: 23, expected: 23, ..one.clone() };
+    let first =
+        town.smoothers[0].define(at(1), &one).unwrap().commit(&mut town.ledgers[0]).unwrap();
+    town.restart(0, alpheus_crypto::ledger::Log::Whole, at(2)).unwrap();
+    assert_eq!(town.smoothers[0].define(at(2), &two).err(), Some(NotDefined::Overlaps));
+    let again =
+        town.smoothers[0].define(at(2), &one).unwrap().commit(&mut town.ledgers[0]).unwrap();
+    assert_eq!(again, first);
+}
+
+#[test]
+fn a_definition_comes_before_its_time_and_under_its_days_key() {
+    let mut town = Town::new(4, 2, 62).unwrap();
+    let one = town.definition("speed/a", 24).unwrap();
+    let mut define = |now, definition: &Definition| town.smoothers[0].define(now, definition).err();
+    assert_eq!(define(at(60), &one), Some(NotDefined::Time));
+    assert_eq!(define(at(61), &one), Some(NotDefined::Time));
+    assert_eq!(define(Time(at(1).0 - 2 * DAY), &one), Some(NotDefined::Time), "not yet");
+    let other = ThresholdKey(Element::second_base());
+    assert_eq!(
+        define(at(1), &Definition { key: other, ..one.clone() }),
+        Some(NotDefined::OtherKey)
+    );
+    let shifted = Definition {
+        start: Time(one.start.0 + DAY),
+        end: Time(one.end.0 + DAY),
+        key_epoch: KeyEpoch(TODAY + 1),
+        ..one.clone()
+    };
+    assert_eq!(define(at(1), &shifted), Some(NotDefined::OtherKey), "no key of tomorrow yet");
+    assert_eq!(define(at(1), &one), None);
+}
+
+#[test]
+fn definitions_that_hide_nothing_are_refused() {
+    let town = Town::new(4, 2, 63).unwrap();
+    let one = town.definition("speed/a", 24).unwrap();
+    let check = |change: &dyn Fn(&mut Definition)| {
+        let mut definition = one.clone();
+        change(&mut definition);
+        definition.check(&town.pinned).err()
+    };
+    assert_eq!(check(&|_| {}), None);
+    let slots = Some(BadDefinition::Slots);
+    assert_eq!(check(&|d| d.expected = 25), slots, "more samples than slots");
+    assert_eq!(check(&|d| d.clients = 10), None, "24 is 0.8 of 30");
+    assert_eq!(check(&|d| d.clients = 9), slots, "volunteers could not fill it");
+    assert_eq!(check(&|d| (d.slots, d.expected) = (0, 0)), slots);
+    assert_eq!(check(&|d| d.slots = 1_000_001), slots);
+    let crowd = Some(BadDefinition::Crowd);
+    assert_eq!(check(&|d| d.accounts = 1), crowd);
+    assert_eq!(check(&|d| d.accounts = 6), None, "4·5 + 1 = 21");
+    assert_eq!(check(&|d| d.accounts = 7), crowd, "4·6 + 1 = 25");
+    let time = Some(BadDefinition::Time);
+    assert_eq!(check(&|d| d.end = d.start), time);
+    assert_eq!(check(&|d| d.end = Time(d.end.0 + DAY)), time, "beyond its day");
+    assert_eq!(check(&|d| d.key_epoch = KeyEpoch(TODAY + 1)), time);
+    assert_eq!(check(&|d| d.after.turn = 0), time);
+    assert_eq!(check(&|d| d.after.turns = 0), time);
+    assert_eq!(check(&|d| d.after.settling = 0), time);
+    assert_eq!(check(&|d| d.after.patience = u64::MAX), time);
+    assert_eq!(check(&|d| d.rule = Rule::Mean { grain: 0 }), Some(BadDefinition::Grain));
+    let other = alpheus_crypto::hash::Digest([0; 32]);
+    assert_eq!(check(&|d| d.deployment = other), Some(BadDefinition::Deployment));
+}
+
+#[test]
+fn turns_follow_the_interval() {
+    let town = Town::new(1, 1, 64).unwrap();
+    let one = town.definition("speed/a", 24).unwrap();
+    let turn = |time: Time| one.turn(time).map(|turn| turn.0);
+    let before = |minutes: u64| Time(at(minutes).0 - 1);
+    assert_eq!([before(60), at(60), before(120)].map(turn), [None, Some(0), Some(0)]);
+    assert_eq!([at(120), before(130), at(130)].map(turn), [Some(1), Some(1), Some(2)]);
+    assert_eq!([before(150), at(150)].map(turn), [Some(3), None]);
+    assert_eq!((one.filled(), one.release(), one.deadline()), (at(150), at(151), at(211)));
+    // Each slot is somebody else's at the next turn.
+    let town = Town::new(4, 2, 64).unwrap();
+    let mut endorsed = Endorsed::default();
+    let one = town.definition("speed/a", 24).unwrap();
+    (0..3).for_each(|by| endorsed.add(SmootherId(by.into()), Signed::new(&one, &signing(by))));
+    let agreed = Agreed::open(&endorsed, &town.pinned).unwrap();
+    for slot in 0..24 {
+        let keepers = [0, 1, 2, 3].map(|turn| agreed.keeper(&town.pinned, slot, Turn(turn)));
+        let mut sorted = keepers;
+        sorted.sort_unstable();
+        assert_eq!(sorted, [0, 1, 2, 3].map(SmootherId));
+    }
+}
+
+#[test]
+fn endorsements_count_smoothers_and_not_signatures() {
+    let town = Town::new(4, 2, 65).unwrap();
+    let one = town.definition("speed/a", 24).unwrap();
+    let mut endorsed = Endorsed::default();
+    endorsed.add(SmootherId(0), Signed::new(&one, &signing(0)));
+    endorsed.add(SmootherId(0), Signed::new(&one, &signing(0)));
+    endorsed.add(SmootherId(1), Signed::new(&one, &signing(0)));
+    endorsed.add(SmootherId(9), Signed::new(&one, &signing(1)));
+    endorsed.add(SmootherId(2), Signed::new(&Definition { slots: 20, ..one.clone() }, &signing(2)));
+    assert_eq!(endorsed.open(&town.pinned, 2).err(), Some(NotEndorsed));
+    endorsed.add(SmootherId(3), Signed::new(&one, &signing(3)));
+    assert!(endorsed.open(&town.pinned, 2).is_ok());
+    assert_eq!(endorsed.open(&town.pinned, 3).err(), Some(NotEndorsed));
+}
+
+#[test]
+fn configurations_that_one_party_could_break_are_refused() {
+    use crate::support::configuration;
+    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    let mut rng = ChaCha20Rng::from_seed([66; 32]);
+    let keys: Vec<IssuerKey> = (0..=4).map(|_| IssuerKey::random(&mut rng).unwrap()).collect();
+    let operator = signing(200);
+    let open = |change: &dyn Fn(&mut Configuration)| {
+        let mut one = configuration(4, 2, &keys);
+        change(&mut one);
+        Pinned::open(&Signed::new(&one, &operator), &operator.verifying_key()).err()
+    };
+    assert_eq!(open(&|_| {}), None);
+    assert_eq!(open(&|c| c.threshold = 3), Some(BadConfiguration::Smoothers));
+    assert_eq!(open(&|c| c.threshold = 0), Some(BadConfiguration::Smoothers));
+    assert_eq!(open(&|c| c.smoothers[1].key = c.smoothers[0].key), Some(BadConfiguration::SameKey));
+    assert_eq!(open(&|c| c.aggregator = c.smoothers[0].key), Some(BadConfiguration::SameKey));
+    let shared = |c: &mut Configuration| c.smoothers[1].slots = c.smoothers[0].slots.clone();
+    assert_eq!(open(&shared), Some(BadConfiguration::SameKey));
+    let uploads = |c: &mut Configuration| c.uploads = c.smoothers[0].slots.clone();
+    assert_eq!(open(&uploads), Some(BadConfiguration::SameKey));
+    assert_eq!(open(&|c| c.tolerance = 101), Some(BadConfiguration::Bounds));
+    assert_eq!(open(&|c| c.days.length = 0), Some(BadConfiguration::Bounds));
+    assert_eq!(open(&|c| c.deployment = [2; 32]), Some(BadConfiguration::OtherCredential));
+    let signed = Signed::new(&configuration(4, 2, &keys), &signing(1));
+    assert!(Pinned::open(&signed, &operator.verifying_key()).is_err());
+}
+
+/// Two quorums share as many smoothers as the threshold, and those that keep to the protocol
+/// are a quorum: what everything rests on.
+#[test]
+fn quorums_intersect_and_can_be_reached() {
+    use crate::support::configuration;
+    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    let mut rng = ChaCha20Rng::from_seed([67; 32]);
+    let keys: Vec<IssuerKey> = (0..=12).map(|_| IssuerKey::random(&mut rng).unwrap()).collect();
+    let operator = signing(200);
+    for n in 1..=12_u8 {
+        for t in 1..=(u16::from(n) + 2) / 3 {
+            let signed = Signed::new(&configuration(n, t, &keys), &operator);
+            let pinned = Pinned::open(&signed, &operator.verifying_key()).unwrap();
+            let (n, t, q) = (usize::from(n), usize::from(t), pinned.quorum());
+            assert!(2 * q >= n + t, "two quorums share t");
+            assert!(n - pinned.faulty() >= q, "the others are enough");
+            let most = pinned.slots_of_account(3);
+            assert!(most >= 3 && (t > 1 || most < 6));
+            assert_eq!(pinned.missing_at_most(1000), 50);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn places_overlap_as_their_parts_do(a in "[a-c](/[a-c]){0,3}", b in "[a-c](/[a-c]){0,3}") {
+        let (x, y) = (place(&a), place(&b));
+        let inside = |outer: &str, inner: &str| outer == inner || inner.starts_with(&format!("{outer}/"));
+        prop_assert_eq!(x.overlaps(&y), inside(&a, &b) || inside(&b, &a));
+        prop_assert_eq!(x.overlaps(&y), y.overlaps(&x));
+    }
+
+    #[test]
+    fn no_other_path_is_a_place(path in "[ -~]{0,12}") {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let good = path.split('/').all(|part| !part.is_empty() && part.chars().all(plain));
+        prop_assert_eq!(Place::try_from(path).is_ok(), good);
+    }
+}
+
+#[test]
+fn a_days_key_is_destroyed_when_its_aggregates_are_over() {
+    let mut town = Town::new(4, 2, 68).unwrap();
+    let mut late = town.definition("speed/a", 24).unwrap();
+    (late.start, late.end) = (at(23 * 60), at(24 * 60));
+    let agreed = town.define(&late).unwrap();
+    let secret = |town: &Town| town.ledgers[0].keys().any(|key| key[0] == b'k');
+    let poll = |town: &mut Town, now| {
+        let _ = town.smoothers[0].poll(now).commit(&mut town.ledgers[0]).unwrap();
+        secret(town)
+    };
+    assert!(poll(&mut town, at(24 * 60)), "an aggregate of the day is open");
+    assert!(poll(&mut town, Time(agreed.deadline().0 - MINUTE)));
+    assert!(!poll(&mut town, agreed.deadline()));
+}
