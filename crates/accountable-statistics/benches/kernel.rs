@@ -1,6 +1,8 @@
 //! Making a tuple, checking one and many, summing, decrypting, logarithms, in processor
 //! time of one core: other processes of the machine do not count.
 
+#![expect(clippy::unwrap_used, reason = "a bench's way to fail")]
+
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::logarithm::{Bounds, Table};
 use alpheus_accountable_statistics::sums::{Part, Sums};
