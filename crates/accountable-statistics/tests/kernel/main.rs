@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 mod batches;
+mod ceremonies;
 mod sums;
 mod support;
 mod threshold;
