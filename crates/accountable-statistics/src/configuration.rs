@@ -29,8 +29,6 @@ pub struct KeyEpoch(pub u64);
 pub struct Smoother {
     /// Its signing key.
     pub key: VerifyingKey,
-    /// What its shares of new keys are sealed for.
-    pub sealing: SealingPublic,
     /// The credential that slot requests to it show. Each smoother has its own: whoever
     /// checks showings could mint, so with one key for all each could be any number of
     /// clients.

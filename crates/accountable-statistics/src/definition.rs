@@ -5,6 +5,7 @@
 use crate::configuration::{KeyEpoch, Pinned, SmootherId};
 use crate::endorsed::{Endorsed, NotEndorsed};
 use crate::interval::Interval;
+use crate::logarithm::readable;
 use crate::tuple::{Terms, ThresholdKey};
 use alpheus_anonymous_credential::configuration::Pinned as Pass;
 use alpheus_anonymous_credential::limit::Limit;
@@ -136,8 +137,6 @@ pub enum BadDefinition {
 
 /// The most slots of an aggregate.
 pub const MOST_SLOTS: u32 = 1_000_000;
-/// Giant steps that reading a sum takes at most.
-const MOST_STEPS: u128 = 1 << 23;
 
 /// One of the times at which slots are given out: those of the interval, then those of filling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -285,13 +284,8 @@ impl Definition {
             Rule::Mean { .. } if self.interval.square() => return Err(BadDefinition::Squares),
             Rule::Mean { .. } | Rule::Full => {}
         }
-        let (n, w) = (u128::from(self.slots), u128::from(self.interval.width()));
-        // Σv' lies in 0 ..= nw; of Σv'², once Σv' is known, nw²/4 numbers are left, every other
-        // one. A table reads three quarters of its entries in one step.
-        let squares = if self.interval.square() { n * w * w / 8 } else { 0 };
-        let steps = (n * w).max(squares) / ((3_u128 << pinned.limits.bits) / 4);
-        let small = !self.interval.square() || n * w * w < 1 << 63;
-        if steps < MOST_STEPS && small { Ok(()) } else { Err(BadDefinition::Unreadable) }
+        let readable = readable(&self.interval, self.slots, pinned.limits.bits);
+        if readable { Ok(()) } else { Err(BadDefinition::Unreadable) }
     }
 
     fn check_times(&self, pinned: &Pinned) -> Result<(), BadDefinition> {

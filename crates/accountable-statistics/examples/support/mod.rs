@@ -1,11 +1,13 @@
 //! A whole deployment in one process: for the walkthrough and the tests. What parties send
 //! each other are plain calls; ledgers forget with the process.
 
+mod setting;
+
+pub(crate) use setting::{configuration, generate};
+
 use alpheus_accountable_statistics::aggregator::{self, Aggregator, Examined, Node};
 use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registering};
-use alpheus_accountable_statistics::configuration::{
-    Configuration, Days, KeyEpoch, Limits, Pinned, Smoother as Listed, SmootherId,
-};
+use alpheus_accountable_statistics::configuration::{KeyEpoch, Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::{After, Agreed, Definition, Place, Rule};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::interval::Interval;
@@ -14,16 +16,12 @@ use alpheus_accountable_statistics::messages::{Closing, Deposit, Entry, Outcome,
 use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotContributed};
 use alpheus_accountable_statistics::registrar::Registrar;
 use alpheus_accountable_statistics::smoother::{self, Output, Smoother};
-use alpheus_accountable_statistics::threshold::ceremony::{Announcement, Ceremony};
-use alpheus_accountable_statistics::threshold::dealing::{Dealer, Dealt};
-use alpheus_accountable_statistics::threshold::settling::Settled;
 use alpheus_accountable_statistics::threshold::{KeyShare, SharedKey};
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
-use alpheus_anonymous_credential::configuration::Configuration as Credential;
 use alpheus_anonymous_credential::holder::Which;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
-use alpheus_anonymous_credential::schedule::{Schedule, Time};
+use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::ledger::{Log, Step};
 use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
@@ -61,6 +59,9 @@ pub(crate) struct Town {
     pub(crate) cut_off: Vec<SmootherId>,
 }
 
+/// Who is ready to open a set.
+pub(crate) type Readies = Vec<(SmootherId, Signed<Ready>)>;
+
 /// A client with its ledger.
 pub(crate) struct Person {
     pub(crate) client: Client,
@@ -78,70 +79,6 @@ pub(crate) fn sealing() -> SealingKey {
 const OPERATOR: u8 = 200;
 pub(crate) const AGGREGATOR: u8 = 202;
 pub(crate) const DEFINER: u8 = 203;
-
-/// A credential of the deployment: kind 0 for uploads, j + 1 for the slots of smoother j.
-fn credential(kind: u32, key: &IssuerKey) -> Credential {
-    let schedule = Schedule {
-        start: Time(0),
-        epoch: DAY,
-        pre_login: 0,
-        border_pre_login: 0,
-        epochs_per_period: 7,
-        ahead: 0,
-    };
-    let (limit, issuer) = (Limit::ONE, *key.public());
-    Credential { deployment: [1; 32], kind, tier: 1, limit, incarnation: 1, schedule, issuer }
-}
-
-pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Configuration {
-    let operator = signing(OPERATOR);
-    let signed = |kind: u32, key: &IssuerKey| Signed::new(&credential(kind, key), &operator);
-    let smoother = |(id, key): (u8, &IssuerKey)| Listed {
-        key: signing(id).verifying_key(),
-        sealing: sealing_of(id).public(),
-        slots: signed(u32::from(id) + 1, key),
-    };
-    Configuration {
-        deployment: [1; 32],
-        threshold: t,
-        smoothers: (0..n).zip(&keys[1..]).map(smoother).collect(),
-        definer: signing(DEFINER).verifying_key(),
-        limits: Limits { accounts: 2, wasteful: 0, after: 180 * MINUTE, bits: 12 },
-        aggregator: signing(AGGREGATOR).verifying_key(),
-        sealing: sealing().public(),
-        uploads: signed(0, &keys[0]),
-        tolerance: 50,
-        days: Days { start: Time(0), length: DAY },
-    }
-}
-
-fn sealing_of(smoother: u8) -> SealingKey {
-    SealingKey::from_seed(&Secret::from_bytes([100 + smoother; 32]))
-}
-
-/// What all smoothers do to have a key for a day: nobody deals it.
-pub(crate) fn generate(pinned: &Pinned) -> Result<(SharedKey, Vec<KeyShare>), Failed> {
-    let committee = pinned.committee(KeyEpoch(TODAY))?;
-    let seed = |id: SmootherId| Secret::from_bytes([id.0.to_be_bytes()[1] + 1; 32]);
-    let announced = pinned.ids().map(|id| Announcement::new(&committee, 0, id.0, &seed(id)));
-    let ceremony = Ceremony::new(committee, 0, &announced.collect::<Result<Vec<_>, _>>()?);
-    let mut rng = ChaCha20Rng::from_seed([9; 32]);
-    let dealers = pinned.ids().map(|id| Dealer::new(&ceremony, id.0, &seed(id), &mut rng));
-    let dealers: Vec<Dealer> = dealers.collect::<Result<_, _>>()?;
-    let pledges: Vec<_> = dealers.iter().map(Dealer::pledge).collect();
-    let mut dealt: Vec<Dealt> = Vec::new();
-    for dealer in &dealers {
-        dealt.push(dealer.show(&pledges)?.clone().verify(&ceremony, &dealer.pledge())?);
-    }
-    let settled = Settled::new(&ceremony, &dealt, &[], &[])?;
-    let mut shares = Vec::new();
-    for (id, dealer) in pinned.ids().zip(&dealers) {
-        let taken = dealt.iter().map(|dealt| dealer.take(dealt));
-        let taken = taken.collect::<Result<_, _>>().map_err(|_| "a complaint")?;
-        shares.push(settled.share(id.0, taken)?);
-    }
-    Ok((settled.key().clone(), shares))
-}
 
 /// As whoever may define proposes it.
 pub(crate) fn proposed(definition: &Definition) -> Signed<Definition> {
@@ -412,7 +349,7 @@ impl Town {
         &mut self,
         examined: Examined,
         now: Time,
-    ) -> Result<(Signed<Closing>, Vec<(SmootherId, Signed<Ready>)>), Failed> {
+    ) -> Result<(Signed<Closing>, Readies), Failed> {
         let (aggregator, ledger) = &mut self.aggregator;
         let closing = aggregator.close(examined)?.commit(ledger)?;
         let name = closing.open(&self.pinned.aggregator)?.aggregate;
@@ -434,7 +371,7 @@ impl Town {
     /// Smoothers tell each other that they are ready, and all that follows, until nothing does.
     pub(crate) fn open(
         &mut self,
-        ready: Vec<(SmootherId, Signed<Ready>)>,
+        ready: Readies,
         now: Time,
     ) -> Result<Option<Outcome>, Failed> {
         let mut said: Vec<(SmootherId, Output)> =

@@ -112,10 +112,10 @@ fn nobody_else_defines_and_no_crowd_is_too_small() {
     };
     let table = |c: &mut Configuration| c.limits.bits = 20;
     assert_eq!(check(&table, &wide(100_000, true, 3000)), None, "the city's");
-    assert_eq!(check(&table, &wide(100_000, true, 10_000)), Some(BadDefinition::Unreadable));
+    assert_eq!(check(&table, &wide(100_000, true, 12_000)), Some(BadDefinition::Unreadable));
     let all = (1 << 32) - 1;
     assert_eq!(check(&table, &wide(all, false, 1000)), None);
-    assert_eq!(check(&table, &wide(all, false, 3000)), Some(BadDefinition::Unreadable));
+    assert_eq!(check(&table, &wide(all, false, 4000)), Some(BadDefinition::Unreadable));
     assert_eq!(check(&table, &wide(all, true, 24)), Some(BadDefinition::Unreadable));
     let mean = Definition { rule: Rule::Mean { grain: 1 }, ..one.clone() };
     assert_eq!(check(&|_| {}, &mean), Some(BadDefinition::Squares));
@@ -304,7 +304,7 @@ fn quorums_intersect_and_can_be_reached() {
     let keys: Vec<IssuerKey> = (0..=12).map(|_| IssuerKey::random(&mut rng).unwrap()).collect();
     let operator = signing(200);
     for n in 1..=12_u8 {
-        for t in 1..=(u16::from(n) + 2) / 3 {
+        for t in 1..=u16::from(n).div_ceil(3) {
             let signed = Signed::new(&configuration(n, t, &keys), &operator);
             let pinned = Pinned::open(&signed, &operator.verifying_key()).unwrap();
             let (n, t, q) = (usize::from(n), usize::from(t), pinned.quorum());

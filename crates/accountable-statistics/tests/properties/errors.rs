@@ -24,8 +24,8 @@ fn a_client_moves_a_mean_by_no_more_than_interval_times_quota_by_count() {
         }
         for _ in 0..quota {
             town.upload(&mut people[0], &agreed, at(71), Contribution::Sample(lie)).unwrap();
-            honest.push(60);
         }
+        honest.extend([60; 3]);
         town.fill(&mut people, &agreed, at(121)).unwrap();
         let outcome = town.finish(&agreed).unwrap().unwrap();
         let Ok(Published::Full { count, sum, squares }) = outcome.result else { panic!("none") };

@@ -185,7 +185,7 @@ impl World {
                 let Ok(step) = self.town.smoothers[which].deposit(now, *deposit) else { return };
                 let Some(receipt) = self.commit(which, step) else { return };
                 self.send(Party::Person(who), Letter::Receipt(receipt.clone()));
-                self.to_others(id, &Letter::Receipt(receipt));
+                self.tell_others(id, &Letter::Receipt(receipt));
             }
             Letter::Receipt(receipt) => self.hear_receipts(which, vec![receipt]),
             Letter::Receipts(certificates, receipts) => {
@@ -261,7 +261,7 @@ impl World {
         said.into_iter().flatten().for_each(|output| self.say(id, output));
     }
 
-    pub(crate) fn to_others(&mut self, id: SmootherId, letter: &Letter) {
+    pub(crate) fn tell_others(&mut self, id: SmootherId, letter: &Letter) {
         for other in (0..4).filter(|other| *other != usize::from(id.0)) {
             self.send(Party::Smoother(other), letter.clone());
         }
@@ -275,7 +275,7 @@ impl World {
             let own = matches!(output, Output::Ready(_)).then_some(usize::from(id.0));
             let letter = Letter::Said(id, output);
             own.into_iter().for_each(|own| self.send(Party::Smoother(own), letter.clone()));
-            self.to_others(id, &letter);
+            self.tell_others(id, &letter);
         }
     }
 
@@ -325,13 +325,13 @@ impl World {
         for output in self.town.smoothers[which].repeat(now) {
             self.say(id, output);
         }
-        if self.minute % 4 == 0 && now < self.agreed.deadline() {
+        if self.minute.is_multiple_of(4) && now < self.agreed.deadline() {
             let name = self.agreed.name();
             let smoother = &self.town.smoothers[which];
             let (certificates, receipts) = (smoother.certificates(&name), smoother.receipts(&name));
             let lacking = smoother.lacking(&name);
-            self.to_others(id, &Letter::Receipts(certificates, receipts));
-            self.to_others(id, &Letter::WantKept(which, lacking));
+            self.tell_others(id, &Letter::Receipts(certificates, receipts));
+            self.tell_others(id, &Letter::WantKept(which, lacking));
         }
     }
 
@@ -390,7 +390,7 @@ impl World {
                 due.into_iter().partition(|(due, ..)| *due <= self.minute);
             self.mail = later;
             while !now.is_empty() {
-                let next = self.rng.next_u64() as usize % now.len();
+                let next = self.rng.next_u32() as usize % now.len();
                 let (_, to, letter) = now.swap_remove(next);
                 self.deliver(to, letter);
             }

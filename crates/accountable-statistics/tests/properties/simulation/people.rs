@@ -67,7 +67,7 @@ impl World {
     fn ask(&mut self, who: usize) {
         let walker = &mut self.walkers[who];
         let Some(attempt) = &mut walker.attempt else { return };
-        if walker.tries % 3 == 0 {
+        if walker.tries.is_multiple_of(3) {
             attempt.refused();
         }
         match attempt.request() {
