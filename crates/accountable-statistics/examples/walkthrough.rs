@@ -5,6 +5,8 @@
 #[expect(dead_code, reason = "tests take the rest")]
 mod support;
 
+use alpheus_accountable_statistics::client::Attempt;
+use alpheus_accountable_statistics::definition::Agreed;
 use alpheus_accountable_statistics::messages::Published;
 use alpheus_accountable_statistics::results::mean_and_deviation;
 use alpheus_accountable_statistics::tuple::Contribution;
@@ -46,17 +48,25 @@ pub(crate) fn main() -> Result<(), Failed> {
     let dummies = town.fill(&mut people, &road, at(125))?;
     println!("Five samples and {dummies} dummies; the aggregator sees twelve uploads.");
 
+    let own = own.ok_or("nobody")?;
+    let (count, sum) = close(&mut town, &road, &own)?;
+    assert_eq!((count, sum, dummies), (5, 61 + 58 + 64 + 47 + 60, 7));
+    Ok(())
+}
+
+/// From the release to the result.
+fn close(town: &mut Town, road: &Agreed, own: &Attempt) -> Result<(u64, i128), Failed> {
     // At the time that was agreed, it gets all of them, checks each and closes. Every smoother
     // checks each too, and agrees to this set and to no other.
     let now = road.release();
-    let examined = town.gather(&road, now)?;
+    let examined = town.gather(road, now)?;
     let (closing, ready) = town.close(examined, now)?;
 
     // Ada sees that her upload counts.
     let closing = closing.open(&town.pinned.aggregator)?;
-    let entry = entry_of(&own.ok_or("nobody")?)?;
+    let entry = entry_of(own)?;
     let proof = town.aggregator.0.inclusion(&road.name(), entry.slot).ok_or("no such slot")?;
-    proof.check(&road, &closing, &entry)?;
+    proof.check(road, &closing, &entry)?;
 
     // Smoothers open the count, see that it is a crowd, and open the rest.
     let outcome = town.open(ready, now)?.ok_or("not published")?;
@@ -65,6 +75,5 @@ pub(crate) fn main() -> Result<(), Failed> {
     };
     let (mean, deviation) = mean_and_deviation(count, sum, squares).ok_or("empty")?;
     println!("{count} samples, mean {mean}, deviation {:.3}.", deviation.unwrap_or_default());
-    assert_eq!((count, sum, dummies), (5, 61 + 58 + 64 + 47 + 60, 7));
-    Ok(())
+    Ok((count, sum))
 }

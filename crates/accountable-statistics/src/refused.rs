@@ -200,6 +200,9 @@ pub enum NotContributed {
     /// What is stored is damaged.
     #[error("what is stored of this contribution is damaged; begin another one")]
     Damaged,
+    /// What was deposited may count yet.
+    #[error("what was deposited may be certified yet; given again, it would count twice")]
+    MayCount,
     /// Every keeper was asked.
     #[error("no keeper has a free slot now; try again at a later turn")]
     Full,

@@ -369,11 +369,7 @@ impl Town {
     }
 
     /// Smoothers tell each other that they are ready, and all that follows, until nothing does.
-    pub(crate) fn open(
-        &mut self,
-        ready: Readies,
-        now: Time,
-    ) -> Result<Option<Outcome>, Failed> {
+    pub(crate) fn open(&mut self, ready: Readies, now: Time) -> Result<Option<Outcome>, Failed> {
         let mut said: Vec<(SmootherId, Output)> =
             ready.into_iter().map(|(by, ready)| (by, Output::Ready(ready))).collect();
         let mut published = None;

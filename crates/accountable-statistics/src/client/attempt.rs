@@ -21,7 +21,7 @@ use alpheus_crypto::sign::{Signature, SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use zeroize::Zeroizing;
 
 /// One upload that is under way. Not `Clone`, not `Debug`.
@@ -37,6 +37,8 @@ pub struct Attempt {
     asked: usize,
     made: Option<Made>,
     receipts: BTreeMap<SmootherId, Signed<Entry>>,
+    /// Who will never sign the deposit.
+    refusals: BTreeSet<SmootherId>,
 }
 
 /// A deposit but for the showing, which is another for each smoother.
@@ -106,6 +108,7 @@ impl Client {
                 asked: 0,
                 made: None,
                 receipts: BTreeMap::new(),
+                refusals: BTreeSet::new(),
             };
             Step::new(vec![attempt.change()], attempt)
         }))
@@ -228,17 +231,32 @@ impl Attempt {
         Ok(Made { keeper, grant: grant.clone(), entry, sealed, signature })
     }
 
-    /// The slot cannot be had: somebody holds it, or the turn is over and too few have signed. The
-    /// same is given by another key, which costs another showing of each credential.
+    /// A smoother holds another deposit of the slot or the key, and so never signs this one.
+    pub fn refused_deposit(&mut self, by: SmootherId) {
+        self.refusals.insert(by);
+    }
+
+    /// Whether too few smoothers are left that could sign the deposit.
+    #[must_use]
+    pub fn is_lost(&self, pinned: &Pinned) -> bool {
+        pinned.smoothers.len().saturating_sub(self.refusals.len()) < pinned.quorum()
+    }
+
+    /// The slot cannot be had. The same is given by another key, which costs another showing of
+    /// each credential.
     ///
     /// # Errors
-    /// [`NotContributed`].
+    /// [`NotContributed::MayCount`] while the deposit may still be certified, by receipts that
+    /// did not arrive here: it would count twice. All of [`Client::begin`]'s.
     pub fn again(
         self,
         client: &mut Client,
         now: Time,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Self>, NotContributed> {
+        if self.made.is_some() && !self.is_lost(&client.pinned) {
+            return Err(NotContributed::MayCount);
+        }
         let next = client.begin(now, &self.agreed, self.contribution, rng)?;
         Ok(self.forget().then(|()| next))
     }
@@ -355,6 +373,7 @@ impl Attempt {
             asked: 0,
             made: stored.made,
             receipts: receipts.map(|Receipt { by, entry }| (by, entry)).collect(),
+            refusals: BTreeSet::new(),
         }
     }
 }

@@ -120,10 +120,14 @@ fn a_rollback_that_nobody_admits_shows_by_ones_own_words() {
         step.commit(&mut town.ledgers[1]).unwrap();
     }
     assert!(!town.smoothers[1].sits_out(agreed.key_epoch));
+    would_open(&mut town, &agreed, &mut people);
+}
+
+fn would_open(town: &mut Town, agreed: &Agreed, people: &mut [Person]) {
     // The same for what it would open.
-    town.fill(&mut people, &agreed, at(121)).unwrap();
+    town.fill(people, agreed, at(121)).unwrap();
     let before = town.ledgers[1].clone();
-    let examined = town.gather(&agreed, agreed.release()).unwrap();
+    let examined = town.gather(agreed, agreed.release()).unwrap();
     let (_, ready) = town.close(examined, agreed.release()).unwrap();
     town.ledgers[1] = before;
     town.restart(1, Log::Whole, agreed.release()).unwrap();
@@ -177,23 +181,11 @@ fn whatever_dies_between_note_and_answer_goes_on_where_it_was() {
     let deposits = taken(&mut town, &mut person, &mut attempt, (id, &again)).unwrap();
     let mut person = restored(&town, person.store);
     let mut attempts = Attempt::restore_all(&agreed, &person.store).unwrap();
-    assert_eq!(attempts.len(), 1);
     let mut attempt = attempts.remove(0);
     assert_eq!(attempt.deposits(), deposits);
     let same = taken(&mut town, &mut person, &mut attempt, (id, &again)).unwrap();
     assert_eq!(same, deposits);
-    for (to, deposit) in deposits {
-        let (at_smoother, id) = (usize::from(to.0), u8::try_from(to.0).unwrap());
-        let lost = town.smoothers[at_smoother].deposit(at(70), deposit.clone()).unwrap();
-        assert!(lost.commit(&mut Broken).is_err());
-        town.restart(id, Log::Whole, at(70)).unwrap();
-        let first = town.receive(to, deposit.clone(), at(70)).unwrap().unwrap();
-        town.restart(id, Log::Whole, at(70)).unwrap();
-        let again = town.receive(to, deposit, at(70)).unwrap().unwrap();
-        assert_eq!(again, first);
-        let step = attempt.receipt(&town.pinned, &again).unwrap();
-        step.commit(&mut person.store).unwrap();
-    }
+    deposits_survive(&mut town, &mut person, &mut attempt);
     // Receipts outlive the client, and are a certificate for whoever needs it.
     let back = Attempt::restore_all(&agreed, &person.store).unwrap().pop().unwrap();
     assert_eq!(back.receipts(), attempt.receipts());
@@ -211,6 +203,23 @@ fn whatever_dies_between_note_and_answer_goes_on_where_it_was() {
         town.upload(other, &agreed, at(71), Contribution::Sample(10)).unwrap();
     }
     finishes_through_crashes(&mut town, &agreed, &mut people);
+}
+
+/// Each smoother dies before its receipt is durable, and after.
+fn deposits_survive(town: &mut Town, person: &mut Person, attempt: &mut Attempt) {
+    let deposits = attempt.deposits();
+    for (to, deposit) in deposits {
+        let (at_smoother, id) = (usize::from(to.0), u8::try_from(to.0).unwrap());
+        let lost = town.smoothers[at_smoother].deposit(at(70), deposit.clone()).unwrap();
+        assert!(lost.commit(&mut Broken).is_err());
+        town.restart(id, Log::Whole, at(70)).unwrap();
+        let first = town.receive(to, deposit.clone(), at(70)).unwrap().unwrap();
+        town.restart(id, Log::Whole, at(70)).unwrap();
+        let again = town.receive(to, deposit, at(70)).unwrap().unwrap();
+        assert_eq!(again, first);
+        let step = attempt.receipt(&town.pinned, &again).unwrap();
+        step.commit(&mut person.store).unwrap();
+    }
 }
 
 fn finishes_through_crashes(town: &mut Town, agreed: &Agreed, people: &mut [Person]) {

@@ -54,6 +54,7 @@ pub(crate) enum Letter {
     Answer(VerifyingKey, SmootherId, Result<Signed<Grant>, NoSlot>),
     Deposit(usize, Box<Deposit>),
     Receipt(Receipt),
+    Refused(VerifyingKey, SmootherId),
     Receipts(Vec<Endorsed<Entry>>, Vec<Receipt>),
     WantKept(usize, Vec<u32>),
     Kept(Vec<(u32, Sealed)>),
@@ -182,7 +183,14 @@ impl World {
             }
             Letter::Deposit(who, deposit) => {
                 self.lie_of_receipt(id, &deposit);
-                let Ok(step) = self.town.smoothers[which].deposit(now, *deposit) else { return };
+                let key = self.key_of(&deposit);
+                let step = match self.town.smoothers[which].deposit(now, *deposit) {
+                    Ok(step) => step,
+                    Err(NoSlot::SlotTaken | NoSlot::KeyTaken) => {
+                        return self.send(Party::Person(who), Letter::Refused(key, id));
+                    }
+                    Err(_) => return,
+                };
                 let Some(receipt) = self.commit(which, step) else { return };
                 self.send(Party::Person(who), Letter::Receipt(receipt.clone()));
                 self.tell_others(id, &Letter::Receipt(receipt));
@@ -207,8 +215,13 @@ impl World {
                 let Some(ready) = self.commit(which, step) else { return };
                 self.say(id, Output::Ready(ready));
             }
-            Letter::Answer(..) | Letter::Release(..) => {}
+            Letter::Answer(..) | Letter::Refused(..) | Letter::Release(..) => {}
         }
+    }
+
+    fn key_of(&self, deposit: &Deposit) -> VerifyingKey {
+        let keeper = self.town.pinned.key(deposit.keeper).unwrap();
+        deposit.grant.open(keeper).unwrap().ephemeral
     }
 
     /// What is sealed goes from smoother to smoother.

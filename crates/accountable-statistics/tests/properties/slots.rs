@@ -84,8 +84,15 @@ fn a_key_has_one_slot() {
     let smoother = &mut town.smoothers[usize::from(request.0.0)];
     let refusal = smoother.request(at(70), &request.1, &mut town.rng).err();
     assert_eq!(refusal, Some(NoSlot::KeyTaken));
-    // What is refused can be given again, by another key.
-    let begun = attempt.again(&mut people[0].client, at(71), &mut town.rng).unwrap();
+    // What may count is not given again; what everybody refuses is, by another key.
+    let lost = |attempt: &mut Attempt, refusals: u16| {
+        (0..refusals).for_each(|by| attempt.refused_deposit(SmootherId(by)));
+        attempt.is_lost(&town.pinned)
+    };
+    assert_eq!([lost(&mut twin, 0), lost(&mut twin, 1), lost(&mut twin, 2)], [false, false, true]);
+    let counts = attempt.again(&mut people[0].client, at(71), &mut town.rng).err();
+    assert_eq!(counts, Some(NotContributed::MayCount));
+    let begun = twin.again(&mut people[0].client, at(71), &mut town.rng).unwrap();
     let mut attempt = begun.commit(&mut people[0].store).unwrap();
     assert_ne!(attempt.ephemeral(), key);
     town.ask(&mut people[0], &mut attempt, at(71)).unwrap();

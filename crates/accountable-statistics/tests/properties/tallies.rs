@@ -1,7 +1,7 @@
 //! Pure counts: one for each account, without smoothers.
 
 use crate::folk::{Broken, copy, people};
-use crate::support::{Town, at, signing};
+use crate::support::{Person, Town, at, signing};
 use alpheus_accountable_statistics::aggregator::Node;
 use alpheus_accountable_statistics::definition::Place;
 use alpheus_accountable_statistics::tally::{Counter, NotTallied, Question, Tally};
@@ -62,12 +62,22 @@ fn each_account_counts_once_and_also_after_a_crash() {
     let counter =
         Counter::restore(tally.clone(), &town.pinned, Node::ALONE, ledger.clone()).unwrap();
     assert_eq!((counter.result(at(179)), counter.result(at(180))), (None, Some(3)));
-    // A showing is about its question, and a client knows what it has shown.
+    sent_elsewhere(&mut town, (tally, other), &mut people, (showings, ledger));
+}
+
+/// A showing is about its question, at one node, and a client sends what it has shown.
+fn sent_elsewhere(
+    town: &mut Town,
+    (tally, other): (Tally, Tally),
+    people: &mut [Person],
+    (showings, ledger): (Vec<Vec<u8>>, crate::support::Ledger),
+) {
+    let verifier = town.aggregator.0.verifier();
     let mut elsewhere = Counter::restore(other, &town.pinned, Node::ALONE, ledger.clone()).unwrap();
     let moved = elsewhere.take(at(130), &showings[3], verifier).err();
     assert_eq!(moved, Some(NotTallied::OtherShowing));
     // A client sends what it has shown, also after a restart.
-    let mut back = crate::folk::restored(&town, people[0].store.clone());
+    let mut back = crate::folk::restored(town, people[0].store.clone());
     for client in [&mut people[0].client, &mut back.client] {
         let again = client.count(&tally, &mut town.rng).unwrap();
         assert_eq!(again.commit(&mut BTreeMap::new()).unwrap(), showings[0]);

@@ -85,10 +85,9 @@ impl World {
     fn give_up(&mut self, who: usize) {
         let now = at(self.minute);
         let walker = &mut self.walkers[who];
-        let certified = walker.attempt.as_ref().and_then(|a| a.certificate(&self.town.pinned));
-        let Some(attempt) = walker.attempt.take_if(|_| certified.is_none()) else {
-            return self.forget(who);
-        };
+        let pinned = &self.town.pinned;
+        let open = |attempt: &mut Attempt| attempt.is_lost(pinned) || attempt.entry().is_none();
+        let Some(attempt) = walker.attempt.take_if(open) else { return self.forget(who) };
         let value = self.given.get(&attempt.ephemeral()).copied();
         walker.done_until = self.minute + 2;
         let Ok(step) = attempt.again(&mut walker.person.client, now, &mut self.town.rng) else {
@@ -118,6 +117,16 @@ impl World {
                 if let Some(attempt) = walker.attempt.as_mut().filter(mine) {
                     attempt.refused();
                     walker.since = self.minute;
+                }
+            }
+            Letter::Refused(ephemeral, by) => {
+                let walker = &mut self.walkers[who];
+                let mine = |attempt: &&mut Attempt| attempt.ephemeral() == ephemeral;
+                if let Some(attempt) = walker.attempt.as_mut().filter(mine) {
+                    attempt.refused_deposit(by);
+                    if attempt.is_lost(&self.town.pinned) {
+                        self.give_up(who);
+                    }
                 }
             }
             Letter::Receipt(receipt) => {
