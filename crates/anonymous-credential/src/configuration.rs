@@ -10,7 +10,7 @@ use crate::keys::IssuerPublic;
 use crate::limit::Limit;
 use crate::schedule::{Epoch, Period, Schedule};
 use alpheus_crypto::group::{Element, PublicScalar};
-use alpheus_crypto::hash::Digest;
+use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::{Message, Signed, Verified};
@@ -48,7 +48,8 @@ impl Message for Configuration {
 pub struct Pinned(Arc<Opened>);
 
 struct Opened {
-    configuration: Verified<Configuration>,
+    configuration: Configuration,
+    fingerprint: Digest,
     /// The contexts that were used last, which cost some ten microseconds each.
     /// Public values, so it does not matter who sees which are here.
     contexts: Mutex<VecDeque<(Epoch, Element)>>,
@@ -79,17 +80,33 @@ impl Pinned {
         signed: &Signed<Configuration>,
         key: &VerifyingKey,
     ) -> Result<Self, BadConfiguration> {
-        let opened = signed.open(key).map_err(BadConfiguration::Signature)?;
+        let opened: Verified<Configuration> =
+            signed.open(key).map_err(BadConfiguration::Signature)?;
         opened.schedule.check()?;
+        let fingerprint = opened.digest();
+        Ok(Self::with(opened.into_inner(), fingerprint))
+    }
+
+    fn with(configuration: Configuration, fingerprint: Digest) -> Self {
         let contexts = Mutex::new(VecDeque::with_capacity(CONTEXTS));
-        Ok(Self(Arc::new(Opened { configuration: opened, contexts })))
+        Self(Arc::new(Opened { configuration, fingerprint, contexts }))
+    }
+
+    /// The same deployment, for showings about one subject. Attributes stay what they
+    /// are, so that the same credentials fit; contexts become the subject's.
+    pub(crate) fn about(&self, subject: &Digest, limit: Limit) -> Self {
+        let fingerprint = self.fingerprint();
+        let number = limit.get().to_be_bytes();
+        let parts: [&[u8]; 3] = [fingerprint.as_bytes(), &number, subject.as_bytes()];
+        let configuration = Configuration { limit, ..self.0.configuration };
+        Self::with(configuration, labelled(labels::CREDENTIAL_SUBJECT, &parts))
     }
 
     /// The digest of all of it: what two parties compare, and what every proof
     /// is bound to.
     #[must_use]
     pub fn fingerprint(&self) -> Digest {
-        self.0.configuration.digest()
+        self.0.fingerprint
     }
 
     /// Compares with what the other side says it works by.

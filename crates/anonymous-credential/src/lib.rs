@@ -14,6 +14,7 @@
 //! | verifier | [`verifier`]: logins with the key, re-ups without |
 //! | login codes: a login and its re-ups in one | [`codes`] |
 //! | store of spent tags and sessions | [`sessions`] |
+//! | showings that are counted by subject instead of by epoch | [`subjects`] |
 //! | shared | [`configuration`], [`schedule`], [`limit`], [`keys`], [`messages`], [`ledger`], [`error`] |
 
 pub mod codes;
@@ -28,6 +29,7 @@ pub mod messages;
 pub mod schedule;
 pub mod sessions;
 mod statements;
+pub mod subjects;
 pub mod verifier;
 
 /// Runs the README's example.

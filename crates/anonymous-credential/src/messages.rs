@@ -146,6 +146,12 @@ pub struct Login {
 }
 
 impl Login {
+    /// Bytes of every login under a limit: 392, and 192 for each bit.
+    #[must_use]
+    pub fn length(limit: Limit) -> usize {
+        392 + 192 * limit.bits()
+    }
+
     /// Decodes a login under a limit.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use crate::messages::{Login, ReUp};
 use crate::sessions::codes::UnspentCode;
 use crate::sessions::{DueReUp, Unspent};
 use crate::statements;
+use crate::subjects::{ProvenAbout, Subject};
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::sigma::{Claim, Proof, check_all};
 
@@ -48,8 +49,25 @@ impl Verifier {
     /// an issuance, unless the holder shows more often than the limit (decisional
     /// Diffie–Hellman inversion, random-oracle model).
     pub fn verify(&self, logins: Vec<Unspent>) -> Vec<Result<ProvenLogin, Refused>> {
-        let claims = logins.iter().map(|login| self.claim(&login.0)).collect();
+        let claims = logins.iter().map(|login| self.claim(&self.pinned, &login.0)).collect();
         verdicts(logins, claims, |Unspent(login)| ProvenLogin(login))
+    }
+
+    /// Checks the proofs of showings about a subject together; each gets its own verdict.
+    ///
+    /// # Privacy
+    /// As of [`Verifier::verify`].
+    pub fn verify_about(
+        &self,
+        subject: &Subject,
+        showings: Vec<Login>,
+    ) -> Vec<Result<ProvenAbout, Refused>> {
+        let claim = |login: &Login| {
+            let here = login.epoch == subject.epoch();
+            if here { self.claim(subject.pinned(), login) } else { Err(Refused::Epoch) }
+        };
+        let claims = showings.iter().map(claim).collect();
+        verdicts(showings, claims, ProvenAbout)
     }
 
     /// Checks all proofs of a code together: the login's, and those of the re-ups
@@ -66,7 +84,7 @@ impl Verifier {
         if code.onward.len() as u64 != carried {
             return Err(Malformed::Length.into());
         }
-        let mut claims = vec![self.claim(&unspent.login().0)?];
+        let mut claims = vec![self.claim(&self.pinned, &unspent.login().0)?];
         for (from, re_up) in code.re_ups(code.session(&self.pinned)) {
             claims.push(re_up_claim(&self.pinned, &from, &re_up)?);
         }
@@ -76,13 +94,13 @@ impl Verifier {
 
     /// V = (x0 + x2·m2)·Ũ + x1·Cm − C', in constant time: the key meets nothing
     /// else. What goes on into the check is an element and public scalars.
-    fn claim(&self, login: &Login) -> Result<Claim, Refused> {
-        let period = self.pinned.schedule.period_of(login.epoch);
-        let m2 = SecretScalar::from_public(&self.pinned.attributes(period));
+    fn claim(&self, pinned: &Pinned, login: &Login) -> Result<Claim, Refused> {
+        let period = pinned.schedule.period_of(login.epoch);
+        let m2 = SecretScalar::from_public(&pinned.attributes(period));
         let factor = self.key.x0.plus(&self.key.x2.times(&m2));
         let terms = [(&factor, &login.u), (&self.key.x1, &login.cm)];
         let v = Element::combine(&terms, &[], &[&login.c]).map_err(|_| Refused::Proof)?;
-        let statement = statements::showing(&self.pinned, login, &v);
+        let statement = statements::showing(pinned, login, &v);
         let proof = Proof::from_bytes(&login.proof, &statement).map_err(Malformed::from)?;
         Ok(Claim::new(statement, proof))
     }

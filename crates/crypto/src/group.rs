@@ -55,6 +55,10 @@ pub struct Element {
     pub(crate) bytes: [u8; 32],
 }
 
+/// A sum of elements, which may be the identity. Public.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Total(RistrettoPoint);
+
 /// A scalar that everybody may know. Variable-time code takes only these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PublicScalar(pub(crate) Scalar);
@@ -184,6 +188,51 @@ impl Element {
             return Err(Vanished);
         }
         Ok(Self { point, bytes: point.compress().to_bytes() })
+    }
+}
+
+impl Total {
+    /// Of nothing: the identity.
+    #[must_use]
+    pub fn zero() -> Self {
+        Self(RistrettoPoint::default())
+    }
+
+    /// Adds an element.
+    pub fn add(&mut self, element: &Element) {
+        self.0 += element.point;
+    }
+
+    /// Takes an element away.
+    pub fn subtract(&mut self, element: &Element) {
+        self.0 -= element.point;
+    }
+
+    /// Adds another total.
+    pub fn merge(&mut self, other: &Self) {
+        self.0 += other.0;
+    }
+
+    /// The sum as an element.
+    ///
+    /// # Errors
+    /// [`Vanished`] if it is the identity.
+    pub fn element(&self) -> Result<Element, Vanished> {
+        Element::of(self.0)
+    }
+
+    /// The encoding; of the identity, zeros.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0.compress().to_bytes()
+    }
+
+    /// Decodes the one encoding of a sum, the identity included.
+    ///
+    /// # Errors
+    /// [`InvalidElement::NotCanonical`].
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, InvalidElement> {
+        CompressedRistretto(*bytes).decompress().map(Self).ok_or(InvalidElement::NotCanonical)
     }
 }
 
@@ -396,6 +445,22 @@ mod tests {
         assert_eq!(Element::combine(&[], &[], &[]), Err(Vanished));
         assert_eq!(g.times(&SecretScalar::from_small(0)), Err(Vanished));
         assert_eq!(g.times(&one), Ok(g));
+    }
+
+    #[test]
+    fn a_total_may_be_the_identity_and_an_element_not() {
+        let (g, h) = (Element::base(), Element::second_base());
+        let mut total = Total::zero();
+        assert_eq!((total.element(), total.to_bytes()), (Err(Vanished), [0; 32]));
+        total.add(&g);
+        total.merge(&total.clone());
+        total.add(&h);
+        let two = SecretScalar::from_small(2);
+        assert_eq!(total.element(), Element::combine(&[(&two, &g)], &[&h], &[]));
+        assert!(Total::from_bytes(&total.to_bytes()) == Ok(total));
+        [g, g, h].iter().for_each(|element| total.subtract(element));
+        assert!(total == Total::zero() && Total::from_bytes(&[0; 32]) == Ok(total));
+        assert_eq!(Total::from_bytes(&[0xff; 32]).err(), Some(InvalidElement::NotCanonical));
     }
 
     proptest! {

@@ -146,6 +146,8 @@ pub const CREDENTIAL_CONNECTION: &str = "alpheus/credential/connection/v1";
 pub const CREDENTIAL_LOGOUT: &str = "alpheus/credential/logout/v1";
 /// For whom a code's tags are held on other shards (hash).
 pub const CREDENTIAL_CODE_HOLD: &str = "alpheus/credential/code-hold/v2";
+/// F', what showings about a subject are bound to (hash).
+pub const CREDENTIAL_SUBJECT: &str = "alpheus/credential/subject/v1";
 /// A gateway's challenge, for its own eyes (HMAC).
 pub const PASS_CHALLENGE: &str = "alpheus/pass/challenge/v1";
 /// What a holder signs to speak for a session: challenge and both agreement keys (hash).
@@ -254,3 +256,77 @@ pub const TABLE_PAIRING_UNIFORM: &str = "alpheus/table/pairing-uniform/v1";
 pub const TABLE_PAIRING_BLOCK: &str = "alpheus/table/pairing-block/v1";
 /// Its masks: of inputs, and of data sets (HKDF).
 pub const TABLE_PAIRING_MASK: &str = "alpheus/table/pairing-mask/v1";
+/// M, the base of the values in accountable statistics (hash to element).
+pub const STATISTICS_MESSAGE_BASE: &str = "alpheus/statistics/message-base/v1";
+/// What tuples of a key and an interval are proven and checked by (hash).
+pub const STATISTICS_TERMS: &str = "alpheus/statistics/terms/v1";
+/// What a tuple is bound to: tag, aggregate, slot, revision, ephemeral key (hash).
+pub const STATISTICS_BINDING: &str = "alpheus/statistics/binding/v1";
+/// What hides a contribution, from randomness, contribution and binding (hash to scalar).
+pub const STATISTICS_BLINDING: &str = "alpheus/statistics/blinding/v1";
+/// The proof that a tuple is well-formed (transcript).
+pub const STATISTICS_TUPLE: &str = "alpheus/statistics/tuple/v1";
+/// The range proof of a tuple (transcript).
+pub const STATISTICS_RANGE: &str = "alpheus/statistics/range/v1";
+/// What a tuple's range proof is bound to (hash).
+pub const STATISTICS_RANGE_STATEMENT: &str = "alpheus/statistics/range-statement/v1";
+/// A tuple, to know it again (hash).
+pub const STATISTICS_TUPLE_DIGEST: &str = "alpheus/statistics/tuple-digest/v1";
+/// What a key is generated for, and among whom (hash).
+pub const STATISTICS_KEY_COMMITTEE: &str = "alpheus/statistics/key/committee/v1";
+/// One attempt at a key, and the keys that shares are sealed for in it (hash).
+pub const STATISTICS_KEY_CEREMONY: &str = "alpheus/statistics/key/ceremony/v1";
+/// What a member's shares are sealed for in one attempt, from its seed (HKDF).
+pub const STATISTICS_KEY_SEALING: &str = "alpheus/statistics/key/sealing/v1";
+/// A dealer is bound to its dealing (hash).
+pub const STATISTICS_KEY_PLEDGE: &str = "alpheus/statistics/key/pledge/v1";
+/// A dealer's polynomial, from randomness (hash to scalar).
+pub const STATISTICS_KEY_COEFFICIENT: &str = "alpheus/statistics/key/coefficient/v1";
+/// A member's share of a dealing (HPKE).
+pub const STATISTICS_KEY_SHARE: &str = "alpheus/statistics/key/share/v1";
+/// The proof that a dealer knows what it deals (transcript).
+pub const STATISTICS_KEY_DEALING: &str = "alpheus/statistics/key/dealing/v1";
+/// All that was said when a key was generated (hash).
+pub const STATISTICS_KEY_TRANSCRIPT: &str = "alpheus/statistics/key/transcript/v1";
+/// The proof of a partial decryption (transcript).
+pub const STATISTICS_PARTIAL: &str = "alpheus/statistics/partial/v1";
+/// What operator, smoothers, aggregator and clients agree on (signature).
+pub const STATISTICS_CONFIGURATION: &str = "alpheus/statistics/configuration/v1";
+/// An aggregate, by a smoother (signature).
+pub const STATISTICS_DEFINITION: &str = "alpheus/statistics/definition/v1";
+/// What a key is generated for: a key epoch of a deployment (hash).
+pub const STATISTICS_DAY: &str = "alpheus/statistics/day/v1";
+/// A key epoch's public keys, by a smoother (signature).
+pub const STATISTICS_CARD: &str = "alpheus/statistics/card/v1";
+/// What a slot credential is shown for (hash).
+pub const STATISTICS_REQUEST: &str = "alpheus/statistics/request/v1";
+/// A slot is given to a key, by its keeper (signature).
+pub const STATISTICS_GRANT: &str = "alpheus/statistics/grant/v1";
+/// What an upload credential is shown for (hash).
+pub const STATISTICS_UPLOAD: &str = "alpheus/statistics/upload/v1";
+/// An upload, as ledgers know it (hash).
+pub const STATISTICS_CONTENT: &str = "alpheus/statistics/content/v1";
+/// A showing, inside of that (hash).
+pub const STATISTICS_SHOWING: &str = "alpheus/statistics/showing/v1";
+/// An upload on its way to the aggregator (HPKE).
+pub const STATISTICS_SEALED: &str = "alpheus/statistics/sealed/v1";
+/// An upload is deposited, by the slot's ephemeral key (signature).
+pub const STATISTICS_DEPOSIT: &str = "alpheus/statistics/deposit/v1";
+/// What is sealed, inside of an entry (hash).
+pub const STATISTICS_DEPOSITED: &str = "alpheus/statistics/deposited/v1";
+/// An entry of the ledger of slots, by a smoother (signature); its leaf (hash).
+pub const STATISTICS_ENTRY: &str = "alpheus/statistics/entry/v1";
+/// A leaf under the root of all tuples (hash).
+pub const STATISTICS_COUNTED: &str = "alpheus/statistics/counted/v1";
+/// Both roots of an aggregate, by the aggregator (signature).
+pub const STATISTICS_CLOSING: &str = "alpheus/statistics/closing/v1";
+/// A smoother would decrypt this set and no other (signature).
+pub const STATISTICS_READY: &str = "alpheus/statistics/ready/v1";
+/// A part of a decryption, by a smoother (signature).
+pub const STATISTICS_OPENING: &str = "alpheus/statistics/opening/v1";
+/// How an aggregate ended, by a smoother (signature).
+pub const STATISTICS_OUTCOME: &str = "alpheus/statistics/outcome/v1";
+/// A client's key for one slot, from a seed (HKDF).
+pub const STATISTICS_EPHEMERAL: &str = "alpheus/statistics/ephemeral/v1";
+/// A pure count, by the operator (signature).
+pub const STATISTICS_TALLY: &str = "alpheus/statistics/tally/v1";

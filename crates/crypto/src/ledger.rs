@@ -92,6 +92,21 @@ impl<T> Step<T> {
         self.changes
     }
 
+    /// Goes further in the same commit: what this step entitles to goes into the next
+    /// one, and comes out with it.
+    pub fn then<U>(self, further: impl FnOnce(T) -> Step<U>) -> Step<U> {
+        let Self { mut changes, released } = self;
+        let next = further(released);
+        changes.extend(next.changes);
+        Step { changes, released: next.released }
+    }
+
+    /// The same with all keys under a prefix: for roles that share a ledger.
+    pub fn under(mut self, prefix: &[u8]) -> Self {
+        self.changes.iter_mut().for_each(|change| change.key = [prefix, &change.key].concat());
+        self
+    }
+
     /// Makes the changes durable, then hands out what they entitle to.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-encrypted-stream", &["alpheus-crypto", "alpheus-policy"]),
     ("alpheus-anonymous-credential", &["alpheus-crypto"]),
     ("alpheus-access-pass", &["alpheus-crypto", "alpheus-anonymous-credential"]),
+    ("alpheus-accountable-statistics", &["alpheus-crypto", "alpheus-anonymous-credential"]),
     ("alpheus-anonymous-board", &["alpheus-crypto"]),
     ("alpheus-verifiable-table", &["alpheus-crypto"]),
     (
@@ -23,6 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-encrypted-stream",
             "alpheus-anonymous-credential",
             "alpheus-access-pass",
+            "alpheus-accountable-statistics",
             "alpheus-anonymous-board",
             "alpheus-verifiable-table",
         ],
@@ -36,6 +38,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "alpheus-encrypted-stream",
             "alpheus-anonymous-credential",
             "alpheus-access-pass",
+            "alpheus-accountable-statistics",
             "alpheus-anonymous-board",
             "alpheus-verifiable-table",
             "alpheus",

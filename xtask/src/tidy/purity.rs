@@ -10,6 +10,7 @@ const PURE: &[&str] = &[
     "crates/encrypted-stream/",
     "crates/anonymous-credential/",
     "crates/access-pass/",
+    "crates/accountable-statistics/",
     "crates/anonymous-board/",
     "crates/verifiable-table/",
 ];

@@ -6,10 +6,12 @@
 //! What was sent once is sent again as it was, never proven again. Epochs come
 //! from the holder's own clock and pinned schedule; no argument names one.
 
+mod about;
 mod codes;
 mod records;
 mod request;
 
+pub use about::About;
 pub use records::{DamagedRecord, forget_before};
 pub use request::Requesting;
 

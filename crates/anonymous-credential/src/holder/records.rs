@@ -5,6 +5,7 @@ use crate::configuration::Pinned;
 use crate::ledger::{Change, Step, put};
 use crate::messages::{Request, SessionId, TagId};
 use crate::schedule::{Epoch, Period};
+use crate::subjects::Subject;
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 const REQUEST: &[u8] = b"request";
 const CREDENTIAL: &[u8] = b"credential";
 const SHOWN: &[u8] = b"shown";
+const ABOUT: &[u8] = b"about";
 
 /// A stored record is damaged. Without its records a holder does not know what
 /// it has burnt: restore them from a copy that is as new, or wait for the next
@@ -73,7 +75,7 @@ impl Holder {
 /// by which whoever takes them would find the showings of those periods.
 pub fn forget_before(period: Period, records: &Records) -> Step<()> {
     let over = |key: &&Vec<u8>| {
-        let mut kinds = [REQUEST, CREDENTIAL, SHOWN].into_iter();
+        let mut kinds = [REQUEST, CREDENTIAL, SHOWN, ABOUT].into_iter();
         let rest = kinds.find_map(|kind| key.strip_prefix(kind));
         let of = rest.and_then(<[u8]>::first_chunk).map(|of| u64::from_be_bytes(*of));
         of.is_some_and(|of| of < period.0)
@@ -114,9 +116,35 @@ pub(super) fn shown_key(period: Period, epoch: Epoch, index: u32) -> Vec<u8> {
 
 /// session ‖ seed ‖ bytes.
 pub(super) fn shown(period: Period, epoch: Epoch, index: u32, shown: &Shown) -> Change {
+    put(shown_key(period, epoch, index), shown_value(shown))
+}
+
+fn shown_value(shown: &Shown) -> Vec<u8> {
     let session = shown.session.0.0;
-    let value = [session.as_bytes().as_slice(), shown.seed.expose(), &shown.bytes].concat();
-    put(shown_key(period, epoch, index), value)
+    [session.as_bytes().as_slice(), shown.seed.expose(), &shown.bytes].concat()
+}
+
+/// `about ‖ period:64 ‖ F' ‖ epoch:64 ‖ index:32`.
+pub(super) fn about(subject: &Subject, index: u32, shown: &Shown) -> Change {
+    let mut key = about_key(subject);
+    key.extend_from_slice(&subject.epoch().0.to_be_bytes());
+    key.extend_from_slice(&index.to_be_bytes());
+    put(key, shown_value(shown))
+}
+
+fn about_key(subject: &Subject) -> Vec<u8> {
+    [&key(ABOUT, subject.period()), subject.fingerprint().as_bytes().as_slice()].concat()
+}
+
+/// What was shown about a subject.
+pub(super) fn read_about(
+    subject: &Subject,
+    records: &Records,
+) -> Result<BTreeMap<(Epoch, u32), Shown>, DamagedRecord> {
+    let prefix = about_key(subject);
+    let ours = records.range(prefix.clone()..).take_while(|(k, _)| k.starts_with(&prefix));
+    let shown = ours.map(|(k, v)| read_shown(&k[prefix.len()..], v));
+    shown.collect::<Option<_>>().ok_or(DamagedRecord)
 }
 
 fn read_shown(key: &[u8], value: &[u8]) -> Option<((Epoch, u32), Shown)> {

@@ -11,6 +11,7 @@ mod issuing;
 mod logins;
 mod re_ups;
 mod scans;
+mod subjects;
 #[path = "../../examples/support/mod.rs"]
 mod support;
 mod town;

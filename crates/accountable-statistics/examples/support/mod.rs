@@ -1,0 +1,450 @@
+//! A whole deployment in one process: for the walkthrough and the tests. What parties send
+//! each other are plain calls; ledgers forget with the process.
+
+mod setting;
+
+pub(crate) use setting::{configuration, generate};
+
+use alpheus_accountable_statistics::aggregator::{self, Aggregator, Examined, Node};
+use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registering};
+use alpheus_accountable_statistics::configuration::{KeyEpoch, Pinned, SmootherId};
+use alpheus_accountable_statistics::definition::{After, Agreed, Definition, Place, Rule};
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::interval::Interval;
+use alpheus_accountable_statistics::logarithm::Table;
+use alpheus_accountable_statistics::messages::{Closing, Deposit, Entry, Outcome, Ready, Receipt};
+use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotContributed};
+use alpheus_accountable_statistics::registrar::Registrar;
+use alpheus_accountable_statistics::smoother::{self, Output, Smoother};
+use alpheus_accountable_statistics::threshold::{KeyShare, SharedKey};
+use alpheus_accountable_statistics::tuple::{Contribution, Prover};
+use alpheus_anonymous_credential::holder::Which;
+use alpheus_anonymous_credential::keys::IssuerKey;
+use alpheus_anonymous_credential::limit::Limit;
+use alpheus_anonymous_credential::schedule::Time;
+use alpheus_crypto::ledger::{Log, Step};
+use alpheus_crypto::seal::SealingKey;
+use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use std::sync::Arc;
+
+pub(crate) type Failed = Box<dyn std::error::Error>;
+pub(crate) type Ledger = Records;
+
+pub(crate) const MINUTE: u64 = 60_000_000;
+pub(crate) const DAY: u64 = 24 * 60 * MINUTE;
+/// The day that everything happens on.
+pub(crate) const TODAY: u64 = 20_000;
+
+/// So many minutes after the day's start.
+pub(crate) fn at(minutes: u64) -> Time {
+    Time(TODAY * DAY + minutes * MINUTE)
+}
+
+/// A deployment.
+pub(crate) struct Town {
+    pub(crate) pinned: Pinned,
+    pub(crate) operator: SigningKey,
+    pub(crate) registrar: (Registrar, Ledger),
+    pub(crate) smoothers: Vec<Smoother>,
+    pub(crate) ledgers: Vec<Ledger>,
+    pub(crate) aggregator: (Aggregator, Ledger),
+    pub(crate) table: Arc<Table>,
+    pub(crate) keys: Vec<IssuerKey>,
+    pub(crate) shared: SharedKey,
+    pub(crate) rng: ChaCha20Rng,
+    /// What smoothers say to each other, and whether it arrives.
+    pub(crate) cut_off: Vec<SmootherId>,
+}
+
+/// Who is ready to open a set.
+pub(crate) type Readies = Vec<(SmootherId, Signed<Ready>)>;
+
+/// A client with its ledger.
+pub(crate) struct Person {
+    pub(crate) client: Client,
+    pub(crate) store: Ledger,
+}
+
+pub(crate) fn signing(who: u8) -> SigningKey {
+    SigningKey::from_seed(&Secret::from_bytes([who; 32]))
+}
+
+pub(crate) fn sealing() -> SealingKey {
+    SealingKey::from_seed(&Secret::from_bytes([201; 32]))
+}
+
+const OPERATOR: u8 = 200;
+pub(crate) const AGGREGATOR: u8 = 202;
+pub(crate) const DEFINER: u8 = 203;
+
+/// As whoever may define proposes it.
+pub(crate) fn proposed(definition: &Definition) -> Signed<Definition> {
+    Signed::new(definition, &signing(DEFINER))
+}
+
+pub(crate) fn copy(key: &IssuerKey) -> Result<IssuerKey, Failed> {
+    Ok(IssuerKey::from_bytes(&key.expose())?)
+}
+
+impl Town {
+    pub(crate) fn new(n: u8, t: u16, seed: u8) -> Result<Self, Failed> {
+        let mut rng = ChaCha20Rng::from_seed([seed; 32]);
+        let keys = (0..=n).map(|_| IssuerKey::random(&mut rng));
+        let keys: Vec<IssuerKey> = keys.collect::<Result<_, _>>()?;
+        let operator = signing(OPERATOR);
+        let signed = Signed::new(&configuration(n, t, &keys), &operator);
+        let pinned = Pinned::open(&signed, &operator.verifying_key())?;
+        let copies = keys.iter().map(copy).collect::<Result<Vec<_>, _>>()?;
+        let (registrar, step) = Registrar::restore(&pinned, copies, Log::New, &[], at(0))?;
+        let mut books = Ledger::new();
+        step.commit(&mut books)?;
+        let (shared, shares) = generate(&pinned)?;
+        let aggregator = Self::aggregator_of(&pinned, &keys[0], &Ledger::new())?;
+        let mut town = Self {
+            pinned,
+            operator,
+            registrar: (registrar, books),
+            smoothers: Vec::new(),
+            ledgers: Vec::new(),
+            aggregator: (aggregator, Ledger::new()),
+            table: Arc::new(Table::new(12)),
+            keys,
+            shared,
+            rng,
+            cut_off: Vec::new(),
+        };
+        town.set_up(n, shares)?;
+        Ok(town)
+    }
+
+    fn set_up(&mut self, n: u8, shares: Vec<KeyShare>) -> Result<(), Failed> {
+        let mut cards = Endorsed::default();
+        for (id, share) in (0..n).zip(shares) {
+            let mut ledger = Ledger::new();
+            let (mut smoother, step) = self.smoother_of(id, &ledger, Log::New, at(0))?;
+            step.commit(&mut ledger)?;
+            let said = smoother.hold(KeyEpoch(TODAY), self.shared.clone(), share)?;
+            cards.add(smoother.id(), said.commit(&mut ledger)?);
+            self.smoothers.push(smoother);
+            self.ledgers.push(ledger);
+        }
+        for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
+            smoother.learn_key(&cards)?.commit(ledger)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn smoother_of(
+        &self,
+        id: u8,
+        ledger: &Ledger,
+        log: Log,
+        now: Time,
+    ) -> Result<(Smoother, Step<()>), Failed> {
+        let slots = copy(&self.keys[usize::from(id) + 1])?;
+        let identity = smoother::Identity { id: SmootherId(id.into()), key: signing(id), slots };
+        let (table, records) = (Arc::clone(&self.table), ledger.clone());
+        Ok(Smoother::restore(&self.pinned, identity, table, log, records, now)?)
+    }
+
+    pub(crate) fn aggregator_of(
+        pinned: &Pinned,
+        uploads: &IssuerKey,
+        ledger: &Ledger,
+    ) -> Result<Aggregator, Failed> {
+        let uploads = copy(uploads)?;
+        let identity =
+            aggregator::Identity { key: signing(AGGREGATOR), sealing: sealing(), uploads };
+        Ok(Aggregator::restore(pinned, identity, Node::ALONE, ledger.clone())?)
+    }
+
+    /// An account's credentials.
+    pub(crate) fn person(&mut self, account: &[u8]) -> Result<Person, Failed> {
+        let mut store = Ledger::new();
+        let asking =
+            Registering::begin(&self.pinned, account, at(0), Which::Running, &mut self.rng)?;
+        let asking = asking.commit(&mut store)?;
+        let (registrar, books) = &mut self.registrar;
+        let answers = registrar.register(at(0), account, &asking.requests(), &mut self.rng)?;
+        asking.finish(&answers.commit(books)?)?.commit(&mut store)?;
+        let period = asking.period().ok_or("no period")?;
+        let client =
+            Client::restore(&self.pinned, period, store.clone())?.ok_or("no credential")?;
+        Ok(Person { client, store })
+    }
+
+    /// An aggregate of the hour from minute 60 on.
+    pub(crate) fn definition(&self, place: &str, slots: u32) -> Result<Definition, Failed> {
+        Ok(Definition {
+            deployment: self.pinned.fingerprint(),
+            place: Place::try_from(place.to_owned())?,
+            start: at(60),
+            end: at(120),
+            during: 2,
+            quota: Limit::try_from(3)?,
+            accounts: 2,
+            interval: Interval::new(0, 100, true)?,
+            slots,
+            expected: slots,
+            clients: slots,
+            key_epoch: KeyEpoch(TODAY),
+            key: *self.shared.key(),
+            rule: Rule::Full,
+            after: After { turn: 10 * MINUTE, turns: 3, settling: MINUTE, patience: 60 * MINUTE },
+        })
+    }
+
+    /// All smoothers sign what is proposed, all parties learn it.
+    pub(crate) fn define(&mut self, definition: &Definition) -> Result<Agreed, Failed> {
+        let mut endorsed = Endorsed::default();
+        let proposed = proposed(definition);
+        for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
+            let signed = smoother.define(at(1), &proposed)?.commit(ledger)?;
+            endorsed.add(smoother.id(), signed);
+        }
+        self.learn(&endorsed)
+    }
+
+    pub(crate) fn learn(&mut self, endorsed: &Endorsed<Definition>) -> Result<Agreed, Failed> {
+        for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
+            let _ = smoother.learn(endorsed)?.commit(ledger)?;
+        }
+        let (aggregator, ledger) = &mut self.aggregator;
+        Ok(aggregator.learn(endorsed)?.commit(ledger)?)
+    }
+
+    /// A whole upload, as all goes well. Gives the attempt, with its receipts.
+    pub(crate) fn upload(
+        &mut self,
+        person: &mut Person,
+        agreed: &Agreed,
+        now: Time,
+        contribution: Contribution,
+    ) -> Result<Attempt, Failed> {
+        let begun = person.client.begin(now, agreed, contribution, &mut self.rng)?;
+        let mut attempt = begun.commit(&mut person.store)?;
+        self.ask(person, &mut attempt, now)?;
+        self.deposit(person, &mut attempt, now)?;
+        Ok(attempt)
+    }
+
+    /// Asks keepers until one gives a slot, and proves the tuple for it.
+    pub(crate) fn ask(
+        &mut self,
+        person: &mut Person,
+        attempt: &mut Attempt,
+        now: Time,
+    ) -> Result<(), Failed> {
+        let prover = Prover::new(*attempt.agreed().terms());
+        loop {
+            let (keeper, request) = attempt.request()?;
+            let at = usize::from(keeper.0);
+            let cut_off = self.cut_off.contains(&keeper);
+            match self.smoothers[at].request(now, &request, &mut self.rng) {
+                Ok(step) if !cut_off => {
+                    let grant = step.commit(&mut self.ledgers[at])?;
+                    let rng = &mut self.rng;
+                    let client = &mut person.client;
+                    let step = attempt.granted(client, &prover, (keeper, &grant), now, rng)?;
+                    return Ok(step.commit(&mut person.store)?);
+                }
+                Ok(_) | Err(NoSlot::Full | NoSlot::SitsOut) => attempt.refused(),
+                Err(why) => return Err(why.into()),
+            }
+        }
+    }
+
+    /// Sends the deposit to all smoothers that can be reached, takes their receipts, and sends the
+    /// certificate that they make.
+    pub(crate) fn deposit(
+        &mut self,
+        person: &mut Person,
+        attempt: &mut Attempt,
+        now: Time,
+    ) -> Result<bool, Failed> {
+        for (to, deposit) in attempt.deposits() {
+            if self.cut_off.contains(&to) {
+                continue;
+            }
+            if let Some(receipt) = self.receive(to, deposit, now)? {
+                attempt.receipt(&self.pinned, &receipt)?.commit(&mut person.store)?;
+            }
+        }
+        let Some(certificate) = attempt.certificate(&self.pinned) else { return Ok(false) };
+        for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
+            if !self.cut_off.contains(&smoother.id()) {
+                smoother.hear_certificate(now, &certificate)?.commit(ledger)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// One smoother takes a deposit and tells the others. None from one that sits out.
+    pub(crate) fn receive(
+        &mut self,
+        to: SmootherId,
+        deposit: Deposit,
+        now: Time,
+    ) -> Result<Option<Receipt>, NoSlot> {
+        let at = usize::from(to.0);
+        let step = match self.smoothers[at].deposit(now, deposit) {
+            Err(NoSlot::SitsOut) => return Ok(None),
+            other => other?,
+        };
+        let Ok(receipt) = step.commit(&mut self.ledgers[at]) else { return Ok(None) };
+        for (other, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
+            if other.id() == to || self.cut_off.contains(&other.id()) {
+                continue;
+            }
+            if let Ok(step) = other.hear_receipt(&receipt, now) {
+                let _ = step.commit(ledger);
+            }
+        }
+        Ok(Some(receipt))
+    }
+
+    /// Volunteers fill all slots with dummies.
+    pub(crate) fn fill(
+        &mut self,
+        people: &mut [Person],
+        agreed: &Agreed,
+        now: Time,
+    ) -> Result<usize, Failed> {
+        let mut dummies = 0;
+        for person in people {
+            while person.client.left(agreed)? > 0 {
+                let attempt = self.upload(person, agreed, now, Contribution::Dummy);
+                match attempt.map_err(|failed| failed.downcast::<NotContributed>()) {
+                    Ok(_) => dummies += 1,
+                    Err(Ok(why)) if *why == NotContributed::Full => return Ok(dummies),
+                    Err(Ok(why)) => return Err(why),
+                    Err(Err(why)) => return Err(why),
+                }
+            }
+        }
+        Ok(dummies)
+    }
+
+    /// The aggregator collects what all smoothers release, and examines it.
+    pub(crate) fn gather(&mut self, agreed: &Agreed, now: Time) -> Result<Examined, Failed> {
+        let name = agreed.name();
+        self.sync(agreed, now)?;
+        let (aggregator, _) = &mut self.aggregator;
+        for smoother in &self.smoothers {
+            if self.cut_off.contains(&smoother.id()) {
+                continue;
+            }
+            let _ = aggregator.take(smoother.id(), smoother.release(now, &name)?)?;
+        }
+        let parts = aggregator.work(&name)?.split(2);
+        let parts = parts.into_iter().map(|part| part.run()).collect();
+        Ok(Examined::join(parts).ok_or("nothing")?)
+    }
+
+    /// The aggregator closes, and shows all smoothers what counts. Gives who is ready.
+    pub(crate) fn close(
+        &mut self,
+        examined: Examined,
+        now: Time,
+    ) -> Result<(Signed<Closing>, Readies), Failed> {
+        let (aggregator, ledger) = &mut self.aggregator;
+        let closing = aggregator.close(examined)?.commit(ledger)?;
+        let name = closing.open(&self.pinned.aggregator)?.aggregate;
+        let shown = aggregator.shown(&name).ok_or("nothing is shown")?;
+        let mut ready = Vec::new();
+        for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
+            match smoother.check(now, &name, shown.to_vec()) {
+                Ok(verdicts) => verdicts.into_iter().collect::<Result<(), _>>()?,
+                Err(NotClosed::SitsOut) => continue,
+                Err(NotClosed::Latched) => {}
+                Err(why) => return Err(why.into()),
+            }
+            let said = smoother.close(now, &closing)?.commit(ledger)?;
+            ready.push((smoother.id(), said));
+        }
+        Ok((closing, ready))
+    }
+
+    /// Smoothers tell each other that they are ready, and all that follows, until nothing does.
+    pub(crate) fn open(&mut self, ready: Readies, now: Time) -> Result<Option<Outcome>, Failed> {
+        let mut said: Vec<(SmootherId, Output)> =
+            ready.into_iter().map(|(by, ready)| (by, Output::Ready(ready))).collect();
+        let mut published = None;
+        while let Some((by, output)) = said.pop() {
+            if let Output::Outcome(outcome) = output {
+                let (aggregator, ledger) = &mut self.aggregator;
+                if let Ok(step) = aggregator.hear(by, &outcome) {
+                    published = step.commit(ledger)?;
+                }
+                continue;
+            }
+            for (other, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
+                if self.cut_off.contains(&other.id()) {
+                    continue;
+                }
+                let heard = match &output {
+                    Output::Ready(ready) => other.hear_ready(now, by, ready, &mut self.rng),
+                    Output::Opening(opening) => other.hear_opening(now, by, opening, &mut self.rng),
+                    Output::Outcome(_) => continue,
+                };
+                let id = other.id();
+                let Ok(step) = heard else { continue };
+                said.extend(step.commit(ledger)?.into_iter().map(|output| (id, output)));
+            }
+        }
+        Ok(published)
+    }
+
+    /// From the release to the result.
+    pub(crate) fn finish(&mut self, agreed: &Agreed) -> Result<Option<Outcome>, Failed> {
+        let now = agreed.release();
+        let examined = self.gather(agreed, now)?;
+        let (_, ready) = self.close(examined, now)?;
+        self.open(ready, now)
+    }
+
+    /// Smoothers give each other what the others lack: certificates, receipts, what is sealed.
+    pub(crate) fn sync(&mut self, agreed: &Agreed, now: Time) -> Result<(), Failed> {
+        let name = agreed.name();
+        let certificates: Vec<_> =
+            self.smoothers.iter().flat_map(|s| s.certificates(&name)).collect();
+        let receipts: Vec<Receipt> =
+            self.smoothers.iter().flat_map(|s| s.receipts(&name)).collect();
+        for at in 0..self.smoothers.len() {
+            if self.cut_off.contains(&self.smoothers[at].id()) {
+                continue;
+            }
+            for certificate in &certificates {
+                self.smoothers[at]
+                    .hear_certificate(now, certificate)?
+                    .commit(&mut self.ledgers[at])?;
+            }
+            for receipt in &receipts {
+                self.smoothers[at].hear_receipt(receipt, now)?.commit(&mut self.ledgers[at])?;
+            }
+            for slot in self.smoothers[at].lacking(&name) {
+                let kept = self.smoothers.iter().find_map(|s| s.kept(&name, slot).cloned());
+                let kept = kept.ok_or("nobody has it")?;
+                self.smoothers[at].keep(&name, slot, kept).commit(&mut self.ledgers[at])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A smoother starts anew from what its ledger holds.
+    pub(crate) fn restart(&mut self, id: u8, log: Log, now: Time) -> Result<(), Failed> {
+        let at = usize::from(id);
+        let (smoother, step) = self.smoother_of(id, &self.ledgers[at], log, now)?;
+        step.commit(&mut self.ledgers[at])?;
+        self.smoothers[at] = smoother;
+        Ok(())
+    }
+}
+
+/// The entry of an upload that was deposited.
+pub(crate) fn entry_of(attempt: &Attempt) -> Result<Entry, Failed> {
+    Ok(*attempt.entry().ok_or("not deposited")?)
+}

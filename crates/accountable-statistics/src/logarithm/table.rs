@@ -1,0 +1,90 @@
+//! The baby steps: 2i·M for small i, found by their encodings.
+
+use super::{BLOCK, base};
+use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
+use curve25519_dalek::traits::Identity;
+
+/// Bits of an entry that hold the number; the others hold a part of the encoding.
+const NUMBER: u32 = 24;
+
+/// Multiples of M by encoding, in memory: made once, shared by all who search.
+pub struct Table {
+    /// Open addressing: an entry lies at its encoding's place or in one of the next.
+    /// Zero is empty, since the number of an entry is one more than its multiple.
+    slots: Vec<u64>,
+    reach: u64,
+}
+
+impl Table {
+    /// The least and most bits: 2 KiB to 128 MiB, of 8-byte entries, three quarters full.
+    pub const BITS: std::ops::RangeInclusive<u8> = 8..=24;
+
+    /// Computes a table of 2^bits entries, bits clamped to [`Table::BITS`]: takes about
+    /// half a second for 20, and a search takes a 2^-bits of what it had taken.
+    #[must_use]
+    pub fn new(bits: u8) -> Self {
+        let reach = reach(bits);
+        let mut table = Self { slots: vec![0; 1 << clamped(bits)], reach };
+        let mut point = RistrettoPoint::identity();
+        for first in (0..reach).step_by(1024) {
+            let numbers = first..(first + BLOCK).min(reach);
+            let points: Vec<RistrettoPoint> = numbers
+                .map(|_| {
+                    let this = point;
+                    point += base_once();
+                    this
+                })
+                .collect();
+            let encodings = RistrettoPoint::double_and_compress_batch(&points);
+            (first..).zip(&encodings).for_each(|(number, e)| table.insert(number, e));
+        }
+        table
+    }
+
+    /// How many multiples there are: 0·M up to (reach − 1)·M.
+    pub(super) fn reach(&self) -> u64 {
+        self.reach
+    }
+
+    fn insert(&mut self, number: u64, encoding: &CompressedRistretto) {
+        let (place, mark) = self.place(encoding);
+        let free = (0..self.slots.len()).map(|step| (place + step) % self.slots.len());
+        let free = free.into_iter().find(|at| self.slots.get(*at) == Some(&0));
+        if let Some(slot) = free.and_then(|at| self.slots.get_mut(at)) {
+            *slot = mark | (number + 1);
+        }
+    }
+
+    /// Numbers whose doubled multiple may have this encoding.
+    pub(super) fn candidates(&self, encoding: &CompressedRistretto) -> impl Iterator<Item = u64> {
+        let (place, mark) = self.place(encoding);
+        let (before, from) = self.slots.split_at(place);
+        let entries = from.iter().chain(before).take_while(|slot| **slot != 0);
+        let same = move |slot: &&u64| **slot >> NUMBER == mark >> NUMBER;
+        entries.filter(same).map(|slot| (slot & ((1 << NUMBER) - 1)) - 1)
+    }
+
+    /// Where an encoding's entry is looked for first, and the part of it that is kept.
+    fn place(&self, encoding: &CompressedRistretto) -> (usize, u64) {
+        let [kept, low] = [8, 16].map(|at| {
+            let part = encoding.0.get(at..at + 8).and_then(<[u8]>::first_chunk);
+            part.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        });
+        let place = usize::try_from(low % self.slots.len() as u64).unwrap_or(0);
+        (place, kept >> NUMBER << NUMBER)
+    }
+}
+
+fn clamped(bits: u8) -> u8 {
+    bits.clamp(*Table::BITS.start(), *Table::BITS.end())
+}
+
+/// How many multiples a table of so many bits has.
+pub(super) fn reach(bits: u8) -> u64 {
+    (1 << clamped(bits)) / 4 * 3
+}
+
+fn base_once() -> RistrettoPoint {
+    static BASE: std::sync::LazyLock<RistrettoPoint> = std::sync::LazyLock::new(base);
+    *BASE
+}

@@ -1,0 +1,218 @@
+//! The ledger of slots of one aggregate, as one smoother keeps it: which slots it gave
+//! away, which entries it signed, and which are certified.
+//!
+//! One entry for a slot and one for a key, ever: two quorums share a smoother that keeps
+//! to that, so a slot has one certified entry at most.
+
+use crate::configuration::{Pinned, SmootherId};
+use crate::definition::{Agreed, Turn};
+use crate::endorsed::Endorsed;
+use crate::messages::{Entry, Evidence, Grant, Receipt};
+use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::Signed;
+use rand_core::CryptoRng;
+use std::collections::BTreeMap;
+
+/// What a smoother knows of the slots of an aggregate.
+#[derive(Default)]
+pub(crate) struct Slots {
+    /// What it gave away as a keeper, last for each slot.
+    given: BTreeMap<u32, Grant>,
+    /// The same by key, as it was sent.
+    grants: BTreeMap<VerifyingKey, (Turn, Signed<Grant>)>,
+    /// What it has signed itself.
+    signed: BTreeMap<u32, Held>,
+    keys: BTreeMap<VerifyingKey, u32>,
+    /// One receipt of each smoother for a slot.
+    receipts: BTreeMap<u32, BTreeMap<SmootherId, (Entry, Signed<Entry>)>>,
+    certified: BTreeMap<u32, (Entry, Endorsed<Entry>)>,
+    /// What others keep of entries that this smoother has not signed.
+    fetched: BTreeMap<u32, Sealed>,
+}
+
+/// A deposit that this smoother keeps.
+pub(crate) struct Held {
+    pub(crate) entry: Entry,
+    pub(crate) keeper: SmootherId,
+    pub(crate) grant: Signed<Grant>,
+    pub(crate) sealed: Sealed,
+    pub(crate) receipt: Signed<Entry>,
+}
+
+/// Why a smoother does not sign an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// Another entry of this slot is signed.
+    Slot,
+    /// Another entry of this key is signed.
+    Key,
+}
+
+/// What a receipt comes to.
+pub(crate) enum Noted {
+    /// Nothing new, or not enough yet.
+    Known,
+    /// The entry is certified by it.
+    Certified(Endorsed<Entry>),
+    /// Its smoother has signed another entry of the slot before.
+    Twice(Evidence),
+}
+
+impl Slots {
+    /// The grant that a key has here, if it was given at this turn.
+    pub(crate) fn grant_at(&self, ephemeral: &VerifyingKey, turn: Turn) -> Option<&Signed<Grant>> {
+        self.grants.get(ephemeral).filter(|(at, _)| *at == turn).map(|(_, signed)| signed)
+    }
+
+    /// Whether a key has a receipt here.
+    pub(crate) fn has_deposited(&self, ephemeral: &VerifyingKey) -> bool {
+        self.keys.contains_key(ephemeral)
+    }
+
+    /// Draws a slot that this smoother keeps at a turn, has not given away at it, and knows no
+    /// entry of: each with the same chance, so that slots say nothing.
+    pub(crate) fn draw(
+        &self,
+        (agreed, pinned): (&Agreed, &Pinned),
+        keeper: SmootherId,
+        turn: Turn,
+        rng: &mut impl CryptoRng,
+    ) -> Option<u32> {
+        let free = |slot: &u32| {
+            let given = self.given.get(slot).is_some_and(|grant| grant.turn >= turn);
+            let kept = agreed.keeper(pinned, *slot, turn) == keeper;
+            let known = self.signed.contains_key(slot) || self.certified.contains_key(slot);
+            kept && !given && !known && !self.is_under_way(*slot, pinned.threshold.into())
+        };
+        let free: Vec<u32> = (0..agreed.slots).filter(free).collect();
+        let count = free.len() as u64;
+        // The highest multiple of the count bounds what is drawn, so that none is favoured.
+        let bound = (u64::MAX / count.max(1)).saturating_mul(count);
+        loop {
+            let drawn = rng.next_u64();
+            if free.is_empty() {
+                return None;
+            }
+            if drawn < bound {
+                let at = usize::try_from(drawn.checked_rem(count)?).ok()?;
+                return free.get(at).copied();
+            }
+        }
+    }
+
+    /// Whether so many smoothers, one of whom keeps to the protocol, have signed one entry of a
+    /// slot: another one would not be certified, and whoever got the slot would lose an upload.
+    fn is_under_way(&self, slot: u32, enough: usize) -> bool {
+        let Some(of_slot) = self.receipts.get(&slot) else { return false };
+        let alike = |entry: &Entry| of_slot.values().filter(|(other, _)| other == entry).count();
+        of_slot.values().any(|(entry, _)| alike(entry) >= enough)
+    }
+
+    /// Notes a grant. A slot is given once at a turn, so two grants of one are a proof.
+    pub(crate) fn give(&mut self, grant: Grant, signed: Signed<Grant>) {
+        if self.given.get(&grant.slot).is_none_or(|known| known.turn < grant.turn) {
+            self.given.insert(grant.slot, grant);
+        }
+        self.grants.insert(grant.ephemeral, (grant.turn, signed));
+    }
+
+    /// What it has signed of a slot.
+    pub(crate) fn held(&self, slot: u32) -> Option<&Held> {
+        self.signed.get(&slot)
+    }
+
+    /// Whether an entry may be signed.
+    pub(crate) fn may_sign(&self, entry: &Entry) -> Result<(), Taken> {
+        let other = |known: &Entry| known != entry;
+        let held = self.signed.get(&entry.slot).is_some_and(|held| other(&held.entry));
+        if held || self.certified(entry.slot).is_some_and(other) {
+            return Err(Taken::Slot);
+        }
+        if self.keys.get(&entry.ephemeral).is_some_and(|slot| *slot != entry.slot) {
+            return Err(Taken::Key);
+        }
+        Ok(())
+    }
+
+    /// Notes an entry that this smoother signs.
+    pub(crate) fn sign(&mut self, held: Held) {
+        self.keys.insert(held.entry.ephemeral, held.entry.slot);
+        self.signed.insert(held.entry.slot, held);
+    }
+
+    /// Notes a receipt.
+    pub(crate) fn hear(
+        &mut self,
+        by: SmootherId,
+        entry: Entry,
+        signed: Signed<Entry>,
+        quorum: usize,
+    ) -> Noted {
+        let of_slot = self.receipts.entry(entry.slot).or_default();
+        let (known, first) = of_slot.entry(by).or_insert((entry, signed.clone()));
+        if *known != entry {
+            return Noted::Twice(Evidence::Entries(by, first.clone(), signed));
+        }
+        let alike = || of_slot.iter().filter(|(_, (known, _))| *known == entry);
+        if self.certified.contains_key(&entry.slot) || alike().count() < quorum {
+            return Noted::Known;
+        }
+        let mut certificate = Endorsed::default();
+        alike().for_each(|(by, (_, signed))| certificate.add(*by, signed.clone()));
+        self.certify(entry, certificate.clone());
+        Noted::Certified(certificate)
+    }
+
+    /// Notes that a quorum has signed an entry.
+    pub(crate) fn certify(&mut self, entry: Entry, certificate: Endorsed<Entry>) {
+        self.certified.entry(entry.slot).or_insert((entry, certificate));
+    }
+
+    /// The certified entry of a slot.
+    pub(crate) fn certified(&self, slot: u32) -> Option<&Entry> {
+        self.certified.get(&slot).map(|(entry, _)| entry)
+    }
+
+    /// All certified entries, by slot.
+    pub(crate) fn all_certified(&self) -> impl Iterator<Item = &Entry> {
+        self.certified.values().map(|(entry, _)| entry)
+    }
+
+    /// Their certificates.
+    pub(crate) fn certificates(&self) -> impl Iterator<Item = &Endorsed<Entry>> {
+        self.certified.values().map(|(_, certificate)| certificate)
+    }
+
+    /// How many slots are filled.
+    pub(crate) fn filled(&self) -> usize {
+        self.certified.len()
+    }
+
+    /// What is sealed for a certified entry.
+    pub(crate) fn sealed(&self, entry: &Entry) -> Option<&Sealed> {
+        let own = self.signed.get(&entry.slot).filter(|held| held.entry == *entry);
+        own.map(|held| &held.sealed).or_else(|| self.fetched.get(&entry.slot))
+    }
+
+    /// Keeps what is sealed for a certified entry.
+    pub(crate) fn fetch(&mut self, slot: u32, sealed: Sealed) {
+        self.fetched.insert(slot, sealed);
+    }
+
+    /// Receipts of what is not certified, for a smoother that lacks some.
+    pub(crate) fn receipts(&self) -> Vec<Receipt> {
+        let open = self.receipts.iter().filter(|(slot, _)| !self.certified.contains_key(slot));
+        let receipt = |(by, (_, entry)): (&SmootherId, &(Entry, Signed<Entry>))| Receipt {
+            by: *by,
+            entry: entry.clone(),
+        };
+        open.flat_map(|(_, of_slot)| of_slot.iter().map(receipt)).collect()
+    }
+
+    /// Slots with an entry and keys with a grant: what is stored of them.
+    pub(crate) fn names(&self) -> (Vec<u32>, Vec<VerifyingKey>) {
+        let signed = self.signed.keys().chain(self.certified.keys()).chain(self.fetched.keys());
+        (signed.copied().collect(), self.grants.keys().copied().collect())
+    }
+}

@@ -1,0 +1,197 @@
+//! From one agreed set to its result: the count first, and nothing more below the crowd.
+
+use super::running::Running;
+use super::{Key, Output, Smoother};
+use crate::configuration::SmootherId;
+use crate::logarithm::{Bounds, Table};
+use crate::messages::{Opening, Published, Ready, Reason, part};
+use crate::refused::NotHeard;
+use crate::results::publish;
+use crate::sums::Part;
+use crate::threshold::decrypting::Partial;
+use alpheus_anonymous_credential::schedule::Time;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::ledger::{Change, Step};
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use rand_core::CryptoRng;
+
+/// What changed and what is to be said.
+type Said = (Vec<Change>, Vec<Output>);
+
+impl Smoother {
+    /// Notes that a smoother would open a set; with a quorum for the one that this smoother
+    /// agreed to, it opens its part of the count.
+    ///
+    /// # Errors
+    /// [`NotHeard`]. One of its own that it does not remember makes it sit out.
+    pub fn hear_ready(
+        &mut self,
+        now: Time,
+        by: SmootherId,
+        ready: &Signed<Ready>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Vec<Output>>, NotHeard> {
+        let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
+        let ready = ready.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
+        let known = self.running.get(&ready.aggregate).and_then(|running| running.ready);
+        if by == self.id && known != Some(ready) {
+            let step = self.sit_out_for(&ready.aggregate, now);
+            return Ok(step.then(|()| Step::new(Vec::new(), Vec::new())));
+        }
+        let running = self.running.get_mut(&ready.aggregate).ok_or(NotHeard::Unknown)?;
+        if ready.key_epoch != running.agreed().key_epoch {
+            return Err(NotHeard::OtherSet);
+        }
+        if *running.readies.entry(by).or_insert(ready) != ready {
+            return Err(NotHeard::Equivocation(by));
+        }
+        self.advance(&ready.aggregate, now, rng)
+    }
+
+    /// Takes another smoother's partial decryption of the set that this one agreed to too.
+    ///
+    /// # Errors
+    /// [`NotHeard`]; a wrong one names its smoother, and any t others open the sum.
+    pub fn hear_opening(
+        &mut self,
+        now: Time,
+        by: SmootherId,
+        opening: &Signed<Opening>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Vec<Output>>, NotHeard> {
+        let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
+        let opening = opening.open(key).map_err(|_| NotHeard::Signature(by))?;
+        let running = self.running.get_mut(&opening.ready.aggregate).ok_or(NotHeard::Unknown)?;
+        if running.ready != Some(opening.ready) {
+            return Err(NotHeard::OtherSet);
+        }
+        let epoch = opening.ready.key_epoch;
+        let shared = &self.keys.get(&epoch).ok_or(NotHeard::Unknown)?.card.shared;
+        let of = part(opening.part).ok_or(NotHeard::Signature(by))?;
+        let ciphertext = running.sums.ciphertext(of).ok_or(NotHeard::OtherSet)?;
+        let wrong = |why| NotHeard::Partial(by, why);
+        let partial = Partial::from_bytes(&opening.partial).map_err(wrong)?;
+        if partial.member() != by.0 {
+            return Err(NotHeard::Signature(by));
+        }
+        let context = opening.ready.context();
+        let verified = shared.verify(partial, &ciphertext, &context).map_err(wrong)?;
+        running.partials.entry(of).or_default().insert(by, verified);
+        self.advance(&opening.ready.aggregate, now, rng)
+    }
+
+    /// Goes as far as what was heard allows.
+    fn advance(
+        &mut self,
+        aggregate: &Digest,
+        now: Time,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Vec<Output>>, NotHeard> {
+        let nothing = || Ok(Step::new(Vec::new(), Vec::new()));
+        let quorum = self.pinned.quorum();
+        let Some(running) = self.running.get_mut(aggregate) else { return nothing() };
+        let epoch = running.agreed().key_epoch;
+        let sits_out = Some(epoch) <= self.sits_out;
+        let over = now >= running.agreed().deadline() || running.outcome().is_some();
+        if sits_out || over || !running.has_quorum(quorum) {
+            return nothing();
+        }
+        let Some(key) = self.keys.get(&epoch) else { return nothing() };
+        let by = By { id: self.id, key, signing: &self.key, table: &self.table };
+        let (changes, outputs) = running.open(&by, rng)?;
+        Ok(Step::new(changes, outputs))
+    }
+}
+
+/// Who opens, and with what.
+struct By<'a> {
+    id: SmootherId,
+    key: &'a Key,
+    signing: &'a SigningKey,
+    table: &'a Table,
+}
+
+impl Running {
+    /// A quorum would open the set that this smoother agreed to: no other quorum would open
+    /// another.
+    fn has_quorum(&self, quorum: usize) -> bool {
+        let Some(ready) = self.ready else { return false };
+        self.readies.values().filter(|other| **other == ready).count() >= quorum
+    }
+
+    fn open(&mut self, by: &By<'_>, rng: &mut impl CryptoRng) -> Result<Said, NotHeard> {
+        let mut outputs = Vec::new();
+        outputs.extend(self.make(Part::Count, by, rng)?);
+        let Some(count) = self.read(Part::Count, by, Bounds::count(self.agreed().slots)) else {
+            return Ok((Vec::new(), outputs));
+        };
+        if count < self.agreed().crowd() {
+            return Ok(self.ended(Err(Reason::TooFew), by, outputs));
+        }
+        // Of a mean no squares are there: a definition that asks for both is refused.
+        for part in Part::of(&self.agreed().interval) {
+            outputs.extend(self.make(*part, by, rng)?);
+        }
+        match self.sums_of(count, by) {
+            Some(published) => Ok(self.ended(Ok(published), by, outputs)),
+            None => Ok((Vec::new(), outputs)),
+        }
+    }
+
+    fn ended(
+        &mut self,
+        result: Result<Published, Reason>,
+        by: &By<'_>,
+        mut outputs: Vec<Output>,
+    ) -> Said {
+        let (change, outcome) = self.end(result);
+        outputs.push(Output::Outcome(Signed::new(&outcome, by.signing)));
+        (vec![change], outputs)
+    }
+
+    /// What is published, once all parts are open.
+    fn sums_of(&self, count: u64, by: &By<'_>) -> Option<Published> {
+        let interval = self.agreed().interval;
+        let offsets = self.read(Part::Value, by, Bounds::value(&interval, count))?;
+        let squares = if interval.square() {
+            Some(self.read(Part::Square, by, Bounds::square(&interval, count, offsets))?)
+        } else {
+            None
+        };
+        let moments = interval.moments(count, offsets, squares);
+        Some(publish(self.agreed().rule, &moments))
+    }
+
+    /// This smoother's own partial decryption of a part, made once.
+    fn make(
+        &mut self,
+        part: Part,
+        by: &By<'_>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Option<Output>, NotHeard> {
+        let (Some(share), Some(ready)) = (&by.key.share, self.ready) else { return Ok(None) };
+        let Some(ciphertext) = self.sums.ciphertext(part) else { return Ok(None) };
+        if self.made.contains_key(&part) {
+            return Ok(None);
+        }
+        let (shared, context) = (&by.key.card.shared, ready.context());
+        let partial = share.dangerous_open(shared, &ciphertext, &context, rng)?;
+        let bytes = partial.to_bytes();
+        if let Ok(verified) = shared.verify(partial, &ciphertext, &context) {
+            self.partials.entry(part).or_default().insert(by.id, verified);
+        }
+        let opening = Opening { ready, part: part.number(), partial: bytes };
+        let signed = Signed::new(&opening, by.signing);
+        self.made.insert(part, signed.clone());
+        Ok(Some(Output::Opening(signed)))
+    }
+
+    /// A part's sum, if t partial decryptions are there.
+    fn read(&self, part: Part, by: &By<'_>, bounds: Bounds) -> Option<u64> {
+        let (ciphertext, context) = (self.sums.ciphertext(part)?, self.ready?.context());
+        let partials: Vec<_> = self.partials.get(&part)?.values().cloned().collect();
+        let opened = by.key.card.shared.combine(&ciphertext, &context, &partials).ok()?;
+        by.table.read(opened.total(), &bounds).ok()
+    }
+}

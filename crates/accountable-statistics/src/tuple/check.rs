@@ -1,0 +1,138 @@
+//! Checking tuples, alone and together.
+
+use super::{Binding, Ciphertexts, Terms, Tuple};
+use crate::error::Refused;
+use crate::proof::{range, statement};
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::sigma::{Claim, check_all};
+
+/// Tuples that are checked together; more of them cost memory, and no less time each.
+const TOGETHER: usize = 256;
+
+/// Checks tuples under some terms. It holds tables: make one and keep it.
+pub struct Checker {
+    terms: Terms,
+    range: range::Checking,
+}
+
+/// A tuple whose proofs hold under known terms for a known binding: the only thing
+/// that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedTuple {
+    tuple: Tuple,
+    binding: Binding,
+    terms: Digest,
+}
+
+impl Checker {
+    /// A checker under some terms.
+    #[must_use]
+    pub fn new(terms: Terms) -> Self {
+        Self { range: range::Checking::new(&terms), terms }
+    }
+
+    /// What it checks under.
+    #[must_use]
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Checks a tuple.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn check(&self, binding: Binding, tuple: Tuple) -> Result<CheckedTuple, Refused> {
+        self.check_batch(vec![(binding, tuple)]).pop().unwrap_or(Err(Refused::Statement))
+    }
+
+    /// Checks tuples together, for little more than their own elements cost; each gets
+    /// its own verdict, in their order. Weights depend on all that is checked, so that
+    /// no two errors can be made to cancel.
+    ///
+    /// A tuple decoded for another interval is refused.
+    pub fn check_batch(&self, tuples: Vec<(Binding, Tuple)>) -> Vec<Result<CheckedTuple, Refused>> {
+        let refusals: Vec<Option<Refused>> =
+            tuples.chunks(TOGETHER).flat_map(|chunk| self.refusals(chunk)).collect();
+        let verdict = |((binding, tuple), refusal): ((Binding, Tuple), Option<Refused>)| {
+            let terms = *self.terms.digest();
+            refusal.map_or(Ok(CheckedTuple { tuple, binding, terms }), Err)
+        };
+        tuples.into_iter().zip(refusals).map(verdict).collect()
+    }
+
+    /// One for each.
+    fn refusals(&self, tuples: &[(Binding, Tuple)]) -> Vec<Option<Refused>> {
+        let mut refusals = vec![None; tuples.len()];
+        self.check_statements(tuples, &mut refusals);
+        self.check_ranges(tuples, &mut refusals);
+        refusals
+    }
+
+    fn check_statements(&self, tuples: &[(Binding, Tuple)], refusals: &mut [Option<Refused>]) {
+        let claim = |(binding, tuple): &(Binding, Tuple)| {
+            let statement = statement::statement(&self.terms, binding, &tuple.ciphertexts);
+            Claim::new(statement, tuple.proof.clone())
+        };
+        let claims: Vec<Claim> = tuples.iter().map(claim).collect();
+        if let Err(culprits) = check_all(&claims) {
+            let culprits = culprits.0.into_iter();
+            culprits.for_each(|at| refuse(refusals, at, Refused::Statement));
+        }
+        for (at, (_, tuple)) in tuples.iter().enumerate() {
+            if tuple.ciphertexts.square.is_some() != self.terms.interval().square() {
+                refuse(refusals, at, Refused::Statement);
+            }
+        }
+    }
+
+    /// Of those that are not refused yet.
+    fn check_ranges(&self, tuples: &[(Binding, Tuple)], refusals: &mut [Option<Refused>]) {
+        let (mut claims, mut places) = (Vec::with_capacity(tuples.len()), Vec::new());
+        for (at, (binding, tuple)) in tuples.iter().enumerate() {
+            if refusals.get(at).is_some_and(Option::is_some) {
+                continue;
+            }
+            let bound = range::bound(&self.terms, binding, &tuple.ciphertexts, &tuple.proof);
+            match self.range.claim(&tuple.ciphertexts, &tuple.range, bound) {
+                Some(claim) => {
+                    claims.push(claim);
+                    places.push(at);
+                }
+                None => refuse(refusals, at, Refused::Range),
+            }
+        }
+        for at in range::culprits(&claims) {
+            places.get(at).into_iter().for_each(|at| refuse(refusals, *at, Refused::Range));
+        }
+    }
+}
+
+fn refuse(refusals: &mut [Option<Refused>], at: usize, why: Refused) {
+    if let Some(refusal) = refusals.get_mut(at) {
+        *refusal = Some(why);
+    }
+}
+
+impl CheckedTuple {
+    /// What it is bound to.
+    #[must_use]
+    pub fn binding(&self) -> &Binding {
+        &self.binding
+    }
+
+    /// The tuple.
+    #[must_use]
+    pub fn tuple(&self) -> &Tuple {
+        &self.tuple
+    }
+
+    /// The digest of the terms that it was checked under.
+    #[must_use]
+    pub fn terms(&self) -> &Digest {
+        &self.terms
+    }
+
+    pub(crate) fn ciphertexts(&self) -> &Ciphertexts {
+        &self.tuple.ciphertexts
+    }
+}

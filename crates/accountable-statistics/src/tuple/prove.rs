@@ -1,0 +1,166 @@
+//! Making a tuple.
+
+use super::{Binding, Ciphertexts, Contribution, Pair, Terms, Tuple, message_base};
+use crate::error::NotProven;
+use crate::proof::{range, statement};
+use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use alpheus_crypto::labels;
+use alpheus_crypto::secret::Secret;
+use rand_core::CryptoRng;
+use zeroize::{Zeroize, Zeroizing};
+
+/// Makes tuples under some terms. It holds generators: make one and keep it.
+pub struct Prover {
+    terms: Terms,
+    range: range::Proving,
+}
+
+/// v', c, and what hides them. Wiped on drop.
+pub(crate) struct Opening {
+    offset: u32,
+    real: u32,
+    pub(crate) r_value: SecretScalar,
+    pub(crate) r_count: SecretScalar,
+    r_square: SecretScalar,
+}
+
+impl Prover {
+    /// A prover under some terms.
+    #[must_use]
+    pub fn new(terms: Terms) -> Self {
+        Self { range: range::Proving::new(&terms), terms }
+    }
+
+    /// What it proves under.
+    #[must_use]
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Encrypts a contribution and proves it well-formed for one binding, in a time
+    /// that does not depend on the contribution.
+    ///
+    /// What hides it depends on randomness, contribution, terms and binding, so that
+    /// a generator that repeats itself gives nothing away.
+    ///
+    /// # Errors
+    /// [`NotProven`].
+    ///
+    /// # Privacy
+    /// Without the key the tuple shows neither the value nor whether it is a dummy
+    /// (decisional Diffie–Hellman assumption, random-oracle model).
+    pub fn prove(
+        &self,
+        contribution: Contribution,
+        binding: &Binding,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Tuple, NotProven> {
+        let opening = Opening::new(&self.terms, contribution, binding, rng)?;
+        self.finish(&opening, binding, rng)
+    }
+
+    pub(super) fn finish(
+        &self,
+        opening: &Opening,
+        binding: &Binding,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Tuple, NotProven> {
+        let ciphertexts = opening.encrypt(&self.terms).map_err(|Vanished| NotProven::Generator)?;
+        let witness = opening.witness(&self.terms);
+        let witness: Vec<&SecretScalar> = witness.iter().collect();
+        let statement = statement::statement(&self.terms, binding, &ciphertexts);
+        let proof = statement.prove(&witness, rng).map_err(|_| NotProven::Generator)?;
+        let bound = range::bound(&self.terms, binding, &ciphertexts, &proof);
+        let range = self.range.prove(opening, &ciphertexts, &bound, rng)?;
+        Ok(Tuple { ciphertexts, proof, range })
+    }
+}
+
+impl Opening {
+    pub(super) fn new(
+        terms: &Terms,
+        contribution: Contribution,
+        binding: &Binding,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self, NotProven> {
+        let (value, real) = match contribution {
+            Contribution::Sample(value) => (value, 1),
+            Contribution::Dummy => (terms.interval().lowest(), 0),
+        };
+        let offset = terms.interval().offset(value)?;
+        let fresh = Secret::<32>::random(rng);
+        let mut given = Zeroizing::new([0; 8]);
+        given[..4].copy_from_slice(&u32::to_be_bytes(offset));
+        given[4..].copy_from_slice(&u32::to_be_bytes(real));
+        let binding = binding.digest();
+        let blinding = |which: u8| {
+            let parts: [&[u8]; 5] = [
+                fresh.expose(),
+                given.as_slice(),
+                terms.digest().as_bytes(),
+                binding.as_bytes(),
+                &[which],
+            ];
+            SecretScalar::hashed(labels::STATISTICS_BLINDING, &parts)
+        };
+        let [r_value, r_count, r_square] = [0, 1, 2].map(blinding);
+        Ok(Self { offset, real, r_value, r_count, r_square })
+    }
+
+    /// v'.
+    pub(crate) fn offset(&self) -> u32 {
+        self.offset
+    }
+
+    /// c.
+    pub(crate) fn real(&self) -> u32 {
+        self.real
+    }
+
+    fn encrypt(&self, terms: &Terms) -> Result<Ciphertexts, Vanished> {
+        let pair = |number: u32, blinding: &SecretScalar| {
+            let number = SecretScalar::from_small(number);
+            let terms = [(&number, &message_base()), (blinding, &terms.key().0)];
+            let c = Element::combine(&terms, &[], &[])?;
+            Ok::<Pair, Vanished>(Pair { r: Element::base().times(blinding)?, c })
+        };
+        let value = pair(self.offset, &self.r_value)?;
+        let count = pair(self.real, &self.r_count)?;
+        let square = terms.interval().square().then(|| self.square(terms, &value)).transpose()?;
+        Ok(Ciphertexts { value, count, square })
+    }
+
+    /// v'·(R_v, C_v), blinded anew.
+    fn square(&self, terms: &Terms, value: &Pair) -> Result<Pair, Vanished> {
+        let offset = SecretScalar::from_small(self.offset);
+        let blinded = |of: &Element, by: &Element| {
+            Element::combine(&[(&offset, of), (&self.r_square, by)], &[], &[])
+        };
+        Ok(Pair { r: blinded(&value.r, &Element::base())?, c: blinded(&value.c, &terms.key().0)? })
+    }
+
+    /// In the order of the statement's secrets.
+    fn witness(&self, terms: &Terms) -> Vec<SecretScalar> {
+        let real = SecretScalar::from_small(self.real);
+        let dummy = SecretScalar::from_small(1).minus(&real);
+        let mut witness = vec![
+            SecretScalar::from_small(self.offset),
+            self.r_value.duplicate(),
+            real,
+            self.r_count.duplicate(),
+            dummy.times(&self.r_count),
+            dummy.times(&self.r_value),
+        ];
+        if terms.interval().square() {
+            witness.push(self.r_square.duplicate());
+        }
+        witness
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        self.offset.zeroize();
+        self.real.zeroize();
+    }
+}

@@ -1,0 +1,299 @@
+//! An aggregator that drops, replaces, duplicates or splits opens nothing.
+
+use crate::folk::{answers, begun, grant, opened, people, taken};
+use crate::support::{AGGREGATOR, Person, Town, at, signing};
+use alpheus_accountable_statistics::closing::Trees;
+use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
+use alpheus_accountable_statistics::definition::Agreed;
+use alpheus_accountable_statistics::messages::{Closing, Entry, Ready, Receipt, Shown};
+use alpheus_accountable_statistics::refused::{NotClosed, NotHeard, NotReleased};
+use alpheus_accountable_statistics::smoother::Output;
+use alpheus_accountable_statistics::tuple::{Binding, Contribution, Prover};
+use alpheus_crypto::signed::Signed;
+use std::collections::BTreeMap;
+
+/// Forty slots, of which two may be missing, all filled, and all that an aggregator can open.
+struct Filled {
+    town: Town,
+    agreed: Agreed,
+    people: Vec<Person>,
+    shown: Vec<(Entry, Shown)>,
+}
+
+fn filled(seed: u8) -> Filled {
+    let mut town = Town::new(4, 2, seed).unwrap();
+    let definition = town.definition("speed/a", 40).unwrap();
+    let agreed = town.define(&definition).unwrap();
+    let mut people = people(&mut town, 15);
+    for person in people.iter_mut().take(10) {
+        town.upload(person, &agreed, at(70), Contribution::Sample(10)).unwrap();
+    }
+    town.fill(&mut people, &agreed, at(121)).unwrap();
+    let release = town.smoothers[0].release(agreed.release(), &agreed.name()).unwrap();
+    let shown = opened(&agreed, &release);
+    assert_eq!(shown.len(), 40);
+    Filled { town, agreed, people, shown }
+}
+
+impl Filled {
+    fn shown(&self, slots: impl Fn(u32) -> bool) -> Vec<Shown> {
+        let these = self.shown.iter().filter(|(entry, _)| slots(entry.slot));
+        these.map(|(_, shown)| shown.clone()).collect()
+    }
+
+    fn check(&mut self, smoother: usize, shown: Vec<Shown>) -> Vec<Result<(), NotClosed>> {
+        let name = self.agreed.name();
+        self.town.smoothers[smoother].check(self.agreed.release(), &name, shown).unwrap()
+    }
+
+    /// A closing over some of the slots, signed as the aggregator signs.
+    fn closing(&self, counts: impl Fn(u32) -> bool) -> Signed<Closing> {
+        let entries: BTreeMap<u32, Entry> =
+            self.shown.iter().map(|(entry, _)| (entry.slot, *entry)).collect();
+        let trees = Trees::new(40, &entries, &counts);
+        let rejected = entries.keys().copied().filter(|slot| !counts(*slot)).collect();
+        let (ledger, tuples) = (trees.ledger(), trees.tuples());
+        let (aggregate, empty) = (self.agreed.name(), Vec::new());
+        let closing = Closing { aggregate, ledger, tuples, empty, rejected };
+        Signed::new(&closing, &signing(AGGREGATOR))
+    }
+
+    fn close(
+        &mut self,
+        smoother: usize,
+        closing: &Signed<Closing>,
+    ) -> Result<Signed<Ready>, NotClosed> {
+        let step = self.town.smoothers[smoother].close(self.agreed.release(), closing)?;
+        Ok(step.commit(&mut self.town.ledgers[smoother]).unwrap())
+    }
+
+    /// All smoothers hear all of these; what they say in turn.
+    fn tell(&mut self, ready: &[(SmootherId, Signed<Ready>)]) -> Vec<Output> {
+        let (now, mut said) = (self.agreed.release(), Vec::new());
+        for (by, ready) in ready {
+            for (other, ledger) in self.town.smoothers.iter_mut().zip(&mut self.town.ledgers) {
+                if let Ok(step) = other.hear_ready(now, *by, ready, &mut self.town.rng) {
+                    said.extend(step.commit(ledger).unwrap());
+                }
+            }
+        }
+        said
+    }
+}
+
+#[test]
+fn nothing_is_released_before_its_time_or_unfilled() {
+    let mut town = Town::new(4, 2, 40).unwrap();
+    let definition = town.definition("speed/a", 40).unwrap();
+    let agreed = town.define(&definition).unwrap();
+    let mut people = people(&mut town, 15);
+    town.fill(&mut people[..13], &agreed, at(121)).unwrap();
+    let before = alpheus_anonymous_credential::schedule::Time(agreed.release().0 - 1);
+    let ask = |town: &Town, now| town.smoothers[0].release(now, &agreed.name()).err();
+    assert_eq!(ask(&town, before), Some(NotReleased::Early));
+    // 39 of 40: as many as the tolerance wants.
+    assert_eq!(ask(&town, agreed.release()), None);
+    let name = alpheus_crypto::hash::Digest([0; 32]);
+    let other = town.smoothers[0].release(before, &name).err();
+    assert_eq!(other, Some(NotReleased::Unknown));
+}
+
+#[test]
+fn what_is_dropped_beyond_the_tolerance_opens_nothing() {
+    let mut world = filled(41);
+    let (few, fewer) = (|slot| slot >= 2, |slot| slot >= 3);
+    let shown = world.shown(fewer);
+    assert!(world.check(0, shown).iter().all(Result::is_ok));
+    let closing = world.closing(fewer);
+    assert_eq!(world.close(0, &closing).err(), Some(NotClosed::TooManyMissing));
+    // One that counts what was not shown.
+    let closing = world.closing(|_| true);
+    assert_eq!(world.close(0, &closing).err(), Some(NotClosed::NotShown));
+    let shown = world.shown(|slot| slot == 2);
+    assert!(world.check(0, shown).iter().all(Result::is_ok));
+    let closing = world.closing(|slot| slot != 5 && slot >= 1);
+    assert_eq!(world.close(0, &closing).err(), Some(NotClosed::NotShown));
+    let closing = world.closing(few);
+    assert!(world.close(0, &closing).is_ok());
+}
+
+/// K times a victim's ciphertext, a tuple of one's own in a victim's slot, a victim's in another
+/// slot: none is that of the slot's entry.
+#[test]
+fn what_is_replaced_or_moved_is_not_certified() {
+    let mut world = filled(42);
+    let prover = Prover::new(*world.agreed.terms());
+    let (entry, victim) = world.shown[0].clone();
+    let binding: Binding = entry.binding(victim.tag);
+    let own = prover.prove(Contribution::Sample(99), &binding, &mut world.town.rng).unwrap();
+    let replaced = Shown { tuple: own.to_bytes(), ..victim.clone() };
+    let moved = Shown { slot: world.shown[1].0.slot, ..victim.clone() };
+    let mut other_tag = victim.clone();
+    other_tag.tag = world.shown[1].1.tag;
+    let mut bits = victim.clone();
+    bits.tuple[40] ^= 1;
+    let beyond = Shown { slot: 40, ..victim.clone() };
+    for bad in [replaced, moved, other_tag, bits, beyond] {
+        assert_eq!(world.check(0, vec![bad]), [Err(NotClosed::NotCertified)]);
+    }
+    // Shown twice, it counts once.
+    assert_eq!(world.check(0, vec![victim.clone(), victim.clone()]), [Ok(()), Ok(())]);
+    assert_eq!(world.check(0, vec![victim]), [Ok(())]);
+    let shown = world.shown(|slot| slot != entry.slot);
+    assert!(world.check(0, shown).iter().all(Result::is_ok));
+    let closing = world.closing(|_| true);
+    assert!(world.close(0, &closing).is_ok());
+    assert_eq!(world.people.len(), 15);
+}
+
+/// Two sets, each within the tolerance, to two halves of the smoothers; a faulty smoother says
+/// yes to both. One can be opened at most, and nobody agrees twice.
+#[test]
+fn two_sets_of_one_aggregate_are_never_both_opened() {
+    let mut world = filled(43);
+    let (all, but_one) = (|_| true, |slot: u32| slot != 7);
+    let (whole, part) = (world.closing(all), world.closing(but_one));
+    for smoother in 0..4 {
+        let shown = if smoother < 2 { world.shown(all) } else { world.shown(but_one) };
+        assert!(world.check(smoother, shown).iter().all(Result::is_ok));
+    }
+    let ready = [(0, &whole), (1, &whole), (2, &part), (3, &part)];
+    let ready = ready.map(|(at, closing)| {
+        let id = SmootherId(u16::try_from(at).unwrap());
+        (id, world.close(at, closing).unwrap())
+    });
+    // Whoever has agreed to one agrees to that again, and to no other.
+    assert_eq!(world.close(0, &whole).as_ref(), Ok(&ready[0].1));
+    assert_eq!(world.close(0, &part).err(), Some(NotClosed::Latched));
+    assert_eq!(world.close(2, &whole).err(), Some(NotClosed::Latched));
+    let name = world.agreed.name();
+    let shown = world.shown(all);
+    let again = world.town.smoothers[2].check(world.agreed.release(), &name, shown).err();
+    assert_eq!(again, Some(NotClosed::Latched));
+    // Two and two are no quorum: nobody opens anything.
+    assert_eq!(world.tell(&ready).len(), 0);
+    // Smoother 3 is faulty and says both: now three are ready for the whole, and only for it.
+    let whole = ready[0].1.open(&signing(0).verifying_key()).unwrap().into_inner();
+    let lie = Signed::new(&whole, &signing(3));
+    let heard = |world: &mut Filled, at: usize| {
+        let now = world.agreed.release();
+        let step =
+            world.town.smoothers[at].hear_ready(now, SmootherId(3), &lie, &mut world.town.rng);
+        step.map(|step| step.commit(&mut world.town.ledgers[at]).unwrap().len())
+    };
+    for at in [0, 1, 2] {
+        assert_eq!(heard(&mut world, at), Err(NotHeard::Equivocation(SmootherId(3))));
+    }
+    // Had they heard the lie alone: they open the whole, and smoother 2 nothing.
+    for at in [0_u8, 1, 2] {
+        world.town.restart(at, alpheus_crypto::ledger::Log::Whole, at_release(&world)).unwrap();
+    }
+    let others: Vec<_> = ready[..3].to_vec();
+    assert_eq!(world.tell(&others).len(), 0);
+    assert_eq!([0, 1, 2].map(|at| heard(&mut world, at)), [Ok(1), Ok(1), Ok(0)]);
+}
+
+fn at_release(world: &Filled) -> alpheus_anonymous_credential::schedule::Time {
+    world.agreed.release()
+}
+
+#[test]
+fn a_closing_is_the_aggregators_in_time_over_the_ledger() {
+    let mut world = filled(44);
+    let shown = world.shown(|_| true);
+    assert!(world.check(0, shown).iter().all(Result::is_ok));
+    let good = world.closing(|_| true);
+    let closing = good.open(&signing(AGGREGATOR).verifying_key()).unwrap().into_inner();
+    let by_other = Signed::new(&closing, &signing(1));
+    assert_eq!(world.close(0, &by_other).err(), Some(NotClosed::Signature));
+    let ledger = alpheus_crypto::hash::Digest([1; 32]);
+    let other = Signed::new(&Closing { ledger, ..closing.clone() }, &signing(AGGREGATOR));
+    assert_eq!(world.close(0, &other).err(), Some(NotClosed::OtherRoots));
+    let twice = Closing { rejected: vec![3, 3], ..closing.clone() };
+    let both = Closing { rejected: vec![3], empty: vec![3], ..closing.clone() };
+    let beyond = Closing { empty: vec![40], ..closing };
+    for bad in [twice, both, beyond] {
+        let bad = Signed::new(&bad, &signing(AGGREGATOR));
+        assert_eq!(world.close(0, &bad).err(), Some(NotClosed::OtherRoots));
+    }
+    let late = world.agreed.deadline();
+    let refusal = world.town.smoothers[0].close(late, &good).err();
+    assert_eq!(refusal, Some(NotClosed::Time));
+    assert!(world.close(0, &good).is_ok());
+}
+
+/// A faulty smoother keeps its receipt until the aggregator has closed, and shows it to one other:
+/// what is certified there since is missing in the closing, and within the tolerance.
+#[test]
+fn a_late_receipt_does_not_stop_an_aggregate() {
+    let mut town = Town::new(4, 2, 45).unwrap();
+    let definition = town.definition("speed/a", 40).unwrap();
+    let agreed = town.define(&definition).unwrap();
+    let mut all = people(&mut town, 16);
+    let mut accomplice = all.pop().unwrap();
+    let mut attempt = begun(&mut town, &mut accomplice, &agreed, 1);
+    let given = grant(&agreed, 0, 0, attempt.ephemeral());
+    let deposits = taken(&mut town, &mut accomplice, &mut attempt, (0, &given)).unwrap();
+    answers(&mut town, deposits[..2].to_vec());
+    for person in all.iter_mut().take(9) {
+        town.upload(person, &agreed, at(71), Contribution::Sample(10)).unwrap();
+    }
+    let filled = town.fill(&mut all, &agreed, at(121)).unwrap();
+    assert_eq!(filled, 30, "one slot is half signed");
+    let now = agreed.release();
+    let examined = town.gather(&agreed, now).unwrap();
+    let entry = *attempt.entry().unwrap();
+    let late = Receipt { by: SmootherId(3), entry: Signed::new(&entry, &signing(3)) };
+    town.smoothers[0].hear_receipt(&late, now).unwrap().commit(&mut town.ledgers[0]).unwrap();
+    assert_eq!(town.smoothers[0].certified(&agreed.name(), 0), Some(&entry));
+    let (closing, ready) = town.close(examined, now).unwrap();
+    assert_eq!(ready.len(), 4);
+    let closing = closing.open(&signing(AGGREGATOR).verifying_key()).unwrap();
+    assert_eq!(closing.empty, [0]);
+    let outcome = town.open(ready, now).unwrap().unwrap();
+    assert!(outcome.result.is_ok(), "{outcome:?}");
+}
+
+/// An entry that the closing rests on and this smoother has no certificate of: it asks for that,
+/// then agrees.
+#[test]
+fn a_smoother_that_lacks_a_certificate_fetches_it() {
+    let mut town = Town::new(4, 2, 47).unwrap();
+    let definition = town.definition("speed/a", 24).unwrap();
+    let agreed = town.define(&definition).unwrap();
+    let mut all = people(&mut town, 9);
+    town.cut_off = vec![SmootherId(3)];
+    town.fill(&mut all, &agreed, at(121)).unwrap();
+    town.fill(&mut all, &agreed, at(131)).unwrap();
+    let now = agreed.release();
+    let examined = town.gather(&agreed, now).unwrap();
+    let (aggregator, ledger) = &mut town.aggregator;
+    let closing = aggregator.close(examined).unwrap().commit(ledger).unwrap();
+    let refusal = town.smoothers[3].close(now, &closing).err();
+    assert_eq!(refusal, Some(NotClosed::Lacking));
+    town.cut_off.clear();
+    town.sync(&agreed, now).unwrap();
+    let shown = town.aggregator.0.shown(&agreed.name()).unwrap();
+    let verdicts = town.smoothers[3].check(now, &agreed.name(), shown.to_vec()).unwrap();
+    assert!(verdicts.iter().all(Result::is_ok));
+    assert!(town.smoothers[3].close(now, &closing).is_ok());
+}
+
+/// A ready statement of another key epoch is about nothing here: nobody opens with another day's
+/// share.
+#[test]
+fn a_ready_of_another_day_is_refused() {
+    let mut world = filled(48);
+    let shown = world.shown(|_| true);
+    assert!(world.check(0, shown).iter().all(Result::is_ok));
+    let closing = world.closing(|_| true);
+    let ready = world.close(0, &closing).unwrap();
+    let honest = ready.open(&signing(0).verifying_key()).unwrap().into_inner();
+    let key_epoch = KeyEpoch(honest.key_epoch.0 + 1);
+    let lie = Signed::new(&Ready { key_epoch, ..honest }, &signing(3));
+    let (now, rng) = (world.agreed.release(), &mut world.town.rng);
+    let heard = world.town.smoothers[0].hear_ready(now, SmootherId(3), &lie, rng);
+    assert_eq!(heard.err(), Some(NotHeard::OtherSet));
+    let truth = Signed::new(&honest, &signing(3));
+    assert!(world.town.smoothers[0].hear_ready(now, SmootherId(3), &truth, rng).is_ok());
+}

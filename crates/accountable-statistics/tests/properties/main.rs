@@ -1,0 +1,19 @@
+//! The rules of the roles, each with a test that tries to break it, and what must hold for
+//! any order of events.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+mod closings;
+mod definitions;
+mod errors;
+mod folk;
+mod hidden;
+mod openings;
+mod quotas;
+mod restarts;
+mod simulation;
+mod slots;
+#[path = "../../examples/support/mod.rs"]
+#[expect(dead_code, reason = "the walkthrough takes the rest")]
+mod support;
+mod tallies;

@@ -1,0 +1,191 @@
+//! What is opened, what is not, and by whom.
+
+use crate::folk::people;
+use crate::support::{Person, Town, at, signing};
+use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::definition::{Agreed, Rule};
+use alpheus_accountable_statistics::error::BadPartial;
+use alpheus_accountable_statistics::interval::Interval;
+use alpheus_accountable_statistics::messages::{Opening, Outcome, Published, Ready, Reason};
+use alpheus_accountable_statistics::refused::NotHeard;
+use alpheus_accountable_statistics::smoother::Output;
+use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_crypto::signed::Signed;
+
+fn filled(
+    seed: u8,
+    change: impl Fn(&mut alpheus_accountable_statistics::definition::Definition),
+) -> (Town, Agreed, Vec<Person>) {
+    let mut town = Town::new(4, 2, seed).unwrap();
+    let mut definition = town.definition("speed/a", 24).unwrap();
+    change(&mut definition);
+    let agreed = town.define(&definition).unwrap();
+    let mut people = people(&mut town, 10);
+    for (value, person) in (60..).zip(people.iter_mut().take(8)) {
+        town.upload(person, &agreed, at(70), Contribution::Sample(value)).unwrap();
+    }
+    town.fill(&mut people, &agreed, at(121)).unwrap();
+    (town, agreed, people)
+}
+
+const SUM: i128 = 60 + 61 + 62 + 63 + 64 + 65 + 66 + 67;
+
+fn full(outcome: Option<Outcome>) -> (u64, i128) {
+    match outcome.unwrap().result {
+        Ok(Published::Full { count, sum, .. }) => (count, sum),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// With a threshold of two, two accounts may have got nine slots together: ten are a crowd of
+/// three.
+#[test]
+fn below_the_crowd_the_count_is_all_that_smoothers_learn() {
+    let (mut town, agreed, _) = filled(50, |definition| definition.accounts = 3);
+    assert_eq!(agreed.crowd(), 10);
+    let examined = town.gather(&agreed, agreed.release()).unwrap();
+    let (_, ready) = town.close(examined, agreed.release()).unwrap();
+    let outcome = town.open(ready, agreed.release()).unwrap().unwrap();
+    assert_eq!(outcome.result, Err(Reason::TooFew));
+    let said: Vec<Output> =
+        town.smoothers.iter().flat_map(|smoother| smoother.repeat(agreed.release())).collect();
+    let parts = said.iter().filter_map(|output| match output {
+        Output::Opening(opening) => Some(opening.clone()),
+        _ => None,
+    });
+    let parts: Vec<u8> = parts
+        .map(|opening| {
+            let keys = town.pinned.ids().filter_map(|id| town.pinned.key(id));
+            keys.filter_map(|key| opening.open(key).ok()).next().unwrap().part
+        })
+        .collect();
+    assert!(!parts.is_empty() && parts.iter().all(|part| *part == 0), "{parts:?}");
+    let (mut town, agreed, _) = filled(51, |definition| definition.accounts = 2);
+    assert_eq!((agreed.crowd(), full(town.finish(&agreed).unwrap())), (5, (8, SUM)));
+}
+
+#[test]
+fn a_mean_is_rounded_and_comes_without_its_count() {
+    let (mut town, agreed, _) = filled(52, |d| {
+        (d.rule, d.interval) = (Rule::Mean { grain: 5 }, Interval::new(0, 100, false).unwrap());
+    });
+    let outcome = town.finish(&agreed).unwrap().unwrap();
+    // 63.5, to fives.
+    assert_eq!(outcome.result, Ok(Published::Mean(65)));
+}
+
+/// A partial decryption that is wrong names its smoother, and those of others do.
+#[test]
+fn a_wrong_partial_is_caught_by_name_and_others_are_used() {
+    let (mut town, agreed, _) = filled(53, |_| {});
+    let now = agreed.release();
+    let examined = town.gather(&agreed, now).unwrap();
+    let (_, ready) = town.close(examined, now).unwrap();
+    // Smoothers 0 and 1 are ready, and hear from 2 and 3.
+    let mut openings = Vec::new();
+    for (by, said) in &ready {
+        for at in 0..4 {
+            let step = town.smoothers[at].hear_ready(now, *by, said, &mut town.rng).unwrap();
+            let id = town.smoothers[at].id();
+            let said = step.commit(&mut town.ledgers[at]).unwrap();
+            openings.extend(said.into_iter().map(|output| (id, output)));
+        }
+    }
+    let ready: Ready = ready[0].1.open(&signing(0).verifying_key()).unwrap().into_inner();
+    let partial_of = |of: u16| {
+        let (_, Output::Opening(opening)) = openings.iter().find(|(id, _)| id.0 == of).unwrap()
+        else {
+            panic!("no opening")
+        };
+        let key = signing(u8::try_from(of).unwrap()).verifying_key();
+        opening.open(&key).unwrap().into_inner().partial
+    };
+    let mut wrong = partial_of(2);
+    wrong[2..34].copy_from_slice(&partial_of(3)[2..34]);
+    let said = |partial, by| Signed::new(&Opening { ready, part: 0, partial }, &signing(by));
+    let mut hear = |by: u16, opening: &Signed<Opening>| {
+        let by = SmootherId(by);
+        let step = town.smoothers[0].hear_opening(now, by, opening, &mut town.rng);
+        step.map(|step| step.commit(&mut town.ledgers[0]).unwrap().len())
+    };
+    let caught = hear(2, &said(wrong, 2));
+    assert_eq!(caught, Err(NotHeard::Partial(SmootherId(2), BadPartial::Wrong(2))));
+    let malformed = hear(2, &said(vec![1; 9], 2));
+    assert_eq!(malformed, Err(NotHeard::Partial(SmootherId(2), BadPartial::Malformed)));
+    // Another's share under one's own name, and one's own words under another's.
+    let borrowed = hear(2, &said(partial_of(3), 2));
+    assert_eq!(borrowed, Err(NotHeard::Signature(SmootherId(2))));
+    assert_eq!(hear(3, &said(partial_of(3), 2)), Err(NotHeard::Signature(SmootherId(3))));
+    let other = Ready { tuples: alpheus_crypto::hash::Digest([0; 32]), ..ready };
+    let elsewhere = Opening { ready: other, part: 0, partial: partial_of(3) };
+    assert_eq!(hear(3, &Signed::new(&elsewhere, &signing(3))), Err(NotHeard::OtherSet));
+    // With 3's own the count opens, and smoother 0 goes on to the sums.
+    assert!(hear(3, &said(partial_of(3), 3)).unwrap() > 0);
+}
+
+/// Any three of four, and not two.
+#[test]
+fn a_quorum_opens_and_fewer_do_not() {
+    let (mut town, agreed, _) = filled(54, |_| {});
+    town.cut_off = vec![SmootherId(2)];
+    assert_eq!(full(town.finish(&agreed).unwrap()), (8, SUM));
+    let (mut town, agreed, _) = filled(55, |_| {});
+    let examined = town.gather(&agreed, agreed.release()).unwrap();
+    town.cut_off = vec![SmootherId(2), SmootherId(3)];
+    let (_, mut ready) = town.close(examined, agreed.release()).unwrap();
+    ready.retain(|(by, _)| by.0 < 2);
+    assert_eq!(town.open(ready, agreed.release()).unwrap(), None);
+    // In the end that is a reason.
+    let outcome = town.smoothers[0].poll(agreed.deadline());
+    let said = outcome.commit(&mut town.ledgers[0]).unwrap();
+    assert_eq!(said.len(), 1);
+    let ended = town.smoothers[0].outcome(&agreed.name()).unwrap();
+    assert_eq!(ended.result, Err(Reason::Late));
+}
+
+/// Too few volunteers: nobody gets anything, and everybody is told.
+#[test]
+fn an_aggregate_that_cannot_be_filled_ends_with_a_reason() {
+    let mut town = Town::new(4, 2, 56).unwrap();
+    let definition = town.definition("speed/a", 24).unwrap();
+    let agreed = town.define(&definition).unwrap();
+    let mut people = people(&mut town, 3);
+    town.fill(&mut people, &agreed, at(121)).unwrap();
+    let name = agreed.name();
+    assert!(town.smoothers[0].release(agreed.release(), &name).is_err());
+    let mut published = None;
+    for at in 0..4 {
+        let before = alpheus_anonymous_credential::schedule::Time(agreed.deadline().0 - 1);
+        let early = town.smoothers[at].poll(before).commit(&mut town.ledgers[at]).unwrap();
+        assert_eq!(early.len(), 0);
+        let said = town.smoothers[at].poll(agreed.deadline());
+        let id = town.smoothers[at].id();
+        for output in said.commit(&mut town.ledgers[at]).unwrap() {
+            let Output::Outcome(outcome) = output else { panic!("not an outcome") };
+            let (aggregator, ledger) = &mut town.aggregator;
+            published = aggregator.hear(id, &outcome).unwrap().commit(ledger).unwrap();
+        }
+    }
+    assert_eq!(published.unwrap().result, Err(Reason::NotFilled));
+    // What was deposited is gone from the ledgers, and that it ended is there.
+    let left = |ledger: &crate::support::Ledger| ledger.keys().filter(|key| key[0] == b'a').count();
+    assert_eq!(town.ledgers.iter().map(left).max(), Some(2));
+}
+
+/// One smoother alone cannot publish, nor say two things.
+#[test]
+fn an_outcome_needs_as_many_smoothers_as_a_decryption() {
+    let (mut town, agreed, _) = filled(57, |_| {});
+    let lie = |sum| Outcome {
+        aggregate: agreed.name(),
+        result: Ok(Published::Full { count: 8, sum, squares: None }),
+    };
+    let (aggregator, ledger) = &mut town.aggregator;
+    let mut hear = |by: u8, outcome: &Outcome| {
+        let signed = Signed::new(outcome, &signing(by));
+        aggregator.hear(SmootherId(by.into()), &signed).map(|step| step.commit(ledger).unwrap())
+    };
+    assert_eq!(hear(3, &lie(1)), Ok(None));
+    assert_eq!(hear(3, &lie(2)), Err(NotHeard::Equivocation(SmootherId(3))));
+    assert_eq!(full(town.finish(&agreed).unwrap()), (8, SUM));
+}

@@ -1,0 +1,334 @@
+//! Crashes between note and answer, and smoothers that come back with an old copy.
+
+use crate::folk::{Broken, begun, people, restored, taken};
+use crate::support::{Ledger, Person, Town, at, proposed};
+use alpheus_accountable_statistics::client::Attempt;
+use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
+use alpheus_accountable_statistics::definition::{Agreed, Definition};
+use alpheus_accountable_statistics::messages::Published;
+use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, NotGathered};
+use alpheus_accountable_statistics::smoother::Output;
+use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_crypto::ledger::Log;
+
+fn started(seed: u8, slots: u32) -> (Town, Agreed, Vec<Person>) {
+    let mut town = Town::new(4, 2, seed).unwrap();
+    let definition = town.definition("speed/a", slots).unwrap();
+    let agreed = town.define(&definition).unwrap();
+    let people = people(&mut town, 10);
+    (town, agreed, people)
+}
+
+fn full(town: &mut Town, agreed: &Agreed) -> Option<(u64, i128)> {
+    match town.finish(agreed).unwrap()?.result {
+        Ok(Published::Full { count, sum, .. }) => Some((count, sum)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// It may have agreed to a set that it does not remember: it takes part in nothing of this key
+/// epoch and the next, its shares are destroyed, and the others do without it.
+#[test]
+fn a_smoother_restored_from_a_backup_sits_out() {
+    let (mut town, agreed, mut people) = started(90, 24);
+    let backup = town.ledgers[1].clone();
+    for person in people.iter_mut().take(6) {
+        town.upload(person, &agreed, at(70), Contribution::Sample(10)).unwrap();
+    }
+    town.ledgers[1] = backup;
+    town.restart(1, Log::Doubtful, at(80)).unwrap();
+    assert!(town.ledgers[1].keys().all(|key| key[0] != b'k'), "a share is left");
+    let sits = |town: &Town, day| town.smoothers[1].sits_out(KeyEpoch(day));
+    let today = crate::support::TODAY;
+    assert!(sits(&town, today) && sits(&town, today + 1) && !sits(&town, today + 2));
+    let mut attempt = begun(&mut town, &mut people[6], &agreed, 10);
+    let asked = loop {
+        let (keeper, request) = attempt.request().unwrap();
+        if keeper == SmootherId(1) {
+            break request;
+        }
+        attempt.refused();
+    };
+    let refusal = town.smoothers[1].request(at(81), &asked, &mut town.rng).err();
+    assert_eq!(refusal, Some(NoSlot::SitsOut));
+    let other = Definition { start: at(200), end: at(220), ..(*agreed).clone() };
+    let other = proposed(&other);
+    assert_eq!(town.smoothers[1].define(at(81), &other).err(), Some(NotDefined::SitsOut));
+    // At the next turn what it kept is another's to give.
+    town.fill(&mut people, &agreed, at(121)).unwrap();
+    town.fill(&mut people, &agreed, at(131)).unwrap();
+    let shown = town.smoothers[1].check(agreed.release(), &agreed.name(), Vec::new()).err();
+    assert_eq!(shown, Some(NotClosed::SitsOut));
+    // It stays so after another start, with a log that is whole.
+    town.restart(1, Log::Whole, at(122)).unwrap();
+    assert!(sits(&town, today));
+    town.cut_off = vec![SmootherId(1)];
+    assert_eq!(full(&mut town, &agreed), Some((6, 60)));
+}
+
+/// With two of four out there is no quorum: nothing is opened, by whatever mixture.
+#[test]
+fn two_restored_smoothers_are_too_many() {
+    let (mut town, agreed, mut people) = started(91, 24);
+    town.fill(&mut people, &agreed, at(121)).unwrap();
+    let examined = town.gather(&agreed, agreed.release()).unwrap();
+    town.restart(1, Log::Doubtful, at(151)).unwrap();
+    town.restart(2, Log::Doubtful, at(151)).unwrap();
+    let (_, ready) = town.close(examined, agreed.release()).unwrap();
+    assert_eq!(ready.len(), 2);
+    assert_eq!(town.open(ready, agreed.release()).unwrap(), None);
+}
+
+/// A copy that is said to be whole: what others know of its own words gives it away.
+#[test]
+fn a_rollback_that_nobody_admits_shows_by_ones_own_words() {
+    let (mut town, agreed, mut people) = started(92, 24);
+    let backup = town.ledgers[1].clone();
+    town.upload(&mut people[0], &agreed, at(70), Contribution::Sample(10)).unwrap();
+    town.ledgers[1] = backup.clone();
+    town.restart(1, Log::Whole, at(80)).unwrap();
+    let told = town.smoothers[0].certificates(&agreed.name());
+    let hear = |town: &mut Town, now| {
+        let step = town.smoothers[1].hear_certificate(now, &told[0]).unwrap();
+        step.commit(&mut town.ledgers[1]).unwrap();
+        town.smoothers[1].sits_out(agreed.key_epoch)
+    };
+    assert!(hear(&mut town, at(81)));
+    town.restart(1, Log::Whole, at(82)).unwrap();
+    assert!(town.smoothers[1].sits_out(agreed.key_epoch));
+    assert!(town.ledgers[1].keys().all(|key| key[0] != b'k'));
+    // Its own receipt alone does it too, also if it does not know the aggregate any more.
+    let (mut town, agreed, mut people) = started(88, 24);
+    let nothing = {
+        let mut ledger = town.ledgers[1].clone();
+        ledger.retain(|key, _| key[0] != b'a');
+        ledger
+    };
+    let attempt = town.upload(&mut people[0], &agreed, at(70), Contribution::Sample(10)).unwrap();
+    town.ledgers[1] = nothing;
+    town.restart(1, Log::Whole, at(80)).unwrap();
+    let own = attempt.receipts().into_iter().find(|receipt| receipt.by == SmootherId(1)).unwrap();
+    let step = town.smoothers[1].hear_receipt(&own, at(81)).unwrap();
+    step.commit(&mut town.ledgers[1]).unwrap();
+    assert!(town.smoothers[1].sits_out(agreed.key_epoch));
+    // One that has not forgotten goes on.
+    let (mut town, agreed, mut people) = started(93, 24);
+    town.upload(&mut people[0], &agreed, at(70), Contribution::Sample(10)).unwrap();
+    town.restart(1, Log::Whole, at(80)).unwrap();
+    for certificate in town.smoothers[0].certificates(&agreed.name()) {
+        let step = town.smoothers[1].hear_certificate(at(81), &certificate).unwrap();
+        step.commit(&mut town.ledgers[1]).unwrap();
+    }
+    assert!(!town.smoothers[1].sits_out(agreed.key_epoch));
+    would_open(&mut town, &agreed, &mut people);
+}
+
+fn would_open(town: &mut Town, agreed: &Agreed, people: &mut [Person]) {
+    // The same for what it would open.
+    town.fill(people, agreed, at(121)).unwrap();
+    let before = town.ledgers[1].clone();
+    let examined = town.gather(agreed, agreed.release()).unwrap();
+    let (_, ready) = town.close(examined, agreed.release()).unwrap();
+    town.ledgers[1] = before;
+    town.restart(1, Log::Whole, agreed.release()).unwrap();
+    let (by, said) = ready.iter().find(|(by, _)| by.0 == 1).unwrap();
+    let step = town.smoothers[1].hear_ready(agreed.release(), *by, said, &mut town.rng).unwrap();
+    step.commit(&mut town.ledgers[1]).unwrap();
+    assert!(town.smoothers[1].sits_out(agreed.key_epoch));
+}
+
+#[test]
+fn a_ledger_is_what_it_is_said_to_be() {
+    let (mut town, _, _) = started(94, 24);
+    assert!(town.restart(0, Log::New, at(80)).is_err());
+    let used = std::mem::take(&mut town.ledgers[0]);
+    assert!(town.restart(0, Log::Whole, at(80)).is_err());
+    for (key, value) in &used {
+        let mut damaged = used.clone();
+        damaged.insert(key.clone(), vec![0xff; value.len() / 2]);
+        town.ledgers[0] = damaged;
+        assert!(town.restart(0, Log::Whole, at(80)).is_err(), "{key:?}");
+    }
+}
+
+/// Each smoother dies between its note and its answer, at each step; the same messages again
+/// get the same bytes, and in the end everything is there.
+#[test]
+fn whatever_dies_between_note_and_answer_goes_on_where_it_was() {
+    let (mut town, agreed, mut people) = started(95, 24);
+    let mut person = people.remove(0);
+    let mut attempt = begun(&mut town, &mut person, &agreed, 10);
+    // A client that dies before its showings are durable has shown nothing.
+    let before = person.store.clone();
+    let lost = person.client.begin(at(70), &agreed, Contribution::Sample(9), &mut town.rng);
+    assert!(lost.unwrap().commit(&mut Broken).is_err());
+    let mut back = restored(&town, before);
+    assert_eq!(back.client.left(&agreed), Ok(2));
+    // A keeper that dies before its grant is durable, and one that dies after.
+    let (keeper, request) = attempt.request().unwrap();
+    let at_keeper = usize::from(keeper.0);
+    let id = u8::try_from(keeper.0).unwrap();
+    let lost = town.smoothers[at_keeper].request(at(70), &request, &mut town.rng).unwrap();
+    assert!(lost.commit(&mut Broken).is_err());
+    town.restart(id, Log::Whole, at(70)).unwrap();
+    let noted = town.smoothers[at_keeper].request(at(70), &request, &mut town.rng).unwrap();
+    let noted = noted.commit(&mut town.ledgers[at_keeper]).unwrap();
+    town.restart(id, Log::Whole, at(70)).unwrap();
+    let again = town.smoothers[at_keeper].request(at(70), &request, &mut town.rng).unwrap();
+    let again = again.commit(&mut town.ledgers[at_keeper]).unwrap();
+    assert_eq!(again, noted);
+    // The client dies once it has sealed: it sends the same bytes.
+    let deposits = taken(&mut town, &mut person, &mut attempt, (id, &again)).unwrap();
+    let mut person = restored(&town, person.store);
+    let mut attempts = Attempt::restore_all(&agreed, &person.store).unwrap();
+    let mut attempt = attempts.remove(0);
+    assert_eq!(attempt.deposits(), deposits);
+    let same = taken(&mut town, &mut person, &mut attempt, (id, &again)).unwrap();
+    assert_eq!(same, deposits);
+    deposits_survive(&mut town, &mut person, &mut attempt);
+    // Receipts outlive the client, and are a certificate for whoever needs it.
+    let back = Attempt::restore_all(&agreed, &person.store).unwrap().pop().unwrap();
+    assert_eq!(back.receipts(), attempt.receipts());
+    assert_eq!(attempt.receipts().len(), 4);
+    let certificate = attempt.certificate(&town.pinned).unwrap();
+    town.smoothers[0]
+        .hear_certificate(at(70), &certificate)
+        .unwrap()
+        .commit(&mut town.ledgers[0])
+        .unwrap();
+    attempt.forget().commit(&mut person.store).unwrap();
+    assert!(Attempt::restore_all(&agreed, &person.store).unwrap().is_empty());
+    people.insert(0, person);
+    for other in people.iter_mut().skip(1).take(5) {
+        town.upload(other, &agreed, at(71), Contribution::Sample(10)).unwrap();
+    }
+    finishes_through_crashes(&mut town, &agreed, &mut people);
+}
+
+/// Each smoother dies before its receipt is durable, and after.
+fn deposits_survive(town: &mut Town, person: &mut Person, attempt: &mut Attempt) {
+    let deposits = attempt.deposits();
+    for (to, deposit) in deposits {
+        let (at_smoother, id) = (usize::from(to.0), u8::try_from(to.0).unwrap());
+        let lost = town.smoothers[at_smoother].deposit(at(70), deposit.clone()).unwrap();
+        assert!(lost.commit(&mut Broken).is_err());
+        town.restart(id, Log::Whole, at(70)).unwrap();
+        let first = town.receive(to, deposit.clone(), at(70)).unwrap().unwrap();
+        town.restart(id, Log::Whole, at(70)).unwrap();
+        let again = town.receive(to, deposit, at(70)).unwrap().unwrap();
+        assert_eq!(again, first);
+        let step = attempt.receipt(&town.pinned, &again).unwrap();
+        step.commit(&mut person.store).unwrap();
+    }
+}
+
+fn finishes_through_crashes(town: &mut Town, agreed: &Agreed, people: &mut [Person]) {
+    town.fill(people, agreed, at(121)).unwrap();
+    all_restart(town, agreed, at(150));
+    let now = agreed.release();
+    let examined = town.gather(agreed, now).unwrap();
+    let (aggregator, ledger) = &mut town.aggregator;
+    let closing = aggregator.close(examined).unwrap().commit(ledger).unwrap();
+    restart_aggregator(town);
+    assert!(town.aggregator.0.shown(&agreed.name()).is_none());
+    assert_eq!(town.aggregator.0.work(&agreed.name()).err(), Some(NotGathered::Lacking));
+    let examined = town.gather(agreed, now).unwrap();
+    let (again, ready) = town.close(examined, now).unwrap();
+    assert_eq!(again, closing, "examined again, it is the same");
+    // All die having said that they are ready, and say it again.
+    all_restart(town, agreed, now);
+    let said = |output: &Output| match output {
+        Output::Ready(ready) => Some(ready.clone()),
+        _ => None,
+    };
+    let repeated: Vec<_> = town
+        .smoothers
+        .iter()
+        .flat_map(|smoother| {
+            smoother
+                .repeat(now)
+                .iter()
+                .filter_map(said)
+                .map(|r| (smoother.id(), r))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(repeated, ready);
+    let outcome = town.open(repeated, now).unwrap().unwrap();
+    let Ok(Published::Full { count, sum, .. }) = outcome.result else { panic!("no result") };
+    assert_eq!((count, sum), (6, 60));
+}
+
+fn restart_aggregator(town: &mut Town) {
+    town.aggregator.0 =
+        Town::aggregator_of(&town.pinned, &town.keys[0], &town.aggregator.1).unwrap();
+}
+
+/// All smoothers start anew; what they had heard of each other they ask for.
+fn all_restart(
+    town: &mut Town,
+    agreed: &Agreed,
+    now: alpheus_anonymous_credential::schedule::Time,
+) {
+    for id in 0..4 {
+        town.restart(id, Log::Whole, now).unwrap();
+    }
+    town.sync(agreed, now).unwrap();
+}
+
+/// What is certified stays so when everybody is killed, and a smoother that signed and is gone for
+/// good takes nothing with it.
+#[test]
+fn certificates_survive() {
+    let (mut town, agreed, mut people) = started(97, 24);
+    town.fill(&mut people, &agreed, at(121)).unwrap();
+    town.cut_off = vec![SmootherId(3)];
+    for id in 0..3 {
+        town.restart(id, Log::Whole, at(150)).unwrap();
+        let filled = (0..24).filter(|slot| {
+            town.smoothers[usize::from(id)].certified(&agreed.name(), *slot).is_some()
+        });
+        assert_eq!(filled.count(), 24);
+    }
+    assert!(town.finish(&agreed).unwrap().is_some());
+}
+
+/// A destroyed share is not taken again, whoever still has a copy of it.
+#[test]
+fn a_destroyed_share_stays_destroyed() {
+    let (mut town, _, _) = started(98, 24);
+    let (shared, mut shares) = crate::support::generate(&town.pinned).unwrap();
+    town.restart(1, Log::Doubtful, at(80)).unwrap();
+    let again =
+        town.smoothers[1].hold(KeyEpoch(crate::support::TODAY), shared.clone(), shares.remove(1));
+    assert_eq!(again.err(), Some(NotDefined::SitsOut));
+    let next = alpheus_anonymous_credential::schedule::Time(at(0).0 + crate::support::DAY * 3);
+    let step = town.smoothers[0].poll(next);
+    let _ = step.commit(&mut town.ledgers[0]).unwrap();
+    let again = town.smoothers[0].hold(KeyEpoch(crate::support::TODAY), shared, shares.remove(0));
+    assert_eq!(again.err(), Some(NotDefined::OtherKey));
+}
+
+/// A client that died before it had a grant asks again with what it has burnt.
+#[test]
+fn an_attempt_survives_its_client_before_a_grant() {
+    let (mut town, agreed, mut people) = started(96, 24);
+    let person = &mut people[0];
+    let mut attempt = begun(&mut town, person, &agreed, 42);
+    let first = attempt.request().unwrap();
+    let mut back = restored(&town, people[0].store.clone());
+    let mut attempts = Attempt::restore_all(&agreed, &back.store).unwrap();
+    let mut attempt = attempts.remove(0);
+    assert_eq!(attempt.request().unwrap(), first);
+    town.ask(&mut back, &mut attempt, at(75)).unwrap();
+    assert!(town.deposit(&mut back, &mut attempt, at(75)).unwrap());
+    let damaged: Ledger = back
+        .store
+        .iter()
+        .map(|(key, value)| {
+            let cut = if key[0] == b'w' { value.len() - 1 } else { value.len() };
+            (key.clone(), value[..cut].to_vec())
+        })
+        .collect();
+    assert!(Attempt::restore_all(&agreed, &damaged).is_err());
+}
