@@ -107,34 +107,28 @@ def table(rows, blocks, key, side):
     return out
 
 
-def dot(a, b):
-    """POLYVAL's product, from RFC 8452: a b X^-128 in GF(2^128)."""
-    modulus = 1 << 128 | 1 << 127 | 1 << 126 | 1 << 121 | 1
-    product = 0
-    for i in range(128):
-        if a >> i & 1:
-            product ^= b << i
-    for _ in range(128):
-        if product & 1:
-            product ^= modulus
-        product >>= 1
-    while product.bit_length() > 128:
-        product ^= modulus << (product.bit_length() - 129)
-    return product
+def key_words(kappa, count):
+    stream = b"".join(r.aes(kappa, number(i)) for i in range((count + 1) // 2))
+    return [int.from_bytes(stream[8 * i : 8 * i + 8], "little") for i in range(count)]
+
+
+def nh(message, key):
+    """NH of UMAC with words of 64 bits."""
+    words = [int.from_bytes(message[i : i + 8], "little") for i in range(0, len(message), 8)]
+    sums = [(word + k) % 2**64 for word, k in zip(words, key)]
+    return sum(a * b for a, b in zip(sums[::2], sums[1::2])) % 2**128
 
 
 def digest(rows, key, side, kappa, hashed=leaf_hash):
     levels, _, check = key["words"]
-    sums = [0] * 4
-    point = int.from_bytes(kappa, "little")
+    message = b""
     for row, node in enumerate(leaves(rows, levels, key["roots"][side], side)):
         whole = hashed(row, node)
         if node[0] & 1:
             whole = xor(whole, check)
-        for i in range(4):
-            block = int.from_bytes(whole[16 * i : 16 * i + 16], "little")
-            sums[i] = dot(sums[i] ^ block, point)
-    return b"".join(number(s) for s in sums)
+        message += whole
+    key = key_words(kappa, 8 * rows + 2)
+    return number(nh(message, key)) + number(nh(message, key[2:]))
 
 
 def case(rows, blocks, key, **more):

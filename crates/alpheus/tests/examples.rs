@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,8 +54,7 @@ fn follow(example: &str) -> String {
 }
 
 fn follow_in(folder: &Path, example: &str, readme: &str) -> String {
-    let binary = Path::new(env!("CARGO_BIN_EXE_alpheus"));
-    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let path = common::path();
     let mut said = String::new();
     for block in blocks(readme) {
         for command in &block.commands {

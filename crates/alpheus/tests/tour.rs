@@ -7,7 +7,7 @@ mod common;
 
 use common::Process;
 use common::deployment::free;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 struct Block {
@@ -27,10 +27,8 @@ fn blocks(text: &str, section: &str) -> Vec<Block> {
 }
 
 fn shell(folder: &Path, text: &str) -> Command {
-    let binary = PathBuf::from(env!("CARGO_BIN_EXE_alpheus"));
-    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("bash");
-    command.args(["-e", "-c", text]).current_dir(folder).env("PATH", path);
+    command.args(["-e", "-c", text]).current_dir(folder).env("PATH", common::path());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
 }

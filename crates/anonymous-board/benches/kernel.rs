@@ -10,8 +10,6 @@ use alpheus_anonymous_board::dpf::pass::{Pass, Share};
 use alpheus_anonymous_board::dpf::prg::Prgs;
 use alpheus_anonymous_board::dpf::{Shape, Side};
 use criterion::{Bencher, Criterion, Throughput, criterion_group, criterion_main};
-use polyval::Polyval;
-use polyval::universal_hash::UniversalHash;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
@@ -52,14 +50,6 @@ fn kernel(criterion: &mut Criterion, rows: u32, blocks: u32) {
         processor(bencher, || {
             for _ in 0..shape.bytes() * KEYS as usize / 16 / 256 {
                 cipher.encrypt_blocks(black_box(&mut buffer));
-            }
-        });
-    });
-    group.bench_function("floor: the audit's products", |bencher| {
-        let mut sum = Polyval::new(&[5; 16].into());
-        processor(bencher, || {
-            for _ in 0..shape.rows() * KEYS as usize * 4 / 256 {
-                sum.update(black_box(&buffer));
             }
         });
     });

@@ -347,7 +347,7 @@ fn wrong_digest(
     let Some(digest) = digest.and_then(|digests| digests.first().copied()) else {
         return Ok(Verdict::Void);
     };
-    let right = audited.get(at) == Some(&Audited::new(&digest.0, opening.shared.digest()));
+    let right = audited.get(at) == Some(&Audited { digest, shared: opening.shared.digest() });
     let upheld = Verdict::Upheld(Party::Database(side), Fault::WrongDigest);
     Ok(if right { Verdict::Void } else { upheld })
 }

@@ -1,6 +1,7 @@
 //! All that crosses between parties of a board.
 
 use crate::configuration::{Epoch, Party};
+use crate::dpf::digest::KeyDigest;
 use crate::dpf::{BLOCK, Side, Words};
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::{Digest, labelled};
@@ -211,23 +212,10 @@ impl What {
 /// One write's digest, at one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audited {
-    /// The low half of the digest of this database's key.
-    pub low: [u8; 32],
-    /// The high half.
-    pub high: [u8; 32],
+    /// The digest of this database's key.
+    pub digest: KeyDigest,
     /// What this database's key has in common with the other's.
     pub shared: Digest,
-}
-
-impl Audited {
-    /// A digest of 64 bytes in its two halves.
-    #[must_use]
-    pub fn new(digest: &[u8; 64], shared: Digest) -> Self {
-        let (mut low, mut high) = ([0; 32], [0; 32]);
-        low.copy_from_slice(&digest[..32]);
-        high.copy_from_slice(&digest[32..]);
-        Self { low, high, shared }
-    }
 }
 
 /// Why an epoch is burnt.

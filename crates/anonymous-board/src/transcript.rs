@@ -304,10 +304,9 @@ impl Transcript {
         audited: &[Audited],
         nonce: &[u8; 32],
     ) -> Digest {
-        let mut bytes = Vec::with_capacity(96 * audited.len());
+        let mut bytes = Vec::with_capacity(64 * audited.len());
         for one in audited {
-            bytes.extend_from_slice(&one.low);
-            bytes.extend_from_slice(&one.high);
+            bytes.extend_from_slice(&one.digest.0);
             bytes.extend_from_slice(one.shared.as_ref());
         }
         labelled(labels::BOARD_DIGESTS, &[side.name(), candidates.as_ref(), &bytes, nonce])

@@ -272,8 +272,9 @@ impl Written {
             let pass = Pass::new(&view.prgs, self.board.shape(), *side);
             let share = Share { root: &key.root, words: &key.words };
             let digest = pass.digests(&[share], &candidates.kappa).ok();
-            let expected =
-                digest.and_then(|d| Some(Audited::new(&d.first()?.0, made.shared.digest())));
+            let expected = digest.and_then(|digests| {
+                Some(Audited { digest: *digests.first()?, shared: made.shared.digest() })
+            });
             let said = transcript.audited(*side).and_then(Result::ok);
             matches!((said.and_then(|a| a.get(at).copied()), expected), (Some(a), Some(b)) if a != b)
         })?;

@@ -173,7 +173,7 @@ pub const PASS_SCAN: &str = "alpheus/pass/scan/v1";
 /// What parties and writers of a board agree on (signature).
 pub const BOARD_CONFIGURATION: &str = "alpheus/board/configuration/v1";
 /// What a board's server says of an epoch, for all to read (signature).
-pub const BOARD_STATEMENT: &str = "alpheus/board/statement/v1";
+pub const BOARD_STATEMENT: &str = "alpheus/board/statement/v2";
 /// A database has an accepted write, by it (signature).
 pub const BOARD_RECEIPT: &str = "alpheus/board/receipt/v1";
 /// A member sends this write in this epoch, by the member (signature).
@@ -195,7 +195,7 @@ pub const BOARD_CANDIDATES: &str = "alpheus/board/candidates/v1";
 /// κ, from what both servers add to it and what is audited (hash).
 pub const BOARD_KAPPA: &str = "alpheus/board/kappa/v1";
 /// A server is bound to its digests (hash).
-pub const BOARD_DIGESTS: &str = "alpheus/board/digests/v1";
+pub const BOARD_DIGESTS: &str = "alpheus/board/digests/v2";
 /// What both databases have committed to and opened (hash).
 pub const BOARD_OPENS: &str = "alpheus/board/opens/v1";
 /// The agreed set (hash).

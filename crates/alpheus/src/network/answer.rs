@@ -3,6 +3,7 @@
 
 use crate::network::client::Problem;
 use crate::network::role::{Name, NoName, Role};
+use crate::service::engine::NotDone;
 use crate::service::http::Peer;
 use alpheus_policy::ids::NotHexadecimal;
 use axum::http::{StatusCode, header};
@@ -81,6 +82,12 @@ impl IntoResponse for ApiError {
         let body = serde_json::to_string(&self.0).unwrap_or_default();
         let kind = [(header::CONTENT_TYPE, "application/problem+json")];
         (status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), kind, body).into_response()
+    }
+}
+
+impl From<NotDone> for ApiError {
+    fn from(error: NotDone) -> Self {
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string())
     }
 }
 

@@ -7,8 +7,9 @@
 use alpheus_transport::{Stats, Store};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
@@ -18,6 +19,25 @@ use std::time::Instant;
 
 /// The content type of what [`Metrics::text`] gives.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Requests that were answered, by what was asked and with what status. Clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct Requests(Family<Request, Counter>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Request {
+    /// `login`, `submissions`, …
+    request: String,
+    /// `200`, …
+    status: u16,
+}
+
+impl Requests {
+    /// Counts one.
+    pub fn count(&self, request: String, status: u16) {
+        self.0.get_or_create(&Request { request, status }).inc();
+    }
+}
 
 /// All metrics of the process. Cheap to clone; clones are one.
 #[derive(Clone, Debug)]
@@ -45,6 +65,15 @@ impl Metrics {
     /// Registers metrics: `metrics.with(|registry| registry.register(…))`.
     pub fn with<T>(&self, register: impl FnOnce(&mut Registry) -> T) -> T {
         register(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Counts requests under this name.
+    #[must_use]
+    pub fn requests(&self, name: &str) -> Requests {
+        let requests = Requests::default();
+        let help = "Requests, by kind and status";
+        self.with(|registry| registry.register(name, help, requests.0.clone()));
+        requests
     }
 
     /// Shows what a store does, under `alpheus_store_…`, as long as it is open.

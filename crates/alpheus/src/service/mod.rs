@@ -7,6 +7,7 @@
 //! watched.
 
 pub mod config;
+pub mod engine;
 pub mod health;
 pub mod http;
 pub mod log;

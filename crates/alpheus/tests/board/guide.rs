@@ -1,8 +1,6 @@
 //! `docs/board.md`, command by command.
 
-use crate::common::{alpheus, free_address};
-use std::path::Path;
-use std::process::Command;
+use crate::common::{free_address, run_script};
 
 const GUIDE: &str = include_str!("../../../../docs/board.md");
 
@@ -31,19 +29,7 @@ fn the_guide_works_as_it_is_written() {
     let script = ports.iter().fold(script(), |script, (port, at)| {
         script.replace(&format!(":{port}"), &format!(":{}", at.port()))
     });
-    let script =
-        format!("set -eu\ntrap 'kill $(jobs -p) 2> /dev/null' EXIT\n{script}\ncat board.txt");
-    let binary = alpheus([]).get_program().to_owned();
-    let paths = std::env::var("PATH").unwrap();
-    let path = format!("{}:{paths}", Path::new(&binary).parent().unwrap().display());
-    let mut bash = Command::new("timeout");
-    bash.args(["--kill-after=5", "120", "bash", "-c", &script])
-        .env("PATH", path)
-        .current_dir(folder.path());
-    let output = bash.output().unwrap();
-    let (said, log) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{said}\n{log}");
+    let (said, log) = run_script(folder.path(), 120, &format!("{script}\ncat board.txt"));
     assert!(said.contains(": delivered") || said.contains(": recovered"), "{said}\n{log}");
     assert!(said.contains("The river runs under the sea"), "{said}\n{log}");
     assert!(said.contains("3 lines into 9 rows"), "{said}\n{log}");

@@ -11,6 +11,7 @@ pub(crate) mod witness;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -24,6 +25,35 @@ pub(crate) fn alpheus<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_alpheus"));
     command.args(args);
     command
+}
+
+/// `PATH`, on which the binary comes first: scripts call it by its name.
+pub(crate) fn path() -> String {
+    let binary = Path::new(env!("CARGO_BIN_EXE_alpheus"));
+    format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap())
+}
+
+/// Ends a script that does not end by itself.
+pub(crate) fn bash(folder: &Path, seconds: u32) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", &seconds.to_string(), "bash"]);
+    command.current_dir(folder).env("PATH", path());
+    command
+}
+
+/// Runs a script whose background jobs end with it, and gives what it said and logged.
+pub(crate) fn run_script(folder: &Path, seconds: u32, script: &str) -> (String, String) {
+    let script = format!("set -eu\ntrap 'kill $(jobs -p) 2> /dev/null' EXIT\n{script}");
+    ended_well(bash(folder, seconds).args(["-c", &script]))
+}
+
+/// What a command said and logged, which succeeds.
+pub(crate) fn ended_well(command: &mut Command) -> (String, String) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}\n{log}");
+    (said, log)
 }
 
 /// This test binary again, running only the test `name`, which plays the

@@ -1,6 +1,6 @@
 //! The paper's three applications, as they stand in `examples`.
 
-use crate::common::{alpheus, free_address};
+use crate::common::{bash, ended_well, free_address};
 use std::path::Path;
 use std::process::Command;
 
@@ -14,20 +14,12 @@ fn run(example: &str) -> Option<String> {
         }
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let binary = alpheus([]).get_program().to_owned();
-    let paths = std::env::var("PATH").unwrap();
-    let path = format!("{}:{paths}", Path::new(&binary).parent().unwrap().display());
-    let mut script = Command::new("timeout");
-    script.args(["--kill-after=5", "90", "bash"]).arg(root.join(example).join("run.sh"));
-    script.env("PATH", path).env("EPOCH", "3").env("PAUSE", "0.7");
+    let mut script = bash(&root, 90);
+    script.arg(root.join(example).join("run.sh")).env("EPOCH", "3").env("PAUSE", "0.7");
     for port in ["ISSUER", "VERIFIER", "GATEWAY", "SERVICE", "LOCAL", "SITE"] {
         script.env(port, free_address().port().to_string());
     }
-    let output = script.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let log = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{log}");
-    Some(said)
+    Some(ended_well(&mut script).0)
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! A real nginx before a service asks the gateway about each request; and the
 //! guide, command by command.
 
-use crate::common::{Process, alpheus, free_address};
+use crate::common::{Process, free_address, run_script};
 use crate::service::Wire;
 use crate::town::{Town, read_answer, until};
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
 use std::process::Command;
 
 const GUIDE: &str = include_str!("../../../../docs/pass.md");
@@ -145,18 +144,7 @@ fn the_guide_works_as_it_is_written() {
     // Shorter epochs, so that the test need not wait; and the port of Python's server.
     let script = with_ports(&parts.concat(), &ports).replace("--epoch 15", "--epoch 3");
     let script = script.replace(" 8000 ", &format!(" {} ", ports[0].1.port()));
-    let script = format!("set -eu\ntrap 'kill $(jobs -p) 2> /dev/null' EXIT\n{script}");
-    let binary = alpheus([]).get_program().to_owned();
-    let paths = std::env::var("PATH").unwrap();
-    let path = format!("{}:{paths}", Path::new(&binary).parent().unwrap().display());
-    let mut bash = Command::new("timeout");
-    bash.args(["--kill-after=5", "90", "bash", "-c", &script])
-        .env("PATH", path)
-        .current_dir(folder.path());
-    let output = bash.output().unwrap();
-    let (said, log) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{said}\n{log}");
+    let (said, log) = run_script(folder.path(), 90, &script);
     assert!(said.contains("this service needs a pass"), "{said}");
     assert_eq!(said.matches("la la la").count(), parts.len() - 2, "{said}\n{log}");
     assert!(said.matches("fetched").count() == 2, "{said}");

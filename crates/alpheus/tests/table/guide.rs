@@ -1,7 +1,7 @@
 //! docs/tables.md works as it is written, on a port that is free.
 
-use crate::common::{Process, free_address};
-use std::path::{Path, PathBuf};
+use crate::common::{Process, free_address, path};
+use std::path::Path;
 use std::process::Command;
 
 #[test]
@@ -14,10 +14,8 @@ fn the_guide_runs_as_it_is_written() {
     assert_eq!(blocks.len(), 7, "all of the guide's commands");
     let script = format!("{}\necho the guide ends; kill $!\n", blocks.join("\n"));
     let folder = tempfile::tempdir().unwrap();
-    let binary = PathBuf::from(env!("CARGO_BIN_EXE_alpheus"));
-    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("bash");
-    command.args(["-e", "-c", &script]).current_dir(folder.path()).env("PATH", path);
+    command.args(["-e", "-c", &script]).current_dir(folder.path()).env("PATH", path());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut guide = Process::start(&mut command);
     guide.wait_for("the end", |line| (line == "the guide ends").then_some(()));

@@ -59,8 +59,9 @@ impl Work {
             Task::Audit { kappa, candidates } => {
                 let mut table = Zeroizing::new(vec![0; self.shape.bytes()]);
                 let digests = pass.add_and_digest(&writes, &mut table, &kappa)?;
-                let pairs = digests.iter().zip(&self.keys);
-                let audited = pairs.map(|(d, key)| Audited::new(&d.0, key.shared)).collect();
+                let pairs = digests.into_iter().zip(&self.keys);
+                let audited =
+                    pairs.map(|(digest, key)| Audited { digest, shared: key.shared }).collect();
                 Outcome::Audited { candidates, audited, table }
             }
             Task::Remove { mut table } => {

@@ -5,6 +5,7 @@
 //!
 //! Time and memory access depend on nothing but the numbers of nodes.
 
+use super::digest::RowHash;
 use super::{BLOCK, Word};
 use aes::Block;
 use aes::cipher::array::{Array, ArraySize};
@@ -123,13 +124,13 @@ impl BlockCipherEncClosure for Expand<'_> {
     }
 }
 
-/// H of every leaf, t·cs added: block i of each in `lanes[i]`.
+/// H of every leaf, t·cs added.
 pub(super) struct Hash<'a> {
     pub(super) leaves: &'a [Node],
     /// The first leaf's row.
     pub(super) first: u32,
     pub(super) check: &'a [u8; 64],
-    pub(super) lanes: &'a mut [Nodes; 4],
+    pub(super) hashes: &'a mut [RowHash],
 }
 
 impl BlockSizeUser for Hash<'_> {
@@ -152,12 +153,14 @@ impl Hash<'_> {
             row = row.wrapping_add(1);
             u32x4::splat(row.to_le())
         });
+        let masks: Array<u32x4, B::ParBlocksSize> = Array::from_fn(|k| mask(&leaves[k]));
         let (check, _) = self.check.as_chunks::<BLOCK>();
-        for ((lane, check), word) in self.lanes.iter_mut().zip(check).zip(WORDS) {
+        let hashes = &mut self.hashes[at..at + count];
+        for (i, (check, word)) in check.iter().zip(WORDS).enumerate() {
             let check = load(check);
             let made = permuted(backend, |k| load(&leaves[k]) ^ (numbers[k] & word));
-            for (k, out) in lane[at..at + count].iter_mut().enumerate() {
-                *out = bytes(made[k] ^ (mask(&leaves[k]) & check));
+            for (k, hash) in hashes.iter_mut().enumerate() {
+                hash[i] = bytes(made[k] ^ (masks[k] & check));
             }
         }
     }

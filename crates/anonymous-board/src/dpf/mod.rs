@@ -12,7 +12,7 @@
 //! | [`prg`] | the three public permutations |
 //! | [`generate`](mod@generate) | a writer's pair of keys |
 //! | [`pass`] | many keys over a table, level by level, block by block |
-//! | [`digest`] | the audit's digest over GF(2^128) |
+//! | [`digest`] | the audit's digest, a universal hash |
 //! | [`scalar`] | the same as `pass` and `digest`, one row at a time: what they are tested against |
 
 pub mod digest;

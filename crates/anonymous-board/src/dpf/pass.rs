@@ -4,12 +4,11 @@
 //!
 //! Time and memory access depend on nothing but the numbers of keys and rows.
 
-use super::digest::{Kappa, KeyDigest, Running};
+use super::digest::{Kappa, KeyDigest, KeyWords, RowHash, Running};
 use super::kernel::{Expand, Fill, Hash, Node, Nodes};
 use super::prg::Prgs;
 use super::{BLOCK, Shape, Side, Word, Words};
 use aes::cipher::BlockCipherEncrypt;
-use aes::cipher::array::Array;
 use alpheus_crypto::secret::Secret;
 use zeroize::Zeroizing;
 
@@ -125,20 +124,22 @@ impl<'a> Pass<'a> {
                 Zeroizing::new(scratch.nodes[..1 << top].to_vec())
             })
             .collect();
-        let mut digests: Vec<Running> =
-            kappa.map_or_else(Vec::new, |kappa| vec![Running::new(kappa); writes.len()]);
+        let mut digests = vec![Running::default(); kappa.map_or(0, |_| writes.len())];
         let blocks = self.shape.rows().div_ceil(1 << self.block);
         for number in 0..blocks {
             let first = number << self.block;
             let rows = (self.shape.rows() - first).min(1 << self.block);
+            let key = kappa.map(|kappa| KeyWords::new(kappa, first, rows));
             let width = self.shape.width();
             let mut part =
                 table.as_deref_mut().map(|table| &mut table[first * width..(first + rows) * width]);
             for (k, (write, frontier)) in writes.iter().zip(&frontiers).enumerate() {
                 let levels = write.words.levels.get(top..).unwrap_or_default();
                 scratch.expand(self.prgs, frontier[number], levels);
-                if let Some(digest) = digests.get_mut(k) {
-                    scratch.digest(self.prgs, first, rows, &write.words.check, digest);
+                if let (Some(key), Some(digest)) = (&key, digests.get_mut(k)) {
+                    scratch.hash(self.prgs, first, rows, &write.words.check, |at, hashes| {
+                        digest.update(key, at, hashes);
+                    });
                 }
                 if let Some(part) = part.as_deref_mut() {
                     scratch.add(self.prgs, rows, &write.words.payload, part);
@@ -159,14 +160,14 @@ impl<'a> Pass<'a> {
 struct Scratch {
     nodes: Nodes,
     next: Nodes,
-    lanes: [Nodes; 4],
+    hashes: Zeroizing<Vec<RowHash>>,
 }
 
 impl Scratch {
     fn new(nodes: usize) -> Self {
         let made = |many| Zeroizing::new(vec![Node::default(); many]);
-        let lanes = std::array::from_fn(|_| made(STAGE));
-        Self { nodes: made(nodes), next: made(nodes), lanes }
+        let hashes = Zeroizing::new(vec![RowHash::default(); STAGE]);
+        Self { nodes: made(nodes), next: made(nodes), hashes }
     }
 
     /// Leaves the nodes below `root`, after all levels, in `nodes`.
@@ -180,23 +181,22 @@ impl Scratch {
         }
     }
 
-    /// H of every leaf, t·cs added, into the digest.
-    fn digest(
+    /// Gives H of every leaf, t·cs added, and which of the leaves is the first of those.
+    fn hash(
         &mut self,
         prgs: &Prgs,
         first: usize,
         rows: usize,
         check: &[u8; 64],
-        digest: &mut Running,
+        mut take: impl FnMut(usize, &[RowHash]),
     ) {
         for (number, leaves) in self.nodes[..rows].chunks(STAGE).enumerate() {
+            let at = number * STAGE;
             // A table has at most 2^31 rows.
-            let first = u32::try_from(first + number * STAGE).unwrap_or(u32::MAX);
-            let lanes = &mut self.lanes;
-            prgs.hash.encrypt_with_backend(Hash { leaves, first, check, lanes });
-            digest.update(std::array::from_fn(|i| {
-                Array::cast_slice_from_core(&self.lanes[i][..leaves.len()])
-            }));
+            let first = u32::try_from(first + at).unwrap_or(u32::MAX);
+            let hashes = &mut self.hashes[..leaves.len()];
+            prgs.hash.encrypt_with_backend(Hash { leaves, first, check, hashes });
+            take(at, hashes);
         }
     }
 

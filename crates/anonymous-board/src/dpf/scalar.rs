@@ -5,6 +5,8 @@ use super::digest::Kappa;
 use super::generate::corrected;
 use super::prg::Prgs;
 use super::{BLOCK, Key, Shape, Side};
+use aes::Aes128Enc;
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
 
 /// The leaf of one row.
 fn leaf(prgs: &Prgs, shape: &Shape, side: Side, key: &Key, row: u32) -> [u8; BLOCK] {
@@ -33,32 +35,32 @@ pub fn add(prgs: &Prgs, shape: &Shape, side: Side, key: &Key, table: &mut [u8]) 
     }
 }
 
-/// The audit's digest, multiplying bit by bit.
+/// The audit's digest, each row's key words drawn anew.
 #[must_use]
-pub fn digest(prgs: &Prgs, shape: &Shape, side: Side, key: &Key, kappa: &Kappa) -> [u8; 64] {
-    let mut sums = [0u128; 4];
+pub fn digest(prgs: &Prgs, shape: &Shape, side: Side, key: &Key, kappa: &Kappa) -> [u8; 32] {
+    let cipher = Aes128Enc::new(&kappa.0.into());
+    let word = |i: u128| {
+        let mut block = (i / 2).to_le_bytes().into();
+        cipher.encrypt_block(&mut block);
+        u128::from_le_bytes(block.0) >> (i % 2 * 64) & u128::from(u64::MAX)
+    };
+    let mut sums = [0u128; 2];
     for row in 0..shape.rows.get() {
         let leaf = leaf(prgs, shape, side, key, row);
         let mask = 0u8.wrapping_sub(leaf[0] & 1);
         let mut hash = prgs.leaf_hash(row, &leaf);
         hash.iter_mut().zip(&key.words.check).for_each(|(h, c)| *h ^= mask & c);
-        for (sum, block) in sums.iter_mut().zip(hash.chunks_exact(BLOCK)) {
+        for (i, block) in (0u128..).zip(hash.chunks_exact(BLOCK)) {
             let block = block.try_into().map_or(0, u128::from_le_bytes);
-            *sum = dot(*sum ^ block, u128::from_le_bytes(kappa.0));
+            for (sum, ahead) in sums.iter_mut().zip([0, 2]) {
+                let place = 8 * u128::from(row) + 2 * i + ahead;
+                let low = block.wrapping_add(word(place)) & u128::from(u64::MAX);
+                let high = ((block >> 64) + word(place + 1)) & u128::from(u64::MAX);
+                *sum = sum.wrapping_add(low * high);
+            }
         }
     }
-    let mut digest = [0; 64];
+    let mut digest = [0; 32];
     digest.chunks_exact_mut(BLOCK).zip(sums).for_each(|(d, s)| d.copy_from_slice(&s.to_le_bytes()));
     digest
-}
-
-/// a·b·X^−128 modulo X^128 + X^127 + X^126 + X^121 + 1: POLYVAL's product
-/// (RFC 8452 §3).
-fn dot(a: u128, b: u128) -> u128 {
-    // X^-1 of the field: (X^128 + X^127 + X^126 + X^121 + 1 + 1) / X and so on.
-    const INVERSE: u128 = 1 << 127 | 1 << 126 | 1 << 125 | 1 << 120;
-    (0..128).fold(0, |product, i| {
-        let sum = product ^ if a >> i & 1 == 1 { b } else { 0 };
-        sum >> 1 ^ if sum & 1 == 1 { INVERSE } else { 0 }
-    })
 }

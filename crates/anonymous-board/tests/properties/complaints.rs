@@ -27,7 +27,7 @@ fn one_write_rejected_by_a_lie_is_upheld() {
     town.convinced = true;
     town.turn_with(&mut |by, transcript, what| {
         if by == LIAR {
-            recommit(&shadow, transcript, what, |audited| audited.low[3] ^= 1);
+            recommit(&shadow, transcript, what, |audited| audited.digest.0[3] ^= 1);
         }
     });
     let transcript = town.transcript();

@@ -38,7 +38,7 @@ fn made_up(town: &Town, victim: WriteName, change: impl Fn(&mut What)) -> Transc
             continue;
         }
         change(&mut statement.what);
-        recommit(&shadow, &view, &mut statement.what, |audited| audited.low[0] ^= 1);
+        recommit(&shadow, &view, &mut statement.what, |audited| audited.digest.0[0] ^= 1);
         let _ = view.hear(LIAR, &Signed::new(&statement, &server(LIAR)));
     }
     view
@@ -121,7 +121,7 @@ fn who_says_two_things_has_no_other_one_blamed() {
             }
         }),
         ("other digests", |shadow, transcript, what| {
-            recommit(shadow, transcript, what, |audited| audited.low[0] ^= 1);
+            recommit(shadow, transcript, what, |audited| audited.digest.0[0] ^= 1);
         }),
         ("another set", |_, _, what| {
             if let What::Agree { opens, .. } = what {

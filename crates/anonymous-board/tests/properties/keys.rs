@@ -25,7 +25,7 @@ fn message(shape: &Shape, rng: &mut impl Rng) -> Vec<u8> {
 }
 
 /// Both servers' tables after a write, and the digests.
-fn written(shape: Shape, keys: &[Key; 2], kappa: &Kappa) -> (Vec<u8>, [[u8; 64]; 2]) {
+fn written(shape: Shape, keys: &[Key; 2], kappa: &Kappa) -> (Vec<u8>, [[u8; 32]; 2]) {
     let prgs = prgs();
     let mut sum = vec![0; shape.bytes()];
     let digests = Side::BOTH.map(|side| {

@@ -8,6 +8,7 @@ use alpheus_anonymous_board::admission::{Admission, Members};
 use alpheus_anonymous_board::configuration::{Configuration, Epoch, Party, Pinned, Schedule, Time};
 use alpheus_anonymous_board::database::{Database, Output};
 use alpheus_anonymous_board::dpf::Side;
+use alpheus_anonymous_board::dpf::digest::KeyDigest;
 use alpheus_anonymous_board::messages::{Audited, Statement, What, WriteName};
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::{Content, View};
@@ -54,7 +55,7 @@ fn length<T: serde::Serialize>(message: &T) -> Result<usize, Failure> {
 fn statements() -> Result<f64, Failure> {
     let said = |many: usize| {
         let writes = vec![WriteName(Digest([7; 32])); many];
-        let digest = Audited::new(&[7; 64], Digest([7; 32]));
+        let digest = Audited { digest: KeyDigest([7; 32]), shared: Digest([7; 32]) };
         let whats = [
             What::Close { writes: writes.clone() },
             What::Candidates { writes, coin: [7; 32] },

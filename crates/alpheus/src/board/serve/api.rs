@@ -14,12 +14,14 @@
 //! | `GET /v1/shares/{epoch}`, `/v1/tables/{epoch}` | masked share, table |
 //! | `POST /v1/complaints` | hears a complaint (auditor) |
 
-use super::engine::{Bulletin, Handle, Job, NotDone};
+use super::engine::{Bulletin, Job};
 use crate::board::card::Opened;
 use crate::board::client::upheld;
 use crate::network::answer::{ApiError, decode, encode};
 use crate::network::door::in_time;
 use crate::pass::ledger::Records;
+use crate::service::engine::{Handle, NotDone};
+use crate::service::metrics::Requests;
 use alpheus_anonymous_board::auditor::NotJudged;
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use alpheus_anonymous_board::database::Database;
@@ -36,9 +38,6 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use data_encoding::HEXLOWER;
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use serde::Serialize;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -48,20 +47,11 @@ const PAGE: &str = include_str!("page.html");
 /// Nothing from elsewhere, and no script but the page's own.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What was asked, and what came of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Asked {
-    /// `submissions`, `statements`, …
-    pub request: String,
-    /// `200`, …
-    pub status: u16,
-}
-
 /// What requests need.
 #[derive(Clone)]
 pub struct Api {
     /// The role.
-    pub engine: Handle,
+    pub engine: Handle<Job>,
     /// What it has published.
     pub bulletin: Bulletin,
     /// Older tables.
@@ -73,7 +63,7 @@ pub struct Api {
     /// Which server this is.
     pub party: Party,
     /// Counts requests.
-    pub asked: Family<Asked, Counter>,
+    pub requests: Requests,
 }
 
 /// A board, for the page.
@@ -123,14 +113,8 @@ async fn counted(State(api): State<Api>, request: Request, next: Next) -> Respon
     let name = path.trim_start_matches("/v1/").split('/').next().unwrap_or_default().to_owned();
     let answer = next.run(request).await;
     let status = answer.status().as_u16();
-    api.asked.get_or_create(&Asked { request: name, status }).inc();
+    api.requests.count(name, status);
     answer
-}
-
-impl From<NotDone> for ApiError {
-    fn from(error: NotDone) -> Self {
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string())
-    }
 }
 
 impl From<Refused> for ApiError {

@@ -3,8 +3,9 @@
 //! what was missed is asked for again. What a server does not say itself is asked of
 //! who has heard it, and now and then servers compare what they have heard.
 
-use super::engine::{Handle, Job, Wants};
+use super::engine::{Job, Wants};
 use crate::board::client::Client;
+use crate::service::engine::{Handle, NotDone};
 use alpheus_anonymous_board::configuration::{Epoch, Party};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ const ROUND: Duration = Duration::from_millis(100);
 const COMPARED: u32 = 20;
 
 /// Runs for as long as the engine does.
-pub async fn run(client: Client, party: Party, engine: Handle) {
+pub async fn run(client: Client, party: Party, engine: Handle<Job>) {
     let mut round = 0_u32;
     loop {
         tokio::time::sleep(ROUND).await;
@@ -26,14 +27,14 @@ pub async fn run(client: Client, party: Party, engine: Handle) {
                 }
                 fetch(&client, party, &engine, wants).await;
             }
-            Err(super::engine::NotDone::Stopped) => return,
-            Err(super::engine::NotDone::Busy) => {}
+            Err(NotDone::Stopped) => return,
+            Err(NotDone::Busy) => {}
         }
         engine.tell(Job::Tick).await;
     }
 }
 
-async fn fetch(client: &Client, party: Party, engine: &Handle, wants: Wants) {
+async fn fetch(client: &Client, party: Party, engine: &Handle<Job>, wants: Wants) {
     for (of, epoch, from) in wants.statements {
         if of == party {
             continue;
@@ -68,7 +69,7 @@ async fn fetch(client: &Client, party: Party, engine: &Handle, wants: Wants) {
 
 /// Fetches, where another server has heard something else, what it has heard: with what
 /// this one has heard it proves who said both.
-async fn compare(client: &Client, party: Party, engine: &Handle, epochs: &[Epoch]) {
+async fn compare(client: &Client, party: Party, engine: &Handle<Job>, epochs: &[Epoch]) {
     for via in Party::ALL.into_iter().filter(|via| *via != party) {
         for epoch in epochs.iter().copied() {
             let Ok(heard) = client.heard(via, epoch).await else { break };

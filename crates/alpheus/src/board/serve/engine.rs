@@ -3,6 +3,7 @@
 
 use crate::pass::clock;
 use crate::pass::ledger::FencedLedger;
+use crate::service::engine::{Handle, Reply};
 use crate::service::shutdown::Trigger;
 use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::auditor::{Auditor, NotJudged, Verdict};
@@ -21,10 +22,8 @@ use alpheus_crypto::signed::Signed;
 use rand_chacha::ChaCha20Rng;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-/// As many jobs wait before callers are told to come again.
-const WAITING: usize = 4096;
 /// As many are taken together.
 const BATCH: usize = 256;
 /// Epochs that are kept for readers.
@@ -34,9 +33,6 @@ const KEPT: usize = 64;
 const TABLES: usize = 3;
 /// Epochs before the current one of which the other servers are still asked.
 const ASKED: u64 = 3;
-
-/// Where an answer goes. A caller that is gone misses it.
-pub type Reply<T> = oneshot::Sender<T>;
 
 /// Something to do.
 pub enum Job {
@@ -77,47 +73,6 @@ pub struct Wants {
     pub shares: Vec<Epoch>,
     /// Epochs of which servers compare what they have heard.
     pub compared: Vec<Epoch>,
-}
-
-/// Whom to give jobs.
-#[derive(Clone)]
-pub struct Handle(mpsc::Sender<Job>);
-
-/// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotDone {
-    /// More waits than can be done soon.
-    #[error("too much waits at this server; try again")]
-    Busy,
-    /// The process stops.
-    #[error("this server stops; try again")]
-    Stopped,
-}
-
-impl Handle {
-    /// Gives a job, and waits for its answer.
-    ///
-    /// # Errors
-    /// [`NotDone`].
-    pub async fn ask<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, NotDone> {
-        let (reply, answer) = oneshot::channel();
-        self.0.try_send(job(reply)).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => NotDone::Busy,
-            mpsc::error::TrySendError::Closed(_) => NotDone::Stopped,
-        })?;
-        answer.await.map_err(|_| NotDone::Stopped)
-    }
-
-    /// Gives a job that has no answer, when there is room.
-    pub async fn tell(&self, job: Job) {
-        // Once the engine has stopped nobody needs to know.
-        let _ = self.0.send(job).await;
-    }
-
-    /// Ends the engine.
-    pub fn stop(&self) {
-        let _ = self.0.blocking_send(Job::Stop);
-    }
 }
 
 /// What everybody may read here. Clones are one.
@@ -223,13 +178,6 @@ pub struct Engine {
     pub rng: ChaCha20Rng,
 }
 
-/// The way in, and what the engine reads.
-#[must_use]
-pub fn channel() -> (Handle, mpsc::Receiver<Job>) {
-    let (sender, receiver) = mpsc::channel(WAITING);
-    (Handle(sender), receiver)
-}
-
 /// Works until it is told to stop or the ledger fails; then it drops `trigger`, so
 /// that the process stops, and starts again from what is durable.
 ///
@@ -238,7 +186,7 @@ pub fn channel() -> (Handle, mpsc::Receiver<Job>) {
 pub fn run(
     mut engine: Engine,
     mut jobs: mpsc::Receiver<Job>,
-    own: &Handle,
+    own: &Handle<Job>,
     trigger: Trigger,
 ) -> Result<(), LedgerError> {
     let worked = engine.work(&mut jobs, own);
@@ -253,7 +201,11 @@ pub fn run(
 type Waiting = (Box<Submission>, Option<Reply<Result<Signed<Receipt>, Refused>>>);
 
 impl Engine {
-    fn work(&mut self, jobs: &mut mpsc::Receiver<Job>, own: &Handle) -> Result<(), LedgerError> {
+    fn work(
+        &mut self,
+        jobs: &mut mpsc::Receiver<Job>,
+        own: &Handle<Job>,
+    ) -> Result<(), LedgerError> {
         while let Some(first) = jobs.blocking_recv() {
             let mut batch = vec![first];
             while batch.len() < BATCH
@@ -415,12 +367,12 @@ impl Engine {
     }
 
     /// Starts what is to be computed on a thread of its own.
-    fn compute(&mut self, own: &Handle) {
+    fn compute(&mut self, own: &Handle<Job>) {
         let Server::Database(database, _) = &mut self.server else { return };
         while let Some(work) = database.work() {
             let own = own.clone();
             std::thread::spawn(move || match work.run() {
-                Ok(done) => drop(own.0.blocking_send(Job::Done(Box::new(done)))),
+                Ok(done) => own.tell_blocking(Job::Done(Box::new(done))),
                 Err(error) => tracing::error!(%error, "the audit; the epoch will be burnt"),
             });
         }

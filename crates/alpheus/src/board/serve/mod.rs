@@ -18,6 +18,7 @@ use crate::network::role::Role;
 use crate::pass::clock;
 use crate::pass::ledger::{FencedLedger, Found};
 use crate::pass::serve::{Listener, serve};
+use crate::service::engine::channel;
 use crate::service::health::State;
 use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
@@ -30,7 +31,6 @@ use alpheus_crypto::ledger::Log;
 use alpheus_crypto::sign::SigningKey;
 use api::Api;
 use engine::{Bulletin, Engine, Server};
-use prometheus_client::metrics::family::Family;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -122,15 +122,12 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
     let bulletin = Bulletin::default();
     let engine = restore(found, party, &card, key, members, &bulletin)?;
-    let (handle, jobs) = engine::channel();
-    let asked = Family::default();
-    globals.metrics.with(|registry| {
-        registry.register("board_requests", "Requests, by kind and status", asked.clone());
-    });
+    let (handle, jobs) = channel();
+    let requests = globals.metrics.requests("board_requests");
     let (records, reading) = (engine.ledger.records(), Arc::new(Semaphore::new(1)));
     let (to, card_of) = (handle.clone(), card.clone());
     let router =
-        api::router(Api { engine: to, bulletin, records, reading, card: card_of, party, asked });
+        api::router(Api { engine: to, bulletin, records, reading, card: card_of, party, requests });
     let (trigger, part) = (Trigger::new(), globals.health.part("board"));
     let broken = trigger.shutdown();
     let worker = std::thread::Builder::new().name("board".into());
@@ -146,7 +143,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         eprintln!("serving at {}", at.join(" "));
         tokio::spawn(courier::run(client, party, handle));
     })?;
-    stop.stop();
+    stop.tell_blocking(engine::Job::Stop);
     match worker.join() {
         Ok(worked) => worked.blame(Category::Io),
         Err(_) => Err("the board ended in a panic, which is a mistake of ours").blame(Category::Io),

@@ -18,9 +18,11 @@ use crate::network::wire::Done;
 use crate::pass::clock;
 use crate::pass::link::LinkError;
 use crate::pass::refusal;
-use crate::pass::verifier::engine::{Begun, Handle, Job, NotDone, Place};
+use crate::pass::verifier::engine::{Begun, Job, Place};
 use crate::pass::verifier::shards::Shards;
+use crate::service::engine::Handle;
 use crate::service::http::Peer;
+use crate::service::metrics::Requests;
 use alpheus_access_pass::code::{self, GateNonce};
 use alpheus_access_pass::error::CodeRefused;
 use alpheus_access_pass::gateway::session_of;
@@ -41,28 +43,16 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use serde::{Deserialize, Serialize};
 
 /// The largest body: a code and what is around it.
 const LARGEST: usize = 16 << 10;
 
-/// What was asked, and what came of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Asked {
-    /// `login`, `re-up`, …
-    pub request: String,
-    /// `200`, …
-    pub status: u16,
-}
-
 /// What requests need.
 #[derive(Clone)]
 pub struct Api {
     /// The shard.
-    pub engine: Handle,
+    pub engine: Handle<Job>,
     /// The configuration.
     pub pinned: Pinned,
     /// Which shard this is.
@@ -70,7 +60,7 @@ pub struct Api {
     /// The ways to all shards; its own is never taken.
     pub shards: Shards,
     /// Counts requests.
-    pub asked: Family<Asked, Counter>,
+    pub requests: Requests,
 }
 
 /// A code that a gate has read.
@@ -117,17 +107,8 @@ async fn addressed(
         ApiError::new(StatusCode::MISDIRECTED_REQUEST, "shard", detail).into_response()
     };
     let status = answer.status().as_u16();
-    api.asked.get_or_create(&Asked { request: name, status }).inc();
+    api.requests.count(name, status);
     answer
-}
-
-impl From<NotDone> for ApiError {
-    fn from(error: NotDone) -> Self {
-        match error {
-            NotDone::Refused(refused) => refused.into(),
-            error => ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string()),
-        }
-    }
 }
 
 impl From<LinkError> for ApiError {
@@ -157,18 +138,18 @@ impl Api {
     async fn kept(&self, moved: Moved) -> Result<Standing, ApiError> {
         let wanted = moved.wanted(&self.pinned);
         if self.place.has(&wanted) {
-            self.engine.ask(|reply| Job::Activate(moved, reply)).await?;
+            self.engine.ask(|reply| Job::Activate(moved, reply)).await??;
         } else {
             self.shards.tell("keep", wanted.tag, &wanted).await?;
         }
-        Ok(self.engine.ask(|reply| Job::Session(wanted.session, reply)).await?)
+        Ok(self.engine.ask(|reply| Job::Session(wanted.session, reply)).await??)
     }
 
     /// Takes a code that was read and is fresh.
     async fn admit(&self, code: Code, scan: Digest) -> Result<(), ApiError> {
         let tags = code_tags(&self.pinned, &code, &scan);
         let code = Box::new(code);
-        let Some(proven) = self.engine.ask(|reply| Job::Code(code, scan, reply)).await? else {
+        let Some(proven) = self.engine.ask(|reply| Job::Code(code, scan, reply)).await?? else {
             return Ok(());
         };
         let elsewhere: Vec<&Wanted> =
@@ -178,7 +159,7 @@ impl Api {
                 self.shards.tell("hold-for-code", wanted.tag, *wanted).await?;
             }
             let proven = Box::new(proven);
-            Ok(self.engine.ask(|reply| Job::Admit(proven, scan, reply)).await?)
+            Ok(self.engine.ask(|reply| Job::Admit(proven, scan, reply)).await??)
         };
         let taken: Result<(), ApiError> = taken.await;
         match taken {
@@ -192,7 +173,7 @@ impl Api {
     /// Gives back what a refused scan holds elsewhere, unless the same scan went through,
     /// asked by another request.
     async fn give_up(&self, tags: Vec<Wanted>, scan: Digest) -> Result<(), ApiError> {
-        let given_up = self.engine.ask(|reply| Job::GiveUp(tags, scan, reply)).await?;
+        let given_up = self.engine.ask(|reply| Job::GiveUp(tags, scan, reply)).await??;
         let GivenUp::Void(tags) = given_up else { return Ok(()) };
         for wanted in tags.iter().filter(|wanted| !self.place.has(wanted)) {
             // One that cannot be told keeps a tag that nobody will use.
@@ -210,7 +191,7 @@ async fn log_in(
     caller(&peer, &[Role::Gateway])?;
     let login = Login::from_bytes(&body, Limit::ONE).map_err(Refused::from)?;
     api.here(session_of(&api.pinned, &login))?;
-    encode(&api.engine.ask(|reply| Job::LogIn(Box::new(login), reply)).await?)
+    encode(&api.engine.ask(|reply| Job::LogIn(Box::new(login), reply)).await??)
 }
 
 async fn re_up(
@@ -221,7 +202,7 @@ async fn re_up(
     caller(&peer, &[Role::Gateway])?;
     let re_up = ReUp::from_bytes(&body).map_err(Refused::from)?;
     api.here(re_up.session)?;
-    let begun = api.engine.ask(|reply| Job::ReUp(Box::new(re_up), reply)).await?;
+    let begun = api.engine.ask(|reply| Job::ReUp(Box::new(re_up), reply)).await??;
     let standing = match begun {
         Begun::Done(standing) => standing,
         Begun::Moved(moved) => api.kept(moved).await?,
@@ -229,7 +210,7 @@ async fn re_up(
             let wanted = proven.wanted(&api.pinned);
             api.shards.tell("hold", wanted.tag, &wanted).await?;
             let reserved = proven.dangerous_reserved_elsewhere();
-            let moved = api.engine.ask(|reply| Job::Advance(reserved, reply)).await?;
+            let moved = api.engine.ask(|reply| Job::Advance(reserved, reply)).await??;
             api.kept(moved).await?
         }
     };
@@ -243,7 +224,7 @@ async fn log_out(
 ) -> Result<Vec<u8>, ApiError> {
     caller(&peer, &[Role::Gateway])?;
     let logout = Logout::from_bytes(&body).map_err(Refused::from)?;
-    api.engine.ask(|reply| Job::LogOut(logout, reply)).await?;
+    api.engine.ask(|reply| Job::LogOut(logout, reply)).await??;
     encode(&Done {})
 }
 
@@ -254,7 +235,7 @@ async fn session(
 ) -> Result<Vec<u8>, ApiError> {
     caller(&peer, &[Role::Gateway])?;
     let id: SessionId = decode(&body)?;
-    encode(&api.engine.ask(|reply| Job::Session(id, reply)).await?)
+    encode(&api.engine.ask(|reply| Job::Session(id, reply)).await??)
 }
 
 async fn scan(
@@ -278,7 +259,7 @@ async fn hold(
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let wanted = for_peer(&api, &peer, &body)?;
-    api.engine.ask(|reply| Job::Hold(wanted, reply)).await?;
+    api.engine.ask(|reply| Job::Hold(wanted, reply)).await??;
     encode(&Done {})
 }
 
@@ -288,7 +269,7 @@ async fn keep(
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let wanted = for_peer(&api, &peer, &body)?;
-    api.engine.ask(|reply| Job::Keep(wanted, reply)).await?;
+    api.engine.ask(|reply| Job::Keep(wanted, reply)).await??;
     encode(&Done {})
 }
 
@@ -298,7 +279,7 @@ async fn hold_for_code(
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let wanted = for_peer(&api, &peer, &body)?;
-    api.engine.ask(|reply| Job::HoldForCode(wanted, reply)).await?;
+    api.engine.ask(|reply| Job::HoldForCode(wanted, reply)).await??;
     encode(&Done {})
 }
 
@@ -308,7 +289,7 @@ async fn release(
     body: Bytes,
 ) -> Result<Vec<u8>, ApiError> {
     let wanted = for_peer(&api, &peer, &body)?;
-    api.engine.ask(|reply| Job::Release(wanted, reply)).await?;
+    api.engine.ask(|reply| Job::Release(wanted, reply)).await??;
     encode(&Done {})
 }
 

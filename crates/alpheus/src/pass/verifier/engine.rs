@@ -2,6 +2,7 @@
 //! verified in one batch and made durable by one flush of the disk.
 
 use crate::pass::ledger::FencedLedger;
+use crate::service::engine;
 use crate::service::shutdown::Trigger;
 use alpheus_anonymous_credential::codes::Code;
 use alpheus_anonymous_credential::configuration::Pinned;
@@ -17,10 +18,8 @@ use alpheus_anonymous_credential::sessions::{
 use alpheus_anonymous_credential::verifier::{ProvenCode, ProvenReUp, Verifier, verify_re_ups};
 use alpheus_crypto::hash::Digest;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-/// As many jobs wait before callers are told to come again.
-const WAITING: usize = 4096;
 /// As many are taken together.
 const BATCH: usize = 256;
 /// Where one comes soon after others, more are on their way: so long it waits for them,
@@ -29,8 +28,8 @@ const LINGER: Duration = Duration::from_millis(2);
 /// As many are worth a check and a flush of their own.
 const ENOUGH: usize = 32;
 
-/// Where an answer goes. A caller that is gone misses it.
-type Reply<T> = oneshot::Sender<Result<T, Refused>>;
+/// Where an answer goes, or what the shard's rules say against it.
+type Reply<T> = engine::Reply<Result<T, Refused>>;
 
 /// Something for the shard to do.
 pub enum Job {
@@ -72,39 +71,6 @@ pub enum Begun {
     Moved(Moved),
 }
 
-/// Whom to give jobs.
-#[derive(Clone)]
-pub struct Handle(mpsc::Sender<Job>);
-
-/// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotDone {
-    /// The shard's rules.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// More waits than can be done soon.
-    #[error("too much waits at this verifier; try again")]
-    Busy,
-    /// The shard has stopped: its ledger could not be written, or it is told to.
-    #[error("this verifier stops; try again")]
-    Stopped,
-}
-
-impl Handle {
-    /// Gives a job, and waits for its answer.
-    ///
-    /// # Errors
-    /// [`NotDone`].
-    pub async fn ask<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, NotDone> {
-        let (reply, answer) = oneshot::channel();
-        self.0.try_send(job(reply)).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => NotDone::Busy,
-            mpsc::error::TrySendError::Closed(_) => NotDone::Stopped,
-        })?;
-        Ok(answer.await.map_err(|_| NotDone::Stopped)??)
-    }
-}
-
 /// What the thread works on.
 pub struct Engine<L> {
     /// The shard.
@@ -136,13 +102,6 @@ impl Place {
     pub fn has(&self, wanted: &Wanted) -> bool {
         wanted.tag.shard(self.of) == self.shard
     }
-}
-
-/// The way in, and what the engine reads.
-#[must_use]
-pub fn channel() -> (Handle, mpsc::Receiver<Job>) {
-    let (sender, receiver) = mpsc::channel(WAITING);
-    (Handle(sender), receiver)
 }
 
 /// Works until nobody is left to give jobs, or the ledger fails; then it drops

@@ -94,10 +94,10 @@ fn logging_in(engine: &Engine<Disk>, issuer: &mut Issuer, account: u8) -> (Holde
     (holder, Box::new(Login::from_bytes(&sent.bytes, Limit::ONE).unwrap()))
 }
 
-type Answer<T> = oneshot::Receiver<Result<T, Refused>>;
+type Answer<T> = tokio::sync::oneshot::Receiver<Result<T, Refused>>;
 
 fn ask<T>(jobs: &mut Vec<Job>, job: impl FnOnce(Reply<T>) -> Job) -> Answer<T> {
-    let (reply, answer) = oneshot::channel();
+    let (reply, answer) = tokio::sync::oneshot::channel();
     jobs.push(job(reply));
     answer
 }
@@ -219,7 +219,7 @@ fn the_loop_serves_whoever_comes_and_ends_when_nobody_is_left() {
     let mut logins = (0..3).map(|account| logging_in(&engine, &mut issuer, account).1);
     let [first, second, third] = [(); 3].map(|()| logins.next().unwrap());
     drop(logins);
-    let (handle, mut jobs) = channel();
+    let (handle, mut jobs) = engine::channel();
     let asking = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -228,7 +228,7 @@ fn the_loop_serves_whoever_comes_and_ends_when_nobody_is_left() {
                 handle.ask(|reply| Job::LogIn(second, reply)),
                 handle.ask(|reply| Job::LogIn(third, reply)),
             );
-            [alone, two.0, two.1].map(|answer| answer.map(|standing| standing.epoch))
+            [alone, two.0, two.1].map(|answer| answer.unwrap().map(|standing| standing.epoch))
         })
     });
     engine.work(&mut jobs).unwrap();
