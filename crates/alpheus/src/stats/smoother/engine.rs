@@ -1,0 +1,322 @@
+//! A smoother's role on a thread of its own: one writer. What waits is done together and
+//! made durable by one flush of the disk; nothing is answered before.
+
+use super::bulletin::{Bulletin, Said};
+use super::side::Side;
+use crate::pass::ledger::FencedLedger;
+use crate::service::engine::Reply;
+use crate::service::shutdown::Trigger;
+use crate::stats::clock::Clock;
+use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
+use alpheus_accountable_statistics::definition::Definition;
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::{
+    Closing, Deposit, Grant, Outcome, Receipt, Release, Shown, SlotRequest,
+};
+use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, NotHeard, NotReleased};
+use alpheus_accountable_statistics::smoother::Smoother;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::ledger::{LedgerError, Step};
+use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::signed::Signed;
+use rand_chacha::ChaCha20Rng;
+use std::collections::VecDeque;
+use tokio::sync::mpsc;
+
+/// As many are done together.
+const BATCH: usize = 256;
+/// So much that was heard too early is kept.
+const EARLY: usize = 4096;
+
+/// Something to do.
+pub enum Job {
+    /// A client asks for a slot.
+    Request(Box<SlotRequest>, Reply<Result<Signed<Grant>, NoSlot>>),
+    /// A client deposits.
+    Deposit(Box<Deposit>, Reply<Result<Receipt, NoSlot>>),
+    /// Somebody proposes a definition.
+    Define(Box<Definition>, Reply<Result<Signed<Definition>, NotDefined>>),
+    /// A quorum has signed one.
+    Learn(Box<Endorsed<Definition>>, Reply<Result<(), NotDefined>>),
+    /// The aggregator asks for what is deposited.
+    Release(Digest, Reply<Result<Release, NotReleased>>),
+    /// The aggregator shows tuples.
+    Check(Digest, Vec<Shown>, Reply<Result<(), NotClosed>>),
+    /// The aggregator closes.
+    Close(Box<Signed<Closing>>, Reply<Result<(), NotClosed>>),
+    /// A peer has said this.
+    Heard(SmootherId, Vec<Said>),
+    /// Time has passed.
+    Tick,
+    /// The process stops.
+    Stop,
+}
+
+/// The role and what it needs.
+pub struct Engine {
+    /// The role.
+    pub smoother: Smoother,
+    /// Its ledger.
+    pub ledger: FencedLedger,
+    /// Keys that are made, and definitions.
+    pub side: Side,
+    /// What it has said.
+    pub bulletin: Bulletin,
+    /// The deployment.
+    pub pinned: Pinned,
+    /// Its public key.
+    pub key: VerifyingKey,
+    /// The time.
+    pub clock: Clock,
+    /// Drawn here alone.
+    pub rng: ChaCha20Rng,
+    /// What was heard before what it rests on.
+    pub early: VecDeque<(SmootherId, Said)>,
+}
+
+/// What follows once it is durable.
+type Then = Box<dyn FnOnce(&Bulletin) + Send>;
+
+/// What is done together.
+#[derive(Default)]
+struct Together(Vec<Step<Then>>);
+
+impl Together {
+    fn add<T: 'static>(&mut self, step: Step<T>, then: impl FnOnce(T, &Bulletin) + Send + 'static)
+    where
+        T: Send,
+    {
+        self.0.push(step.then(|released| {
+            let then: Then = Box::new(move |bulletin: &Bulletin| then(released, bulletin));
+            Step::new(Vec::new(), then)
+        }));
+    }
+
+    /// Answers what a step releases, or why there is none.
+    fn answer<T: Send + 'static, E: Send + 'static>(
+        &mut self,
+        done: Result<Step<T>, E>,
+        reply: Reply<Result<T, E>>,
+        tell: impl FnOnce(&T, &Bulletin) + Send + 'static,
+    ) {
+        match done {
+            Ok(step) => self.add(step, move |released, bulletin| {
+                tell(&released, bulletin);
+                let _ = reply.send(Ok(released));
+            }),
+            Err(why) => self.add(Step::new(Vec::new(), ()), move |(), _| {
+                let _ = reply.send(Err(why));
+            }),
+        }
+    }
+}
+
+/// Runs until it is told to stop, or its ledger fails.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn run(
+    mut engine: Engine,
+    mut jobs: mpsc::Receiver<Job>,
+    trigger: Trigger,
+) -> Result<(), LedgerError> {
+    let worked = engine.work(&mut jobs);
+    if let Err(error) = &worked {
+        tracing::error!(%error, "the smoother stops");
+    }
+    drop(trigger);
+    worked
+}
+
+/// The aggregate of an outcome of one's own.
+pub fn name_of(key: &VerifyingKey, outcome: &Signed<Outcome>) -> Option<Digest> {
+    outcome.open(key).ok().map(|outcome| outcome.aggregate)
+}
+
+impl Engine {
+    fn work(&mut self, jobs: &mut mpsc::Receiver<Job>) -> Result<(), LedgerError> {
+        while let Some(first) = jobs.blocking_recv() {
+            let mut together = Together::default();
+            let mut next = Some(first);
+            while let Some(job) = next {
+                if matches!(job, Job::Stop) {
+                    return self.commit(together);
+                }
+                self.job(job, &mut together)?;
+                next = if together.0.len() < BATCH { jobs.try_recv().ok() } else { None };
+            }
+            self.commit(together)?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, together: Together) -> Result<(), LedgerError> {
+        for then in Step::join(together.0).commit(&mut self.ledger)? {
+            then(&self.bulletin);
+        }
+        Ok(())
+    }
+
+    fn job(&mut self, job: Job, together: &mut Together) -> Result<(), LedgerError> {
+        let now = self.clock.now();
+        match job {
+            Job::Request(request, reply) => {
+                let done = self.smoother.request(now, &request, &mut self.rng);
+                together.answer(done, reply, |_, _| ());
+            }
+            Job::Deposit(deposit, reply) => {
+                let done = self.smoother.deposit(now, *deposit);
+                together.answer(done, reply, |receipt, bulletin| {
+                    bulletin.say(Said::Receipt(Box::new(receipt.clone())));
+                });
+            }
+            Job::Define(definition, reply) => {
+                together.answer(self.smoother.define(now, &definition), reply, |_, _| ());
+            }
+            Job::Learn(signed, reply) => {
+                let done = self.learn(&signed, together)?;
+                together.answer(done.map(|()| Step::new(Vec::new(), ())), reply, |(), _| ());
+            }
+            Job::Release(name, reply) => {
+                let done = self.smoother.release(now, &name);
+                together.answer(done.map(|list| Step::new(Vec::new(), list)), reply, |_, _| ());
+            }
+            Job::Check(name, shown, reply) => {
+                let done = match self.smoother.check(now, &name, shown) {
+                    // What it has agreed to is checked already.
+                    Err(NotClosed::Latched) => Ok(()),
+                    Err(why) => Err(why),
+                    Ok(verdicts) => verdicts.into_iter().collect(),
+                };
+                together.answer(done.map(|()| Step::new(Vec::new(), ())), reply, |(), _| ());
+            }
+            Job::Close(closing, reply) => self.close(&closing, reply, together)?,
+            Job::Heard(by, said) => {
+                for said in said {
+                    self.hear(by, said, together)?;
+                }
+            }
+            Job::Tick => self.tick(together)?,
+            Job::Stop => {}
+        }
+        Ok(())
+    }
+
+    fn learn(
+        &mut self,
+        signed: &Endorsed<Definition>,
+        together: &mut Together,
+    ) -> Result<Result<(), NotDefined>, LedgerError> {
+        let step = match self.smoother.learn(signed) {
+            Ok(step) => step,
+            Err(why) => return Ok(Err(why)),
+        };
+        let signed = signed.clone();
+        let mut name = None;
+        let step = step.then(|agreed| {
+            name = Some(agreed.name());
+            Step::new(Vec::new(), agreed)
+        });
+        if let Some(name) = name {
+            self.side.define(&name, &signed)?;
+        }
+        together.add(step, move |agreed, bulletin| bulletin.define(agreed.name(), &signed));
+        Ok(Ok(()))
+    }
+
+    fn close(
+        &mut self,
+        closing: &Signed<Closing>,
+        reply: Reply<Result<(), NotClosed>>,
+        together: &mut Together,
+    ) -> Result<(), LedgerError> {
+        let step = match self.smoother.close(self.clock.now(), closing) {
+            Ok(step) => step,
+            Err(why) => {
+                let _ = reply.send(Err(why));
+                return Ok(());
+            }
+        };
+        let mut own = None;
+        let step = step.then(|ready| {
+            own = Some(ready.clone());
+            Step::new(Vec::new(), ready)
+        });
+        together.add(step, move |ready, bulletin| {
+            bulletin.say(Said::Ready(ready));
+            let _ = reply.send(Ok(()));
+        });
+        if let Some(ready) = own {
+            self.hear(self.smoother.id(), Said::Ready(ready), together)?;
+        }
+        self.hear_early(together)
+    }
+
+    /// Hears what a peer has said; what rests on something that is not here yet is kept.
+    fn hear(
+        &mut self,
+        by: SmootherId,
+        said: Said,
+        together: &mut Together,
+    ) -> Result<(), LedgerError> {
+        let now = self.clock.now();
+        let heard = match &said {
+            Said::Word(word) => return self.side.hear(by, word, &self.pinned, &self.bulletin),
+            Said::Card(card) => return self.side.hear_card(by, card, &self.pinned),
+            Said::Definition(signed) => {
+                if let Err(why) = self.learn(signed, together)? {
+                    tracing::warn!(%why, by = by.0, "a definition is not learnt");
+                }
+                return Ok(());
+            }
+            Said::Receipt(receipt) => {
+                let step = self.smoother.hear_receipt(receipt, now);
+                step.map(|step| step.then(|()| Step::new(Vec::new(), Vec::new())))
+            }
+            Said::Ready(ready) => self.smoother.hear_ready(now, by, ready, &mut self.rng),
+            Said::Opening(opening) => self.smoother.hear_opening(now, by, opening, &mut self.rng),
+        };
+        match heard {
+            Ok(step) => {
+                let key = self.key;
+                together.add(step, move |out, bulletin| {
+                    bulletin.put_out(|outcome| name_of(&key, outcome), out);
+                });
+            }
+            Err(NotHeard::Unknown | NotHeard::OtherSet) => {
+                self.early.push_back((by, said));
+                while self.early.len() > EARLY {
+                    self.early.pop_front();
+                }
+            }
+            Err(why) => tracing::warn!(%why, by = by.0, "what a smoother says is not taken"),
+        }
+        Ok(())
+    }
+
+    fn hear_early(&mut self, together: &mut Together) -> Result<(), LedgerError> {
+        for (by, said) in std::mem::take(&mut self.early) {
+            self.hear(by, said, together)?;
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, together: &mut Together) -> Result<(), LedgerError> {
+        let (now, key) = (self.clock.now(), self.key);
+        together.add(self.smoother.poll(now), move |out, bulletin| {
+            bulletin.put_out(|outcome| name_of(&key, outcome), out);
+        });
+        self.hear_early(together)?;
+        let made = self.side.tick(now, &self.pinned, &self.bulletin, &mut self.rng)?;
+        for (epoch, shared, share) in made {
+            match self.smoother.hold(epoch, shared, share) {
+                Ok(step) => {
+                    let card = step.commit(&mut self.ledger)?;
+                    self.side.made(epoch, &card, &self.bulletin)?;
+                }
+                Err(why) => tracing::error!(%why, "a key that was made is not held"),
+            }
+        }
+        Ok(())
+    }
+}
