@@ -38,7 +38,8 @@ def digests():
 
 def tuples():
     cases = []
-    for interval, values in ((BYTE, (-100, 155, 0, None)), (PLAIN, (15, None)), (BETWEEN, (10, 20, 15, None))):
+    for interval, values in ((BYTE, (-100, 155, 0, None)), (PLAIN, (15, None)), (BETWEEN, (10, 20, 15, None)),
+                             (Interval(0, 65_535, True), (65_535,)), (Interval(0, 100_000, True), (100_000, None))):
         terms = Terms(KEY, interval)
         for value in values:
             one = Tuple(terms, BINDING, value, f"{interval.bits} {value}")
@@ -122,7 +123,27 @@ def beyond():
     below = [refused(set_value(-1), [], "Range", lie=lie) for lie in (minus_one, None)]
     sided = [refused(set_value(11), [], "Range", between, 10, lie=lie)
              for lie in (second_negative, second_wrapped)]
-    write("tuple_bad_range.json", wide + below + sided)
+    write("tuple_bad_range.json", wide + below + sided + beyond_wide())
+
+
+def beyond_wide():
+    """w + 1, of 16 bits and of the two-sided 32 bits of a speed in thousandths."""
+    short = Terms(KEY, Interval(0, 65_535, True))
+    speed = Terms(KEY, Interval(0, 100_000, True))
+
+    def top(values):
+        assert values == [65_536]
+        return {"left": [0] * 15 + [2]}
+
+    def negative(values):
+        assert values == [100_001, -1]
+        return {"left": [100_001 >> i & 1 for i in range(32)] + [-1] + [0] * 31}
+
+    def wrapped(values):
+        return {"left": [100_001 >> i & 1 for i in range(32)] + [1] * 32}
+
+    return [refused(set_value(65_536), [], "Range", short, 9, lie=top), *(refused(set_value(100_001), [], "Range", speed, 9, lie=lie)
+                      for lie in (negative, wrapped))]
 
 
 def misplaced():
@@ -198,44 +219,43 @@ def malformed():
 def generated_keys():
     cases = []
     for members, threshold in ((1, 1), (4, 2), (7, 3)):
-        committee = k.Committee(members, threshold)
-        dealers = [k.Dealer(committee, member) for member in range(members)]
+        ceremony = k.Ceremony(members, threshold)
+        dealers = [k.Dealer(ceremony, member) for member in range(members)]
         cases.append({
-            "committee": committee.json(), "digest": committee.digest.hex(),
-            "sealing_seeds": [k.sealing_seed(member).hex() for member in range(members)],
-            "dealers": [{"seed": d.seed.hex(), "randomness": d.randomness, "dealing": d.bytes.hex(),
-                         "pledge": d.pledge().hex(),
+            **ceremony.json(),
+            "dealers": [{"randomness": d.randomness, "dealing": d.bytes.hex(), "pledge": d.pledge().hex(),
                          "shares": [scalar(d.share(m)).hex() for m in range(members)]} for d in dealers],
-            "settled": k.Settled(committee, dealers).json(),
-            "without_first": k.Settled(committee, dealers[1:]).json() if threshold > 1 else None,
-            "answered": k.Settled(committee, dealers, [(dealers[0], 1)]).json() if threshold > 1 else None,
+            "settled": k.Settled(ceremony, dealers).json(),
+            "without_first": k.Settled(ceremony, dealers[1:]).json() if threshold > 1 else None,
         })
     write("key.json", cases)
-    committee = k.Committee(4, 2)
-    dealer, liar = k.Dealer(committee, 1), k.Dealer(committee, 1, knows=False)
+    ceremony = k.Ceremony(4, 2)
+    dealer, liar = k.Dealer(ceremony, 1), k.Dealer(ceremony, 1, knows=False)
+    earlier = k.Dealer(k.Ceremony(4, 2, attempt=2), 1)
 
     def bad(data, error, pledge=None):
         pledge = dealer.pledge(data) if pledge is None else pledge
-        return {"committee": committee.json(), "dealer": 1, "dealing": data.hex(),
-                "pledge": pledge.hex(), "error": error}
+        return {"dealer": 1, "dealing": data.hex(), "pledge": pledge.hex(), "error": error}
 
     good = dealer.bytes
-    write("dealing_bad.json", [
+    write("dealing_bad.json", [{**ceremony.json(), "cases": [
         bad(liar.bytes, "Proof"),
-        bad(k.Dealer(committee, 2).bytes, "Proof"),
+        bad(k.Dealer(ceremony, 2).bytes, "Proof"),
+        bad(earlier.bytes, "Proof"),
+        bad(earlier.bytes, "NotPledged", pledge=earlier.pledge()),
         bad(good[:32] + dealer.commitments[0].encode() + good[64:], "Proof"),
-        bad(good, "NotPledged", pledge=k.Dealer(committee, 2).pledge()),
+        bad(good, "NotPledged", pledge=k.Dealer(ceremony, 2).pledge()),
         bad(good, "NotPledged", pledge=dealer.pledge(good[:-1])),
         bad(good[:-1], "Malformed"), bad(good + b"\0", "Malformed"), bad(b"", "Malformed"),
         *(bad(good[:at] + chunk + good[at + 32 :], "Malformed")
           for at in range(0, 96, 32) for chunk in (bytes(32), b"\xff" * 32)),
         bad(good[:96] + ORDER.to_bytes(32, "little") + good[128:], "Malformed"),
-    ])
+    ]}])
 
 
 def partial_decryptions():
-    committee = k.Committee(4, 2)
-    settled = k.Settled(committee, [k.Dealer(committee, member) for member in range(4)])
+    ceremony = k.Ceremony(4, 2)
+    settled = k.Settled(ceremony, [k.Dealer(ceremony, member) for member in range(4)])
     terms, context = Terms(settled.key, BYTE), r.labelled_hash("alpheus/vector/v1", [b"context"])
     values = (-100, 155, 0, None)
     given = [Tuple(terms, BINDING, value, f"partial {value}") for value in values]
@@ -244,7 +264,7 @@ def partial_decryptions():
     expected = [len(offsets), sum(offsets), sum(v * v for v in offsets)]
     parts = [("R_c", "C_c"), ("R_v", "C_v"), ("R_q", "C_q")]
     sums = [[total([getattr(one, name) for one in given]) for name in pair] for pair in parts]
-    base = {"committee": committee.json(), "tuples": [one.bytes.hex() for one in given],
+    base = {"committee": ceremony.committee.json(), "tuples": [one.bytes.hex() for one in given],
             "context": context.hex(), "binding": BINDING.json(), **BYTE.json()}
     cases = []
     for part, number in enumerate(expected):

@@ -1,12 +1,8 @@
-"""Keys without a dealer and decryption in parts, written anew from docs/protocol.md."""
+"""Keys without a dealer and decryption in parts, written anew from docs/kernel.md."""
 
 import hpke
 from tuples import B, ORDER, PREFIX, M, Statement, Stream, hash_to_scalar, number, r, scalar
 from ristretto import IDENTITY
-
-
-def sealing_seed(member):
-    return r.labelled_hash("alpheus/vector/v1", [b"sealing", number(member)])
 
 
 def place(member):
@@ -24,31 +20,49 @@ class Committee:
         return {"purpose": self.purpose.hex(), "members": self.members, "threshold": self.threshold}
 
 
+class Ceremony:
+    def __init__(self, members, threshold, attempt=3):
+        self.committee, self.attempt = Committee(members, threshold), attempt
+        self.members, self.threshold = members, threshold
+        self.seeds = [r.labelled_hash("alpheus/vector/v1", [number(m)]) for m in range(members)]
+        self.keys = [hpke.public(hpke.derive_key(self.sealing_seed(m))) for m in range(members)]
+        parts = [self.committee.digest, number(attempt, 4), b"".join(self.keys)]
+        self.digest = r.labelled_hash(PREFIX + "key/ceremony/v1", parts)
+
+    def sealing_seed(self, member):
+        parts = [self.committee.digest, number(self.attempt, 4), number(member, 2)]
+        return r.derive(self.seeds[member], PREFIX + "key/sealing/v1", parts, 32)
+
+    def json(self):
+        return {"committee": self.committee.json(), "digest": self.committee.digest.hex(),
+                "attempt": self.attempt, "seeds": [s.hex() for s in self.seeds],
+                "ceremony": self.digest.hex()}
+
+
 class Dealer:
-    def __init__(self, committee, member, knows=True):
-        self.committee, self.member = committee, member
+    def __init__(self, ceremony, member, knows=True):
+        self.ceremony, self.member = ceremony, member
         stream = Stream(f"dealer {member}")
-        self.seed = r.labelled_hash("alpheus/vector/v1", [number(member)])
-        label, t = PREFIX + "key/coefficient/v1", range(committee.threshold)
+        seed = ceremony.seeds[member]
+        label, t = PREFIX + "key/coefficient/v1", range(ceremony.threshold)
         self.coefficients = [
-            hash_to_scalar(label, [self.seed, committee.digest, number(member, 2), number(k, 2)]) for k in t]
+            hash_to_scalar(label, [seed, ceremony.digest, number(member, 2), number(k, 2)]) for k in t]
         self.commitments = [k * B for k in self.coefficients]
         encoded = b"".join(e.encode() for e in self.commitments)
-        fields = [committee.digest, number(member, 2), encoded]
+        fields = [ceremony.digest, number(member, 2), encoded]
         statement = Statement("key/dealing/v1", fields, 1, [B, self.commitments[0]], [(1, [(1, 0, 0)])])
         witness = self.coefficients[0] if knows else 5
         self.proof = statement.prove([witness], stream)
         sealed = b""
-        for to in range(committee.members):
-            context = [committee.digest, number(member, 2), number(to, 2)]
+        for to, key in enumerate(ceremony.keys):
+            context = [ceremony.digest, number(member, 2), number(to, 2)]
             info = r.labelled_hash(PREFIX + "key/share/v1", context)
-            key = hpke.public(hpke.derive_key(sealing_seed(to)))
             sealed += hpke.seal(key, info, scalar(self.share(to)), stream.take(32))
         self.randomness = stream.so_far()
         self.bytes = encoded + self.proof + sealed
 
     def pledge(self, data=None):
-        parts = [self.committee.digest, number(self.member, 2), self.bytes if data is None else data]
+        parts = [self.ceremony.digest, number(self.member, 2), self.bytes if data is None else data]
         return r.labelled_hash(PREFIX + "key/pledge/v1", parts)
 
     def share(self, member):
@@ -56,18 +70,14 @@ class Dealer:
 
 
 class Settled:
-    """Of all dealers that qualify, and the shares that were answered in public."""
+    """Of all dealers that qualify."""
 
-    def __init__(self, committee, dealers, answered=()):
-        self.committee, self.dealers = committee, dealers
+    def __init__(self, ceremony, dealers):
         self.secret = sum(d.coefficients[0] for d in dealers) % ORDER
         self.key = self.secret * B
-        self.shares = [sum(d.share(m) for d in dealers) % ORDER for m in range(committee.members)]
-        dealings = b"".join(number(d.member, 2) + d.pledge() for d in dealers)
-        answers = b"".join(
-            number(d.member, 2) + number(accuser, 2) + scalar(d.share(accuser)) for d, accuser in answered)
-        parts = [committee.digest, dealings, answers]
-        self.transcript = r.labelled_hash(PREFIX + "key/transcript/v1", parts)
+        self.shares = [sum(d.share(m) for d in dealers) % ORDER for m in range(ceremony.members)]
+        pledges = b"".join(number(d.member, 2) + d.pledge() for d in dealers)
+        self.transcript = r.labelled_hash(PREFIX + "key/transcript/v1", [ceremony.digest, pledges])
 
     def json(self):
         return {"key": self.key.encode().hex(), "transcript": self.transcript.hex(),

@@ -1,9 +1,12 @@
 //! Making a tuple, checking one and many, summing, decrypting, logarithms, in processor
 //! time of one core: other processes of the machine do not count.
 
+#![expect(clippy::unwrap_used, reason = "a bench's way to fail")]
+
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::logarithm::{Bounds, Table};
 use alpheus_accountable_statistics::sums::{Part, Sums};
+use alpheus_accountable_statistics::threshold::ceremony::{Announcement, Ceremony};
 use alpheus_accountable_statistics::threshold::dealing::Dealer;
 use alpheus_accountable_statistics::threshold::settling::Settled;
 use alpheus_accountable_statistics::threshold::{Committee, KeyShare, SharedKey};
@@ -12,7 +15,6 @@ use alpheus_accountable_statistics::tuple::{
 };
 use alpheus_crypto::group::{Element, SecretScalar, Total};
 use alpheus_crypto::hash::labelled;
-use alpheus_crypto::seal::{SealingKey, SealingPublic};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use criterion::{Bencher, Criterion, Throughput, criterion_group, criterion_main};
@@ -118,20 +120,24 @@ fn terms_and_sums(c: &mut Criterion, key: Element, rng: &mut ChaCha20Rng) {
 fn key(members: u16, threshold: u16, rng: &mut ChaCha20Rng) -> (SharedKey, Vec<KeyShare>) {
     let purpose = labelled("alpheus/test-purpose/v1", &[]);
     let committee = Committee::new(purpose, members, threshold).unwrap();
-    let keys: Vec<SealingKey> =
-        (0..members).map(|_| SealingKey::from_seed(&Secret::random(rng))).collect();
-    let public: Vec<SealingPublic> = keys.iter().map(SealingKey::public).collect();
+    let seeds: Vec<Secret<32>> = (0..members).map(|_| Secret::random(rng)).collect();
+    let announced = (0..members)
+        .zip(&seeds)
+        .map(|(member, seed)| Announcement::new(&committee, 0, member, seed).unwrap());
+    let ceremony = Ceremony::new(committee, 0, &announced.collect::<Vec<_>>());
     let dealers: Vec<Dealer> = (0..members)
-        .map(|member| Dealer::new(committee, &public, member, &Secret::random(rng), rng).unwrap())
+        .zip(&seeds)
+        .map(|(member, seed)| Dealer::new(&ceremony, member, seed, rng).unwrap())
         .collect();
-    let dealt = (0..members).zip(&dealers).map(|(member, dealer)| {
-        dealer.dealing().clone().verify(&committee, member, &dealer.pledge()).unwrap()
-    });
+    let dealt = dealers
+        .iter()
+        .map(|dealer| dealer.stored().clone().verify(&ceremony, &dealer.pledge()).unwrap());
     let dealt: Vec<_> = dealt.collect();
-    let settled = Settled::new(&committee, &dealt, &[], &[]).unwrap();
+    let settled = Settled::new(&ceremony, &dealt, &[], &[]).unwrap();
     let share = |member: u16| {
-        let taken = dealt.iter().map(|dealt| dealt.take(member, &keys[usize::from(member)]));
-        settled.share(member, taken.map(Result::unwrap).collect()).unwrap()
+        let dealer = &dealers[usize::from(member)];
+        let taken = dealt.iter().map(|dealt| dealer.take(dealt).unwrap());
+        settled.share(member, taken.collect()).unwrap()
     };
     (settled.key().clone(), (0..members).map(share).collect())
 }

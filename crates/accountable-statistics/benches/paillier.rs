@@ -1,6 +1,8 @@
 //! The paper's cipher beside ours, in processor time: Paillier with a modulus of 2048
 //! bits, one number, without any proof; and a pair of lifted ElGamal.
 
+#![expect(clippy::unwrap_used, reason = "a bench's way to fail")]
+
 use alpheus_accountable_statistics::tuple::message_base;
 use alpheus_crypto::group::{Element, SecretScalar};
 use criterion::{Bencher, Criterion, criterion_group, criterion_main};

@@ -59,6 +59,9 @@ pub enum NotProven {
     /// A chance of 2^-252, or a broken generator.
     #[error("no proof could be made; mend the random number generator")]
     Generator,
+    /// The share is of another key.
+    #[error("the share is not of this key; use that epoch's")]
+    OtherKey,
 }
 
 /// What is added up belongs to another sum.
@@ -80,6 +83,11 @@ pub enum NotOfThisSum {
 #[error("a committee needs 1 <= t and 3t - 2 <= n <= 64")]
 pub struct BadCommittee;
 
+/// What is said to be public of a key, and is no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the public shares are not one for each member, or not of one polynomial with the key")]
+pub struct BadSharedKey;
+
 /// A share of a key that is not the member's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the share is not this member's of this key, or one that it is made of is missing")]
@@ -91,15 +99,16 @@ pub enum NotDealt {
     /// No such member.
     #[error("the committee has no such member")]
     NoMember,
-    /// Not one good key for each member.
-    #[error("shares are sealed for one key of each member; there are more or fewer, or one is none")]
-    Keys,
+    /// The seed is not the one that the member's announcement was made from, or the
+    /// announcement did not come in.
+    #[error("the member has not announced this seed's key in this ceremony; begin a new attempt")]
+    NotAnnounced,
+    /// Pledges are missing.
+    #[error("the dealing is shown when one's own pledge and enough others are in")]
+    Pledges,
     /// The stored dealing is not of this seed.
-    #[error("the stored dealing is not of this seed; begin the key anew")]
+    #[error("the stored dealing is not of this seed; begin a new attempt")]
     OtherDealing,
-    /// The complaint is about another dealer.
-    #[error("the complaint is about another dealer")]
-    NotAboutMe,
     /// A chance of 2^-252, or a broken generator.
     #[error("no proof could be made; mend the random number generator")]
     Generator,
@@ -123,16 +132,16 @@ pub enum BadDealing {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSettled {
     /// As many as the threshold, or more.
-    #[error("as many members as the threshold are left out of the key; begin anew without them")]
+    #[error("as many members as the threshold are left out of the key; mend them and begin a new attempt")]
     TooManyLeftOut(Vec<u16>),
-    /// A dealing for another committee.
-    #[error("a dealing is for another committee")]
-    OtherCommittee,
+    /// A dealing of another ceremony.
+    #[error("a dealing is of another ceremony")]
+    OtherCeremony,
     /// Two dealings of one dealer.
     #[error("member {0} has dealt twice; one pledge allows for one dealing")]
     Twice(u16),
     /// A sum is the identity: a chance of 2^-252, or intent.
-    #[error("the key is degenerate; begin anew")]
+    #[error("the key is degenerate; begin a new attempt")]
     Vanished,
 }
 

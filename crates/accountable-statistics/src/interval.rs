@@ -21,10 +21,6 @@ struct Fields {
     square: bool,
 }
 
-/// v' = value − lowest: what is encrypted. Secret; of a dummy, zero.
-#[derive(Clone, Copy)]
-pub(crate) struct Offset(pub(crate) u32);
-
 /// Exact sums over the samples of an aggregate, in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moments {
@@ -109,13 +105,12 @@ impl Interval {
         bytes
     }
 
-    /// The offset of a value.
-    pub(crate) fn offset(&self, value: i64) -> Result<Offset, OutOfInterval> {
+    /// v' = value − lowest: what is encrypted.
+    pub(crate) fn offset(&self, value: i64) -> Result<u32, OutOfInterval> {
         if value < self.lowest || value > self.highest {
             return Err(OutOfInterval);
         }
-        let offset = u32::try_from(value - self.lowest).map_err(|_| OutOfInterval)?;
-        Ok(Offset(offset))
+        u32::try_from(value - self.lowest).map_err(|_| OutOfInterval)
     }
 
     /// What decrypted sums say: Σv = aN + Σv', Σv² = Σv'² + 2aΣv' + a²N.
@@ -205,7 +200,7 @@ mod tests {
             #[expect(clippy::cast_possible_truncation, reason = "below 5000")]
             let values: Vec<i64> = parts.iter().map(|p| lowest + (p * width as f64) as i64).collect();
             let offsets: Vec<u64> =
-                values.iter().map(|v| u64::from(interval.offset(*v).unwrap().0)).collect();
+                values.iter().map(|v| u64::from(interval.offset(*v).unwrap())).collect();
             let (n, s) = (values.len() as u64, offsets.iter().sum::<u64>());
             let q = offsets.iter().map(|o| o * o).sum::<u64>();
             let moments = interval.moments(n, s, Some(q));

@@ -5,6 +5,7 @@
 
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::sums::{Ciphertext, Part, Sums};
+use alpheus_accountable_statistics::threshold::ceremony::{Announcement, Ceremony};
 use alpheus_accountable_statistics::threshold::dealing::{
     Complaint, Dealer, Dealing, Dealt, Pledge,
 };
@@ -16,7 +17,6 @@ use alpheus_accountable_statistics::tuple::{
 };
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::seal::{SealingKey, SealingPublic};
 use alpheus_crypto::secret::Secret;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_core::{Rng as _, TryCryptoRng, TryRng};
@@ -111,8 +111,8 @@ fn digests_and_bases() {
     }
 }
 
-/// From the same randomness the same ciphertexts and proof of equations; the range proof
-/// has randomness of its own, so each side checks the other's.
+/// From the same randomness the same ciphertexts and proof of equations. The range proof
+/// has randomness of its own: the script's is checked, and so is ours.
 #[test]
 fn tuples_are_the_scripts() {
     for case in cases("tuple") {
@@ -127,6 +127,8 @@ fn tuples_are_the_scripts() {
         assert!(rng.0.is_empty(), "all of the randomness is used");
         let before_range = bytes.len() - from_hex(&case["range"]).len();
         assert_eq!(ours[..before_range], bytes[..before_range]);
+        let ours = Tuple::from_bytes(&ours, terms.interval()).unwrap();
+        assert!(Checker::new(terms).check(binding, ours).is_ok(), "{}", case["value"]);
     }
 }
 
@@ -167,30 +169,41 @@ fn committee(case: &Value) -> Committee {
     Committee::new(purpose, small(&c["members"]), small(&c["threshold"])).unwrap()
 }
 
-fn sealing_keys(case: &Value) -> Vec<SealingKey> {
-    let seeds = case["sealing_seeds"].as_array().unwrap().iter();
-    seeds.map(|seed| SealingKey::from_seed(&Secret::from_bytes(array(seed)))).collect()
+/// A ceremony's members' seeds, and the ceremony that they announce.
+fn ceremony(case: &Value) -> (Vec<Secret<32>>, Ceremony) {
+    let attempt = case["attempt"].as_u64().unwrap().try_into().unwrap();
+    let committee = committee(case);
+    let seeds = case["seeds"].as_array().unwrap().iter();
+    let seeds: Vec<Secret<32>> = seeds.map(|seed| Secret::from_bytes(array(seed))).collect();
+    let announced = (0..)
+        .zip(&seeds)
+        .map(|(member, seed)| Announcement::new(&committee, attempt, member, seed).unwrap());
+    let ceremony = Ceremony::new(committee, attempt, &announced.collect::<Vec<_>>());
+    assert_eq!(ceremony.digest(), &Digest(array(&case["ceremony"])));
+    (seeds, ceremony)
 }
 
 fn dealers(case: &Value) -> (Vec<Dealer>, Vec<Dealt>) {
-    let committee = committee(case);
-    let keys: Vec<SealingPublic> = sealing_keys(case).iter().map(SealingKey::public).collect();
-    let one = |(member, dealer): (u16, &Value)| {
-        let seed = Secret::from_bytes(array(&dealer["seed"]));
+    let (seeds, ceremony) = ceremony(case);
+    let one = |((member, dealer), seed): ((u16, &Value), &Secret<32>)| {
         let rng = &mut told(&dealer["randomness"]);
-        let made = Dealer::new(committee, &keys, member, &seed, rng).unwrap();
+        let made = Dealer::new(&ceremony, member, seed, rng).unwrap();
         assert!(rng.0.is_empty(), "all of the randomness is used");
-        assert_eq!(made.dealing().to_bytes(), from_hex(&dealer["dealing"]));
-        assert_eq!(made.pledge(), Pledge(Digest(array(&dealer["pledge"]))));
+        assert_eq!(made.stored().to_bytes(), from_hex(&dealer["dealing"]));
+        assert_eq!(made.pledge().dealing, Digest(array(&dealer["pledge"])));
         for (accuser, share) in (0..).zip(dealer["shares"].as_array().unwrap()) {
-            let complaint = Complaint { dealer: member, accuser };
-            assert_eq!(made.answer(complaint).unwrap().share, array::<32>(share));
+            let complaint = Complaint { ceremony: *ceremony.digest(), dealer: member, accuser };
+            let answers = made.answers(&[complaint]);
+            // With t = 1 whoever complains at all is at fault.
+            let shares: Vec<[u8; 32]> = answers.iter().map(|answer| answer.share).collect();
+            let one = ceremony.committee().threshold() == 1;
+            assert_eq!(shares, if one { vec![] } else { vec![array::<32>(share)] });
         }
-        let dealing = Dealing::from_bytes(&from_hex(&dealer["dealing"]), &committee).unwrap();
-        let dealt = dealing.verify(&committee, member, &made.pledge()).unwrap();
+        let dealing = Dealing::from_bytes(&from_hex(&dealer["dealing"]), &ceremony).unwrap();
+        let dealt = dealing.verify(&ceremony, &made.pledge()).unwrap();
         (made, dealt)
     };
-    (0..).zip(case["dealers"].as_array().unwrap()).map(one).unzip()
+    (0..).zip(case["dealers"].as_array().unwrap()).zip(&seeds).map(one).unzip()
 }
 
 fn same_key(key: &SharedKey, expected: &Value) {
@@ -206,36 +219,39 @@ fn same_key(key: &SharedKey, expected: &Value) {
 #[test]
 fn keys_are_the_scripts() {
     for case in cases("key") {
-        let ((dealers, dealt), keys) = (dealers(&case), sealing_keys(&case));
-        let committee = committee(&case);
+        let ((dealers, dealt), (_, ceremony)) = (dealers(&case), ceremony(&case));
+        let committee = ceremony.committee();
         assert_eq!(committee.digest(), Digest(array(&case["digest"])));
-        let settled = Settled::new(&committee, &dealt, &[], &[]).unwrap();
+        let settled = Settled::new(&ceremony, &dealt, &[], &[]).unwrap();
         same_key(settled.key(), &case["settled"]);
-        for member in 0..committee.members() {
-            let taken = dealt.iter().map(|dealt| dealt.take(member, &keys[usize::from(member)]));
-            let share = settled.share(member, taken.map(Result::unwrap).collect()).unwrap();
+        for (member, dealer) in (0..).zip(&dealers) {
+            let taken = dealt.iter().map(|dealt| dealer.take(dealt).unwrap());
+            let share = settled.share(member, taken.collect()).unwrap();
             let expected = &case["settled"]["shares"][usize::from(member)];
             assert_eq!(*share.expose().expose(), array::<32>(expected));
         }
         if committee.threshold() > 1 {
-            let without = Settled::new(&committee, &dealt[1..], &[], &[]).unwrap();
+            let without = Settled::new(&ceremony, &dealt[1..], &[], &[]).unwrap();
             same_key(without.key(), &case["without_first"]);
-            let complaint = Complaint { dealer: 0, accuser: 1 };
-            let answer = dealers[0].answer(complaint).unwrap();
-            let answered = Settled::new(&committee, &dealt, &[complaint], &[answer]).unwrap();
-            same_key(answered.key(), &case["answered"]);
         }
     }
 }
 
 #[test]
 fn bad_dealings_are_refused_by_name() {
-    for (at, case) in cases("dealing_bad").iter().enumerate() {
-        let (committee, pledge) = (committee(case), Pledge(Digest(array(&case["pledge"]))));
-        let dealing = Dealing::from_bytes(&from_hex(&case["dealing"]), &committee);
-        let verified = dealing.and_then(|d| d.verify(&committee, small(&case["dealer"]), &pledge));
-        let refused = format!("{:?}", verified.unwrap_err());
-        assert_eq!(refused, case["error"].as_str().unwrap(), "{at}");
+    for group in cases("dealing_bad") {
+        let (_, ceremony) = ceremony(&group);
+        for (at, case) in group["cases"].as_array().unwrap().iter().enumerate() {
+            let pledge = Pledge {
+                ceremony: *ceremony.digest(),
+                dealer: small(&case["dealer"]),
+                dealing: Digest(array(&case["pledge"])),
+            };
+            let dealing = Dealing::from_bytes(&from_hex(&case["dealing"]), &ceremony);
+            let verified = dealing.and_then(|dealing| dealing.verify(&ceremony, &pledge));
+            let refused = format!("{:?}", verified.unwrap_err());
+            assert_eq!(refused, case["error"].as_str().unwrap(), "{at}");
+        }
     }
 }
 
@@ -255,8 +271,8 @@ fn sums(group: &Value, key: &SharedKey) -> Sums {
 fn key_of(group: &Value) -> (SharedKey, Vec<KeyShare>) {
     let same = |case: &Value| case["committee"] == group["committee"];
     let case = cases("key").into_iter().find(same).unwrap();
-    let (_, dealt) = dealers(&case);
-    let key = Settled::new(&committee(&case), &dealt, &[], &[]).unwrap().key().clone();
+    let ((_, dealt), (_, ceremony)) = (dealers(&case), ceremony(&case));
+    let key = Settled::new(&ceremony, &dealt, &[], &[]).unwrap().key().clone();
     let shares = (0..).zip(case["settled"]["shares"].as_array().unwrap());
     let restore = |(member, share): (u16, &Value)| {
         KeyShare::restore(&key, member, &Secret::from_bytes(array(share))).unwrap()

@@ -240,6 +240,10 @@ pub const STATISTICS_RANGE_STATEMENT: &str = "alpheus/statistics/range-statement
 pub const STATISTICS_TUPLE_DIGEST: &str = "alpheus/statistics/tuple-digest/v1";
 /// What a key is generated for, and among whom (hash).
 pub const STATISTICS_KEY_COMMITTEE: &str = "alpheus/statistics/key/committee/v1";
+/// One attempt at a key, and the keys that shares are sealed for in it (hash).
+pub const STATISTICS_KEY_CEREMONY: &str = "alpheus/statistics/key/ceremony/v1";
+/// What a member's shares are sealed for in one attempt, from its seed (HKDF).
+pub const STATISTICS_KEY_SEALING: &str = "alpheus/statistics/key/sealing/v1";
 /// A dealer is bound to its dealing (hash).
 pub const STATISTICS_KEY_PLEDGE: &str = "alpheus/statistics/key/pledge/v1";
 /// A dealer's polynomial, from randomness (hash to scalar).
@@ -278,6 +282,8 @@ pub const STATISTICS_SHOWING: &str = "alpheus/statistics/showing/v1";
 pub const STATISTICS_SEALED: &str = "alpheus/statistics/sealed/v1";
 /// An upload is deposited, by the slot's ephemeral key (signature).
 pub const STATISTICS_DEPOSIT: &str = "alpheus/statistics/deposit/v1";
+/// What is sealed, inside of an entry (hash).
+pub const STATISTICS_DEPOSITED: &str = "alpheus/statistics/deposited/v1";
 /// An entry of the ledger of slots, by a smoother (signature); its leaf (hash).
 pub const STATISTICS_ENTRY: &str = "alpheus/statistics/entry/v1";
 /// A leaf under the root of all tuples (hash).

@@ -33,11 +33,27 @@ pub struct Sealed {
     ciphertext: Vec<u8>,
 }
 
+impl SealingPublic {
+    /// Whether something can be sealed for it that not everybody opens: it is no point of
+    /// small order.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        // Any scalar will do: it is a multiple of 8, and no product of large order vanishes.
+        x25519_dalek::x25519([9; 32], self.0) != [0; 32]
+    }
+}
+
 impl Sealed {
     /// Its bytes: those of the secret, and 48.
     #[must_use]
     pub fn length(&self) -> usize {
         self.encapsulated.len() + self.ciphertext.len()
+    }
+
+    /// What opens for nobody, of so many bytes: in the place of what there is no key for.
+    #[must_use]
+    pub fn nothing(length: usize) -> Self {
+        Self { encapsulated: [0; 32], ciphertext: vec![0; length.saturating_sub(32)] }
     }
 
     /// Encapsulated key, then ciphertext.

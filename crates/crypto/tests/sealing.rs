@@ -57,3 +57,18 @@ fn what_is_locked_opens_under_its_key_and_name_alone() {
         assert_eq!(key.unlock(b"name", &locked[..at]).err(), Some(Locked));
     }
 }
+
+/// Keys that [`SealingPublic::is_good`] refuses are those that nothing is sealed for.
+#[test]
+fn keys_of_small_order_are_not_good() {
+    let rng = &mut ChaCha20Rng::from_seed([8; 32]);
+    let one = [vec![1], vec![0; 31]].concat();
+    let small: [[u8; 32]; 2] = [[0; 32], one.try_into().unwrap()];
+    let good = SealingKey::from_seed(&Secret::random(rng)).public();
+    for (key, is_good) in
+        small.map(|bytes| (SealingPublic(bytes), false)).into_iter().chain([(good, true)])
+    {
+        let sealed = seal(&key, "alpheus/test/v1", &[], &Secret::from_bytes([1; 32]), rng);
+        assert_eq!((key.is_good(), sealed.is_ok()), (is_good, is_good));
+    }
+}

@@ -14,6 +14,7 @@ use alpheus_accountable_statistics::messages::{Closing, Deposit, Entry, Outcome,
 use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotContributed};
 use alpheus_accountable_statistics::registrar::Registrar;
 use alpheus_accountable_statistics::smoother::{self, Output, Smoother};
+use alpheus_accountable_statistics::threshold::ceremony::{Announcement, Ceremony};
 use alpheus_accountable_statistics::threshold::dealing::{Dealer, Dealt};
 use alpheus_accountable_statistics::threshold::settling::Settled;
 use alpheus_accountable_statistics::threshold::{KeyShare, SharedKey};
@@ -118,19 +119,21 @@ fn sealing_of(smoother: u8) -> SealingKey {
 /// What all smoothers do to have a key for a day: nobody deals it.
 pub(crate) fn generate(pinned: &Pinned) -> Result<(SharedKey, Vec<KeyShare>), Failed> {
     let committee = pinned.committee(KeyEpoch(TODAY))?;
-    let keys: Vec<_> = pinned.smoothers.iter().map(|smoother| smoother.sealing).collect();
+    let seed = |id: SmootherId| Secret::from_bytes([id.0.to_be_bytes()[1] + 1; 32]);
+    let announced = pinned.ids().map(|id| Announcement::new(&committee, 0, id.0, &seed(id)));
+    let ceremony = Ceremony::new(committee, 0, &announced.collect::<Result<Vec<_>, _>>()?);
+    let mut rng = ChaCha20Rng::from_seed([9; 32]);
+    let dealers = pinned.ids().map(|id| Dealer::new(&ceremony, id.0, &seed(id), &mut rng));
+    let dealers: Vec<Dealer> = dealers.collect::<Result<_, _>>()?;
+    let pledges: Vec<_> = dealers.iter().map(Dealer::pledge).collect();
     let mut dealt: Vec<Dealt> = Vec::new();
-    for id in pinned.ids() {
-        let seed = Secret::from_bytes([u8::try_from(id.0)? + 1; 32]);
-        let mut rng = ChaCha20Rng::from_seed([9; 32]);
-        let dealer = Dealer::new(committee, &keys, id.0, &seed, &mut rng)?;
-        dealt.push(dealer.dealing().clone().verify(&committee, id.0, &dealer.pledge())?);
+    for dealer in &dealers {
+        dealt.push(dealer.show(&pledges)?.clone().verify(&ceremony, &dealer.pledge())?);
     }
-    let settled = Settled::new(&committee, &dealt, &[], &[])?;
+    let settled = Settled::new(&ceremony, &dealt, &[], &[])?;
     let mut shares = Vec::new();
-    for id in pinned.ids() {
-        let key = sealing_of(u8::try_from(id.0)?);
-        let taken = dealt.iter().map(|dealt| dealt.take(id.0, &key));
+    for (id, dealer) in pinned.ids().zip(&dealers) {
+        let taken = dealt.iter().map(|dealt| dealer.take(dealt));
         let taken = taken.collect::<Result<_, _>>().map_err(|_| "a complaint")?;
         shares.push(settled.share(id.0, taken)?);
     }

@@ -53,7 +53,8 @@ impl Bounds {
     #[must_use]
     pub fn square(interval: &Interval, count: u64, offsets: u64) -> Self {
         let (lowest, highest) = interval.squares_of(count, offsets);
-        Self { stride: 2, ..Self::between(lowest + (lowest ^ offsets) % 2, highest) }
+        let lowest = lowest.saturating_add((lowest ^ offsets) % 2);
+        Self { stride: 2, ..Self::between(lowest, highest) }
     }
 
     /// The same, searched outwards from a guess.
@@ -157,11 +158,16 @@ mod tests {
         assert_eq!(TABLE.read(&total(4), &Bounds::between(5, 4)), Err(NoLogarithm::NotThere));
         let far = Bounds::between(0, u64::MAX);
         assert_eq!(TABLE.read(&total(4), &far), Err(NoLogarithm::TooFar));
+        let interval = Interval::new(0, (1 << 32) - 1, true).unwrap();
+        for offsets in [u64::MAX, u64::MAX - 1] {
+            let beyond = Bounds::square(&interval, 1 << 32, offsets);
+            assert!(TABLE.read(&total(4), &beyond).is_err());
+        }
     }
 
     #[test]
     fn what_is_no_small_multiple_is_not_found() {
-        let other = Element::hashed("alpheus/test-element/v1", &[]);
+        let other = Element::second_base();
         let other = Total::from_bytes(other.as_bytes()).unwrap();
         assert_eq!(TABLE.read(&other, &Bounds::count(100_000)), Err(NoLogarithm::NotThere));
         let minus = SecretScalar::from_small(0).minus(&SecretScalar::from_small(3));

@@ -4,27 +4,32 @@
 //! not arrived is no ground for a complaint. Were it one, an adversary who drops one
 //! message of each honest dealer would have each of them publish a share.
 
-use super::{Committee, Member, evaluate, place};
+use super::ceremony::{Ceremony, sealing_key};
+use super::{Member, evaluate, place};
 use crate::error::{BadDealing, NotDealt};
 use alpheus_crypto::group::{Element, SecretScalar, Total, Vanished};
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
-use alpheus_crypto::seal::{Sealed, SealingKey, SealingPublic, seal};
+use alpheus_crypto::seal::{Sealed, SealingKey, seal};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma::{Claim, Proof, Statement};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Bytes of a proof of knowledge of one scalar.
 const PROOF: usize = 2 * Element::LENGTH;
 /// Bytes of a sealed share.
 const SEALED: usize = 32 + 32 + 16;
 
-/// Deals: holds the polynomial f of degree t − 1 until the key is settled.
+/// One member's secrets of one ceremony: the polynomial f of degree t − 1, and what
+/// opens the shares that others seal for it. Drop it, and destroy the seed, in the
+/// commit that makes the share of the key durable.
 pub struct Dealer {
-    committee: Committee,
+    ceremony: Ceremony,
     member: Member,
     coefficients: Vec<SecretScalar>,
+    opens: SealingKey,
     dealing: Dealing,
 }
 
@@ -37,24 +42,28 @@ pub struct Dealing {
     sealed: Vec<Sealed>,
 }
 
-/// What a dealer is bound to before dealings are shown. Public.
+/// What a dealer is bound to before dealings are shown. Public once signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pledge(pub Digest);
+pub struct Pledge {
+    /// In which ceremony.
+    pub ceremony: Digest,
+    /// Who deals.
+    pub dealer: Member,
+    /// Of the dealing.
+    pub dealing: Digest,
+}
 
 /// A dealing that is its dealer's pledged one and proven.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dealt {
-    pub(super) committee: Digest,
-    pub(super) dealer: Member,
+    pub(super) pledge: Pledge,
     pub(super) commitments: Vec<Element>,
-    pub(super) digest: Digest,
     sealed: Vec<Sealed>,
 }
 
 /// f(member + 1) of a dealer, which fits its dealing. Secret.
 pub struct TakenShare {
-    pub(super) dealer: Member,
-    pub(super) dealing: Digest,
+    pub(super) pledge: Pledge,
     pub(super) secret: SecretScalar,
 }
 
@@ -62,13 +71,15 @@ pub struct TakenShare {
 /// Public once signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Complaint {
+    /// In which ceremony.
+    pub ceremony: Digest,
     /// Who has dealt.
     pub dealer: Member,
     /// Who complains.
     pub accuser: Member,
 }
 
-/// A dealer's answer: the accuser's share, for all to see.
+/// A dealer's answer: the accuser's share, for all to see. Public once signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Answer {
     /// What is answered.
@@ -78,89 +89,140 @@ pub struct Answer {
 }
 
 impl Dealer {
-    /// Draws a polynomial from a seed, which is used for one committee's one key, and
-    /// seals the members' shares for their keys, in the members' order. The committee's
-    /// purpose binds those keys.
+    /// Draws a polynomial from the seed that the member's announcement was made from, and
+    /// seals the members' shares.
     ///
     /// # Errors
     /// [`NotDealt`].
     pub fn new(
-        committee: Committee,
-        keys: &[SealingPublic],
+        ceremony: &Ceremony,
         member: Member,
         seed: &Secret<32>,
         rng: &mut impl CryptoRng,
     ) -> Result<Self, NotDealt> {
-        if keys.len() != usize::from(committee.members) {
-            return Err(NotDealt::Keys);
-        }
-        let (coefficients, commitments) = drawn(&committee, member, seed)?;
-        let statement = knows(&committee, member, &commitments);
+        let (coefficients, commitments) = drawn(ceremony, member, seed)?;
+        let statement = knows(ceremony.digest(), member, &commitments);
         let constant = coefficients.first().ok_or(NotDealt::Generator)?;
         let proof = statement.prove(&[constant], rng).map_err(|_| NotDealt::Generator)?;
-        let sealed = (0..).zip(keys).map(|(to, key)| {
+        let sealed = (0..).zip(ceremony.keys()).map(|(to, key)| {
+            let Some(key) = key else { return Some(nothing()) };
             let share = value(&coefficients, to).expose();
-            let (digest, [member, to]) = (committee.digest(), [member, to].map(u16::to_be_bytes));
-            let context: [&[u8]; 3] = [digest.as_bytes(), &member, &to];
-            seal(key, labels::STATISTICS_KEY_SHARE, &context, &share, rng)
+            let [member, to] = [member, to].map(u16::to_be_bytes);
+            let context: [&[u8]; 3] = [ceremony.digest().as_bytes(), &member, &to];
+            seal(key, labels::STATISTICS_KEY_SHARE, &context, &share, rng).ok()
         });
-        let sealed = sealed.collect::<Result<_, _>>().map_err(|_| NotDealt::Keys)?;
-        Ok(Self {
-            committee,
-            member,
-            coefficients,
-            dealing: Dealing { commitments, proof, sealed },
-        })
+        let sealed = sealed.collect::<Option<_>>().ok_or(NotDealt::Generator)?;
+        let dealing = Dealing { commitments, proof, sealed };
+        Self::of(ceremony, member, seed, coefficients, dealing)
     }
 
     /// A dealer again after a crash, from the seed and the dealing that it is bound to.
     ///
     /// # Errors
-    /// [`NotDealt::OtherDealing`] if the dealing is not of this seed.
+    /// [`NotDealt`].
     pub fn restore(
-        committee: Committee,
+        ceremony: &Ceremony,
         member: Member,
         seed: &Secret<32>,
         dealing: Dealing,
     ) -> Result<Self, NotDealt> {
-        let (coefficients, commitments) = drawn(&committee, member, seed)?;
+        let (coefficients, commitments) = drawn(ceremony, member, seed)?;
         if commitments != dealing.commitments {
             return Err(NotDealt::OtherDealing);
         }
-        Ok(Self { committee, member, coefficients, dealing })
+        Self::of(ceremony, member, seed, coefficients, dealing)
+    }
+
+    fn of(
+        ceremony: &Ceremony,
+        member: Member,
+        seed: &Secret<32>,
+        coefficients: Vec<SecretScalar>,
+        dealing: Dealing,
+    ) -> Result<Self, NotDealt> {
+        let opens = sealing_key(&ceremony.committee().digest(), ceremony.attempt(), member, seed);
+        if ceremony.key(member) != Some(&opens.public()) {
+            return Err(NotDealt::NotAnnounced);
+        }
+        Ok(Self { ceremony: ceremony.clone(), member, coefficients, opens, dealing })
     }
 
     /// What to say first.
     #[must_use]
     pub fn pledge(&self) -> Pledge {
-        self.dealing.pledge(&self.committee, self.member)
+        self.dealing.pledge(&self.ceremony, self.member)
     }
 
-    /// What to store with the seed, and to show once every pledge that will count is
-    /// in: who sees it earlier can choose a polynomial by it.
+    /// What to store with the seed before the pledge leaves.
     #[must_use]
-    pub fn dealing(&self) -> &Dealing {
+    pub fn stored(&self) -> &Dealing {
         &self.dealing
     }
 
-    /// Answers a complaint.
+    /// The dealing, to show to all once every pledge that will count is in: who sees it
+    /// earlier can choose a polynomial by it.
     ///
     /// # Errors
-    /// [`NotDealt::NotAboutMe`].
+    /// [`NotDealt::Pledges`] if one's own is not among them, or so many are missing that
+    /// no key would be made.
+    pub fn show(&self, pledges: &[Pledge]) -> Result<&Dealing, NotDealt> {
+        let ours = pledges.iter().filter(|pledge| pledge.ceremony == *self.ceremony.digest());
+        let dealers: BTreeSet<Member> = ours.map(|pledge| pledge.dealer).collect();
+        let committee = self.ceremony.committee();
+        let needed = usize::from(committee.members) + 1 - usize::from(committee.threshold);
+        if !pledges.contains(&self.pledge()) || dealers.len() < needed {
+            return Err(NotDealt::Pledges);
+        }
+        Ok(&self.dealing)
+    }
+
+    /// Takes the share that a dealer has sealed for this member.
+    ///
+    /// # Errors
+    /// The [`Complaint`] to make if it does not open or does not fit the dealing.
+    pub fn take(&self, dealt: &Dealt) -> Result<TakenShare, Complaint> {
+        let (ceremony, dealer) = (*self.ceremony.digest(), dealt.pledge.dealer);
+        let share = dealt.open(self.member, &self.opens);
+        let share = share.filter(|share| dealt.fits(self.member, share));
+        let complaint = Complaint { ceremony, dealer, accuser: self.member };
+        Ok(TakenShare { pledge: dealt.pledge, secret: share.ok_or(complaint)? })
+    }
+
+    /// Answers the complaints about this dealer, from all that were signed. Who complains
+    /// of t dealers is at fault, and gets no answer; nor does who has announced no key.
     ///
     /// # Privacy
-    /// The accuser's share of this dealing becomes public: answer only what the accuser
-    /// has signed. An honest member has no ground to complain of an honest dealer.
-    pub fn answer(&self, complaint: Complaint) -> Result<Answer, NotDealt> {
-        if complaint.dealer != self.member {
-            return Err(NotDealt::NotAboutMe);
-        }
-        if !self.committee.has(complaint.accuser) {
-            return Err(NotDealt::NoMember);
-        }
-        let share = *value(&self.coefficients, complaint.accuser).expose().expose();
-        Ok(Answer { complaint, share })
+    /// The accusers' shares of this dealing become public. An honest member has no
+    /// ground to complain of an honest dealer.
+    #[must_use]
+    pub fn answers(&self, complaints: &[Complaint]) -> Vec<Answer> {
+        let grounded = grounded(&self.ceremony, complaints).into_iter();
+        let ours = grounded.filter(|complaint| complaint.dealer == self.member);
+        let answer = |complaint: Complaint| {
+            let share = *value(&self.coefficients, complaint.accuser).expose().expose();
+            Answer { complaint, share }
+        };
+        ours.map(answer).collect()
     }
+}
+
+/// Complaints that count: of this ceremony, by members who have announced a key and who
+/// complain of fewer than t dealers, since no more than t − 1 are at fault.
+pub(super) fn grounded(ceremony: &Ceremony, complaints: &[Complaint]) -> BTreeSet<Complaint> {
+    let counts = |complaint: &&Complaint| {
+        complaint.ceremony == *ceremony.digest() && ceremony.key(complaint.accuser).is_some()
+    };
+    let all: BTreeSet<Complaint> = complaints.iter().filter(counts).copied().collect();
+    let of = |accuser: Member| all.iter().filter(move |other| other.accuser == accuser).count();
+    let few = |complaint: &&Complaint| {
+        of(complaint.accuser) < usize::from(ceremony.committee().threshold)
+    };
+    all.iter().filter(few).copied().collect()
+}
+
+/// What lies in the place of a share that there is no key for.
+fn nothing() -> Sealed {
+    Sealed::nothing(SEALED)
 }
 
 /// f(member + 1), by Horner's rule.
@@ -171,14 +233,15 @@ fn value(coefficients: &[SecretScalar], member: Member) -> SecretScalar {
 
 /// Coefficients and their commitments.
 fn drawn(
-    committee: &Committee,
+    ceremony: &Ceremony,
     member: Member,
     seed: &Secret<32>,
 ) -> Result<(Vec<SecretScalar>, Vec<Element>), NotDealt> {
+    let committee = ceremony.committee();
     if !committee.has(member) {
         return Err(NotDealt::NoMember);
     }
-    let (digest, member) = (committee.digest(), member.to_be_bytes());
+    let (digest, member) = (ceremony.digest(), member.to_be_bytes());
     let coefficient = |k: u16| {
         let parts: [&[u8]; 4] = [seed.expose(), digest.as_bytes(), &member, &k.to_be_bytes()];
         SecretScalar::hashed(labels::STATISTICS_KEY_COEFFICIENT, &parts)
@@ -189,11 +252,11 @@ fn drawn(
     Ok((coefficients, commitments.map_err(|Vanished| NotDealt::Generator)?))
 }
 
-/// "I know f_0." Bound to committee, dealer and all coefficients.
-fn knows(committee: &Committee, dealer: Member, commitments: &[Element]) -> Statement {
+/// "I know f_0." Bound to ceremony, dealer and all coefficients.
+fn knows(ceremony: &Digest, dealer: Member, commitments: &[Element]) -> Statement {
     let encoded: Vec<u8> = commitments.iter().flat_map(|element| *element.as_bytes()).collect();
-    let (committee, dealer) = (committee.digest(), dealer.to_be_bytes());
-    let fields: [&[u8]; 3] = [committee.as_bytes(), &dealer, &encoded];
+    let dealer = dealer.to_be_bytes();
+    let fields: [&[u8]; 3] = [ceremony.as_bytes(), &dealer, &encoded];
     let mut s = Statement::new(labels::STATISTICS_KEY_DEALING, &fields);
     let constant = s.secret();
     let base = s.element(&Element::base());
@@ -203,29 +266,29 @@ fn knows(committee: &Committee, dealer: Member, commitments: &[Element]) -> Stat
 }
 
 impl Dealing {
-    /// Bytes of a dealing in a committee.
+    /// Bytes of a dealing in a ceremony.
     #[must_use]
-    pub fn length(committee: &Committee) -> usize {
-        Element::LENGTH * usize::from(committee.threshold)
-            + PROOF
-            + SEALED * usize::from(committee.members)
+    pub fn length(ceremony: &Ceremony) -> usize {
+        let committee = ceremony.committee();
+        let commitments = Element::LENGTH * usize::from(committee.threshold);
+        commitments + PROOF + SEALED * usize::from(committee.members)
     }
 
     /// Decodes a dealing: commitments, proof, sealed shares.
     ///
     /// # Errors
     /// [`BadDealing::Malformed`].
-    pub fn from_bytes(bytes: &[u8], committee: &Committee) -> Result<Self, BadDealing> {
-        if bytes.len() != Self::length(committee) {
+    pub fn from_bytes(bytes: &[u8], ceremony: &Ceremony) -> Result<Self, BadDealing> {
+        if bytes.len() != Self::length(ceremony) {
             return Err(BadDealing::Malformed);
         }
-        let (commitments, rest) =
-            bytes.split_at(Element::LENGTH * usize::from(committee.threshold));
+        let commitments = Element::LENGTH * usize::from(ceremony.committee().threshold);
+        let (commitments, rest) = bytes.split_at(commitments);
         let (proof, sealed) = rest.split_at(PROOF);
         let (chunks, _) = commitments.as_chunks::<32>();
         let commitments = chunks.iter().map(Element::from_bytes).collect::<Result<Vec<_>, _>>();
         let commitments = commitments.map_err(|_| BadDealing::Malformed)?;
-        let shape = knows(committee, 0, &commitments);
+        let shape = knows(ceremony.digest(), 0, &commitments);
         let proof = Proof::from_bytes(proof, &shape).map_err(|_| BadDealing::Malformed)?;
         let sealed = sealed.chunks(SEALED).map(Sealed::from_bytes).collect::<Option<_>>();
         Ok(Self { commitments, proof, sealed: sealed.ok_or(BadDealing::Malformed)? })
@@ -239,23 +302,19 @@ impl Dealing {
         commitments.chain(self.proof.to_bytes()).chain(sealed).collect()
     }
 
-    fn pledge(&self, committee: &Committee, dealer: Member) -> Pledge {
-        let (committee, dealer) = (committee.digest(), dealer.to_be_bytes());
-        let parts: [&[u8]; 3] = [committee.as_bytes(), &dealer, &self.to_bytes()];
-        Pledge(labelled(labels::STATISTICS_KEY_PLEDGE, &parts))
+    fn pledge(&self, ceremony: &Ceremony, dealer: Member) -> Pledge {
+        let (encoded, ceremony) = (self.to_bytes(), *ceremony.digest());
+        let parts: [&[u8]; 3] = [ceremony.as_bytes(), &dealer.to_be_bytes(), &encoded];
+        Pledge { ceremony, dealer, dealing: labelled(labels::STATISTICS_KEY_PLEDGE, &parts) }
     }
 
     /// Checks a dealing against its dealer's pledge.
     ///
     /// # Errors
     /// [`BadDealing`]: the dealer is left out.
-    pub fn verify(
-        self,
-        committee: &Committee,
-        dealer: Member,
-        pledge: &Pledge,
-    ) -> Result<Dealt, BadDealing> {
-        if !committee.has(dealer) || self.pledge(committee, dealer) != *pledge {
+    pub fn verify(self, ceremony: &Ceremony, pledge: &Pledge) -> Result<Dealt, BadDealing> {
+        let (committee, dealer) = (ceremony.committee(), pledge.dealer);
+        if !committee.has(dealer) || self.pledge(ceremony, dealer) != *pledge {
             return Err(BadDealing::NotPledged);
         }
         let Self { commitments, proof, sealed } = self;
@@ -263,11 +322,10 @@ impl Dealing {
         if sizes != (committee.threshold.into(), committee.members.into()) {
             return Err(BadDealing::Malformed);
         }
-        if !Claim::new(knows(committee, dealer, &commitments), proof).holds() {
+        if !Claim::new(knows(ceremony.digest(), dealer, &commitments), proof).holds() {
             return Err(BadDealing::Proof);
         }
-        let Pledge(digest) = *pledge;
-        Ok(Dealt { committee: committee.digest(), dealer, commitments, digest, sealed })
+        Ok(Dealt { pledge: *pledge, commitments, sealed })
     }
 }
 
@@ -275,23 +333,13 @@ impl Dealt {
     /// Who has dealt.
     #[must_use]
     pub fn dealer(&self) -> Member {
-        self.dealer
-    }
-
-    /// Takes the share that this dealer has sealed for `member`.
-    ///
-    /// # Errors
-    /// The [`Complaint`] to make if it does not open or does not fit the dealing.
-    pub fn take(&self, member: Member, key: &SealingKey) -> Result<TakenShare, Complaint> {
-        let share = self.open(member, key).filter(|share| self.fits(member, share));
-        let complaint = Complaint { dealer: self.dealer, accuser: member };
-        let secret = share.ok_or(complaint)?;
-        Ok(TakenShare { dealer: self.dealer, dealing: self.digest, secret })
+        self.pledge.dealer
     }
 
     fn open(&self, member: Member, key: &SealingKey) -> Option<SecretScalar> {
-        let [dealer, to] = [self.dealer, member].map(u16::to_be_bytes);
-        let context: [&[u8]; 3] = [self.committee.as_bytes(), &dealer, &to];
+        let Pledge { ceremony, dealer, .. } = self.pledge;
+        let [dealer, to] = [dealer, member].map(u16::to_be_bytes);
+        let context: [&[u8]; 3] = [ceremony.as_bytes(), &dealer, &to];
         let sealed = self.sealed.get(usize::from(member))?;
         let share = key.open(labels::STATISTICS_KEY_SHARE, &context, sealed).ok()?;
         SecretScalar::from_bytes(&share).ok()

@@ -1,6 +1,6 @@
 //! Partial decryptions, each with the proof that it is right, and what t of them open.
 
-use super::{KeyShare, Member, SharedKey, place};
+use super::{KeyShare, Member, SharedKey, interpolate, place};
 use crate::error::{BadPartial, NotOpened, NotProven};
 use crate::sums::{Ciphertext, Part};
 use alpheus_crypto::group::{Element, SecretScalar, Total, Vanished};
@@ -41,7 +41,7 @@ impl KeyShare {
     /// enough samples is decided before.
     ///
     /// # Errors
-    /// [`NotProven::Generator`].
+    /// [`NotProven::OtherKey`] if the share is of another key, [`NotProven::Generator`].
     ///
     /// # Privacy
     /// Whoever has t of them for one ciphertext learns what it encrypts.
@@ -52,6 +52,9 @@ impl KeyShare {
         context: &Digest,
         rng: &mut impl CryptoRng,
     ) -> Result<Partial, NotProven> {
+        if self.key != key.transcript {
+            return Err(NotProven::OtherKey);
+        }
         let failed = NotProven::Generator;
         let element = ciphertext.r().times(&self.secret).map_err(|Vanished| failed)?;
         let share = key.share(self.member).ok_or(failed)?;
@@ -171,29 +174,16 @@ impl SharedKey {
             return Err(NotOpened { have: by_member.len(), needed });
         }
         let used: Vec<(Member, &Element)> = by_member.into_iter().take(needed).collect();
-        let members: Vec<Member> = used.iter().map(|(member, _)| *member).collect();
+        let places: Vec<SecretScalar> = used.iter().map(|(member, _)| place(*member)).collect();
+        let points: Vec<Element> = used.iter().map(|(_, element)| **element).collect();
         let mut total = Total::zero();
         total.add(ciphertext.c());
-        for (member, element) in used {
-            let weight = weight(member, &members);
-            // Neither factor is zero.
-            if let Ok(part) = element.times(&weight) {
-                total.subtract(&part);
-            }
+        // s·R, which vanishes for nobody's R.
+        if let Some(blinding) = interpolate(&places, &points, &SecretScalar::from_small(0)) {
+            total.subtract(&blinding);
         }
         Ok(Opened { part: ciphertext.part(), total })
     }
-}
-
-/// λ_i = Π x_j / (x_j − x_i) over the other members.
-fn weight(member: Member, members: &[Member]) -> SecretScalar {
-    let x = place(member);
-    let one = SecretScalar::from_small(1);
-    let others = members.iter().filter(|other| **other != member).map(|other| place(*other));
-    others.fold(one, |product, other| match other.minus(&x).inverted() {
-        Ok(inverse) => product.times(&other).times(&inverse),
-        Err(_) => product,
-    })
 }
 
 impl Opened {

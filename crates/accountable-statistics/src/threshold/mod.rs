@@ -1,18 +1,21 @@
-//! A key that t of n hold: generated without a dealer ([`dealing`], [`settling`]), used
-//! by partial decryptions with proofs ([`decrypting`]).
+//! A key that t of n hold: generated without a dealer ([`ceremony`], [`dealing`],
+//! [`settling`]), used by partial decryptions with proofs ([`decrypting`]).
 //!
-//! Every member deals a polynomial of degree t − 1: first bound to it by a hash, so
+//! Every member announces a key for this attempt alone and then deals a polynomial of degree t − 1: first bound to it by a hash, so
 //! that none is chosen after the others' are seen, then shown with a proof that its
 //! constant is known (Feldman 1987; Pedersen 1991). Who deals wrongly is complained
 //! of and answers in public or is left out. t − 1 members learn nothing of the key;
-//! with n ≥ 3t − 2 and at most t − 1 of them lying, silent or gone, the key is
-//! generated and sums are opened.
+//! with n ≥ 3t − 2 and at most t − 1 of them lying, silent or gone, whoever has heard the
+//! same settles the same key, and sums are opened. That all hear the same is not for this
+//! module to see to: a member who shows something to some alone can keep an attempt
+//! from ending in one transcript.
 
+pub mod ceremony;
 pub mod dealing;
 pub mod decrypting;
 pub mod settling;
 
-use crate::error::{BadCommittee, BadShare};
+use crate::error::{BadCommittee, BadShare, BadSharedKey};
 use crate::tuple::ThresholdKey;
 use alpheus_crypto::group::{Element, SecretScalar, Total, Vanished};
 use alpheus_crypto::hash::{Digest, labelled};
@@ -45,6 +48,7 @@ struct Fields {
 
 /// What everybody may know of a generated key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Public", into = "Public")]
 pub struct SharedKey {
     committee: Committee,
     key: ThresholdKey,
@@ -53,9 +57,19 @@ pub struct SharedKey {
     transcript: Digest,
 }
 
-/// s_i, a member's share of a key. Wiped on drop: erasing every member's share erases
-/// the key.
+/// A shared key as it is stored and sent.
+#[derive(Serialize, Deserialize)]
+struct Public {
+    committee: Committee,
+    key: ThresholdKey,
+    shares: Vec<Element>,
+    transcript: Digest,
+}
+
+/// s_i, a member's share of a key. Wiped on drop: erasing every member's share, and the
+/// seed that it was dealt with, erases the key.
 pub struct KeyShare {
+    key: Digest,
     member: Member,
     secret: SecretScalar,
 }
@@ -166,8 +180,52 @@ impl KeyShare {
         if key.share(member) != Some(&public) {
             return Err(BadShare);
         }
-        Ok(Self { member, secret })
+        Ok(Self { key: key.transcript, member, secret })
     }
+}
+
+impl From<SharedKey> for Public {
+    fn from(key: SharedKey) -> Self {
+        let SharedKey { committee, key, shares, transcript } = key;
+        Self { committee, key, shares, transcript }
+    }
+}
+
+impl TryFrom<Public> for SharedKey {
+    type Error = BadSharedKey;
+
+    fn try_from(public: Public) -> Result<Self, BadSharedKey> {
+        let Public { committee, key, shares, transcript } = public;
+        if shares.len() != usize::from(committee.members) {
+            return Err(BadSharedKey);
+        }
+        let (first, others) = shares.split_at(usize::from(committee.threshold));
+        let places: Vec<SecretScalar> = (0..committee.threshold).map(place).collect();
+        let at = |x: &SecretScalar| interpolate(&places, first, x);
+        let rest = (committee.threshold..committee.members).map(place);
+        let fit = rest.zip(others).all(|(x, share)| at(&x).as_ref() == Some(share));
+        if at(&SecretScalar::from_small(0)) != Some(key.0) || !fit {
+            return Err(BadSharedKey);
+        }
+        Ok(Self { committee, key, shares, transcript })
+    }
+}
+
+/// The value at x of the polynomial through the points, in the exponent.
+fn interpolate(places: &[SecretScalar], points: &[Element], x: &SecretScalar) -> Option<Element> {
+    let weights: Vec<SecretScalar> = places.iter().map(|at| weight(at, places, x)).collect();
+    let terms: Vec<(&SecretScalar, &Element)> = weights.iter().zip(points).collect();
+    Element::combine(&terms, &[], &[]).ok()
+}
+
+/// Π (x_j − x) / (x_j − x_i) over the places x_j other than x_i.
+fn weight(at: &SecretScalar, places: &[SecretScalar], x: &SecretScalar) -> SecretScalar {
+    let one = SecretScalar::from_small(1);
+    places.iter().fold(one, |product, other| match other.minus(at).inverted() {
+        Ok(inverse) => product.times(&other.minus(x)).times(&inverse),
+        // x_i itself.
+        Err(_) => product,
+    })
 }
 
 /// Where a member's share lies on the polynomials: member + 1.

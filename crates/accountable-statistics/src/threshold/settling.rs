@@ -1,22 +1,24 @@
 //! Which dealings make up a key: the same for everybody who heard the same.
 
-use super::dealing::{Answer, Complaint, Dealt, TakenShare, total};
-use super::{Committee, KeyShare, Member, SharedKey, evaluate};
+use super::ceremony::Ceremony;
+use super::dealing::{Answer, Complaint, Dealt, Pledge, TakenShare, grounded, total};
+use super::{KeyShare, Member, SharedKey, evaluate};
 use crate::error::{BadShare, NotSettled};
 use crate::tuple::ThresholdKey;
 use alpheus_crypto::group::{Element, SecretScalar, Total, Vanished};
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A settled key: what is public of it, and who dealt it. It is to be used once
 /// enough members have signed the same transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
     key: SharedKey,
-    /// Qualified dealers and the digests of their dealings.
-    dealings: BTreeMap<Member, Digest>,
+    ceremony: Digest,
+    /// Of the qualified dealers.
+    pledges: BTreeMap<Member, Pledge>,
     /// Shares that were answered in public, of qualified dealers.
     answered: BTreeMap<Complaint, [u8; 32]>,
     left_out: Vec<Member>,
@@ -24,22 +26,24 @@ pub struct Settled {
 
 impl Settled {
     /// Settles a key from what all have heard: dealings that were verified, complaints
-    /// and answers that were signed, each from whom it says.
+    /// and answers that were signed, each by whom it says. Those of other ceremonies do
+    /// not count.
     ///
     /// A dealer is left out who has not dealt, of whom t members or more complain, or
-    /// who leaves a complaint without an answer that fits.
+    /// who leaves a complaint without an answer that fits. A complaint that is answered
+    /// changes nothing: whoever has not heard of it settles the same key.
     ///
     /// # Errors
-    /// [`NotSettled`]: more than t − 1 members are at fault. Begin anew without them.
+    /// [`NotSettled`]: more than t − 1 members are at fault. Begin a new attempt.
     pub fn new(
-        committee: &Committee,
+        ceremony: &Ceremony,
         dealt: &[Dealt],
         complaints: &[Complaint],
         answers: &[Answer],
     ) -> Result<Self, NotSettled> {
-        let dealt = by_dealer(committee, dealt)?;
-        let complaints: BTreeSet<Complaint> =
-            complaints.iter().copied().filter(|c| committee.has(c.accuser)).collect();
+        let dealt = by_dealer(ceremony, dealt)?;
+        let committee = ceremony.committee();
+        let complaints = grounded(ceremony, complaints);
         let answers = fitting(&dealt, answers);
         let of = |dealer: Member| complaints.iter().filter(move |c| c.dealer == dealer);
         let qualifies = |dealer: &Member| {
@@ -57,10 +61,9 @@ impl Settled {
             qualified.contains_key(&complaint.dealer) && complaints.contains(complaint)
         });
         let answered: BTreeMap<Complaint, [u8; 32]> = answered.collect();
-        let key =
-            shared(committee, &qualified, &answered).map_err(|Vanished| NotSettled::Vanished)?;
-        let dealings = qualified.iter().map(|(dealer, dealt)| (*dealer, dealt.digest)).collect();
-        Ok(Self { key, dealings, answered, left_out })
+        let key = shared(ceremony, &qualified).map_err(|Vanished| NotSettled::Vanished)?;
+        let pledges = qualified.iter().map(|(dealer, dealt)| (*dealer, dealt.pledge)).collect();
+        Ok(Self { key, ceremony: *ceremony.digest(), pledges, answered, left_out })
     }
 
     /// What is public of the key.
@@ -82,10 +85,10 @@ impl Settled {
     /// [`BadShare`] if one is missing: the member has not complained in time.
     pub fn share(&self, member: Member, taken: Vec<TakenShare>) -> Result<KeyShare, BadShare> {
         let mut sum = SecretScalar::from_small(0);
-        for (dealer, dealing) in &self.dealings {
-            let taken = taken.iter().find(|t| t.dealer == *dealer && t.dealing == *dealing);
-            let answered = self.answered.get(&Complaint { dealer: *dealer, accuser: member });
-            sum = match (taken, answered) {
+        for (dealer, pledge) in &self.pledges {
+            let taken = taken.iter().find(|taken| taken.pledge == *pledge);
+            let complaint = Complaint { ceremony: self.ceremony, dealer: *dealer, accuser: member };
+            sum = match (taken, self.answered.get(&complaint)) {
                 (Some(taken), _) => sum.plus(&taken.secret),
                 (None, Some(answered)) => sum.plus(&read(answered).ok_or(BadShare)?),
                 (None, None) => return Err(BadShare),
@@ -96,16 +99,16 @@ impl Settled {
 }
 
 fn by_dealer<'a>(
-    committee: &Committee,
+    ceremony: &Ceremony,
     dealt: &'a [Dealt],
 ) -> Result<BTreeMap<Member, &'a Dealt>, NotSettled> {
     let mut found = BTreeMap::new();
     for one in dealt {
-        if one.committee != committee.digest() {
-            return Err(NotSettled::OtherCommittee);
+        if one.pledge.ceremony != *ceremony.digest() {
+            return Err(NotSettled::OtherCeremony);
         }
-        if found.insert(one.dealer, one).is_some() {
-            return Err(NotSettled::Twice(one.dealer));
+        if found.insert(one.dealer(), one).is_some() {
+            return Err(NotSettled::Twice(one.dealer()));
         }
     }
     Ok(found)
@@ -127,10 +130,10 @@ fn read(share: &[u8; 32]) -> Option<SecretScalar> {
 
 /// P and s_i·B, from the sums of the qualified dealers' coefficients.
 fn shared(
-    committee: &Committee,
+    ceremony: &Ceremony,
     qualified: &BTreeMap<Member, &Dealt>,
-    answered: &BTreeMap<Complaint, [u8; 32]>,
 ) -> Result<SharedKey, Vanished> {
+    let committee = ceremony.committee();
     let mut sums = vec![Total::zero(); usize::from(committee.threshold)];
     for dealt in qualified.values() {
         let commitments = dealt.commitments.iter().map(total);
@@ -142,26 +145,17 @@ fn shared(
         committee: *committee,
         key: ThresholdKey(key),
         shares: shares.collect::<Result<Vec<Element>, Vanished>>()?,
-        transcript: transcript(committee, qualified, answered),
+        transcript: transcript(ceremony, qualified),
     })
 }
 
-fn transcript(
-    committee: &Committee,
-    qualified: &BTreeMap<Member, &Dealt>,
-    answered: &BTreeMap<Complaint, [u8; 32]>,
-) -> Digest {
-    let (mut dealings, mut answers) = (Vec::new(), Vec::new());
+/// The ceremony and the pledges of whoever qualifies: P and all shares follow from them.
+fn transcript(ceremony: &Ceremony, qualified: &BTreeMap<Member, &Dealt>) -> Digest {
+    let mut pledges = Vec::new();
     for (dealer, dealt) in qualified {
-        dealings.extend_from_slice(&dealer.to_be_bytes());
-        dealings.extend_from_slice(dealt.digest.as_bytes());
+        pledges.extend_from_slice(&dealer.to_be_bytes());
+        pledges.extend_from_slice(dealt.pledge.dealing.as_bytes());
     }
-    for (Complaint { dealer, accuser }, share) in answered {
-        answers.extend_from_slice(&dealer.to_be_bytes());
-        answers.extend_from_slice(&accuser.to_be_bytes());
-        answers.extend_from_slice(share);
-    }
-    let committee = committee.digest();
-    let parts: [&[u8]; 3] = [committee.as_bytes(), &dealings, &answers];
+    let parts: [&[u8]; 2] = [ceremony.digest().as_bytes(), &pledges];
     labelled(labels::STATISTICS_KEY_TRANSCRIPT, &parts)
 }

@@ -83,10 +83,11 @@ impl Opening {
         binding: &Binding,
         rng: &mut impl CryptoRng,
     ) -> Result<Self, NotProven> {
-        let (offset, real) = match contribution {
-            Contribution::Sample(value) => (terms.interval().offset(value)?.0, 1),
-            Contribution::Dummy => (0, 0),
+        let (value, real) = match contribution {
+            Contribution::Sample(value) => (value, 1),
+            Contribution::Dummy => (terms.interval().lowest(), 0),
         };
+        let offset = terms.interval().offset(value)?;
         let fresh = Secret::<32>::random(rng);
         let mut given = Zeroizing::new([0; 8]);
         given[..4].copy_from_slice(&u32::to_be_bytes(offset));

@@ -1,13 +1,15 @@
 //! Terms, bindings and keys that several tests share.
 
 use alpheus_accountable_statistics::interval::Interval;
-use alpheus_accountable_statistics::threshold::dealing::{Dealer, Dealing, Dealt, TakenShare};
+use alpheus_accountable_statistics::threshold::ceremony::{Announcement, Ceremony};
+use alpheus_accountable_statistics::threshold::dealing::{
+    Dealer, Dealing, Dealt, Pledge, TakenShare,
+};
 use alpheus_accountable_statistics::threshold::settling::Settled;
 use alpheus_accountable_statistics::threshold::{Committee, KeyShare, SharedKey};
 use alpheus_accountable_statistics::tuple::{Binding, Terms, ThresholdKey};
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::labelled;
-use alpheus_crypto::seal::{SealingKey, SealingPublic};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -41,49 +43,58 @@ pub(crate) fn binding(slot: u32) -> Binding {
 }
 
 /// Members who are about to have a key, and all that they say.
-pub(crate) struct Ceremony {
-    pub(crate) committee: Committee,
-    pub(crate) keys: Vec<SealingKey>,
+pub(crate) struct Town {
+    pub(crate) ceremony: Ceremony,
     pub(crate) dealers: Vec<Dealer>,
     pub(crate) dealt: Vec<Dealt>,
 }
 
-impl Ceremony {
+pub(crate) fn seed(member: u16) -> Secret<32> {
+    Secret::from_bytes([u8::try_from(member).unwrap() + 1; 32])
+}
+
+pub(crate) fn announced(committee: &Committee, attempt: u32) -> Vec<Announcement> {
+    let announce = |member| Announcement::new(committee, attempt, member, &seed(member)).unwrap();
+    (0..committee.members()).map(announce).collect()
+}
+
+impl Town {
     pub(crate) fn new(members: u16, threshold: u16) -> Self {
+        Self::attempt(members, threshold, 0)
+    }
+
+    pub(crate) fn attempt(members: u16, threshold: u16, attempt: u32) -> Self {
         let purpose = labelled("alpheus/test-purpose/v1", &[b"a day"]);
         let committee = Committee::new(purpose, members, threshold).unwrap();
-        let seed =
-            |member: u16, tens| Secret::from_bytes([u8::try_from(member).unwrap() + tens; 32]);
-        let keys: Vec<SealingKey> =
-            (0..members).map(|member| SealingKey::from_seed(&seed(member, 100))).collect();
-        let public: Vec<SealingPublic> = keys.iter().map(SealingKey::public).collect();
+        let ceremony = Ceremony::new(committee, attempt, &announced(&committee, attempt));
         let rng = &mut rng(9);
-        let dealer =
-            |member: u16| Dealer::new(committee, &public, member, &seed(member, 1), rng).unwrap();
+        let dealer = |member| Dealer::new(&ceremony, member, &seed(member), rng).unwrap();
         let dealers: Vec<Dealer> = (0..members).map(dealer).collect();
-        let dealt = |(member, dealer): (u16, &Dealer)| {
-            let sent = Dealing::from_bytes(&dealer.dealing().to_bytes(), &committee).unwrap();
-            sent.verify(&committee, member, &dealer.pledge()).unwrap()
+        let pledges: Vec<Pledge> = dealers.iter().map(Dealer::pledge).collect();
+        let dealt = |dealer: &Dealer| {
+            let sent = dealer.show(&pledges).unwrap().to_bytes();
+            let sent = Dealing::from_bytes(&sent, &ceremony).unwrap();
+            sent.verify(&ceremony, &dealer.pledge()).unwrap()
         };
-        let dealt = (0..members).zip(&dealers).map(dealt).collect();
-        Self { committee, keys, dealers, dealt }
+        let dealt = dealers.iter().map(dealt).collect();
+        Self { ceremony, dealers, dealt }
     }
 
     /// What a member takes of every dealer in order.
     pub(crate) fn taken(&self, member: u16) -> Vec<TakenShare> {
-        let key = &self.keys[usize::from(member)];
-        self.dealt.iter().map(|dealt| dealt.take(member, key).unwrap()).collect()
+        let dealer = &self.dealers[usize::from(member)];
+        self.dealt.iter().map(|dealt| dealer.take(dealt).unwrap()).collect()
     }
 
     pub(crate) fn settled(&self) -> Settled {
-        Settled::new(&self.committee, &self.dealt, &[], &[]).unwrap()
+        Settled::new(&self.ceremony, &self.dealt, &[], &[]).unwrap()
     }
 }
 
 /// A key and every member's share of it.
 pub(crate) fn key(members: u16, threshold: u16) -> (SharedKey, Vec<KeyShare>) {
-    let ceremony = Ceremony::new(members, threshold);
-    let settled = ceremony.settled();
-    let share = |member| settled.share(member, ceremony.taken(member)).unwrap();
+    let town = Town::new(members, threshold);
+    let settled = town.settled();
+    let share = |member| settled.share(member, town.taken(member)).unwrap();
     (settled.key().clone(), (0..members).map(share).collect())
 }
