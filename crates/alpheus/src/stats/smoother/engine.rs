@@ -7,11 +7,11 @@ use crate::pass::ledger::FencedLedger;
 use crate::service::engine::Reply;
 use crate::service::shutdown::Trigger;
 use crate::stats::clock::Clock;
-use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
+use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::Definition;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{
-    Closing, Deposit, Grant, Outcome, Receipt, Release, Shown, SlotRequest,
+    Card, Closing, Deposit, Grant, Outcome, Receipt, Release, Shown, SlotRequest,
 };
 use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, NotHeard, NotReleased};
 use alpheus_accountable_statistics::smoother::Smoother;
@@ -62,8 +62,6 @@ pub struct Engine {
     pub side: Side,
     /// What it has said.
     pub bulletin: Bulletin,
-    /// The deployment.
-    pub pinned: Pinned,
     /// Its public key.
     pub key: VerifyingKey,
     /// The time.
@@ -142,7 +140,7 @@ impl Engine {
                 if matches!(job, Job::Stop) {
                     return self.commit(together);
                 }
-                self.job(job, &mut together)?;
+                self.job(job, &mut together);
                 next = if together.0.len() < BATCH { jobs.try_recv().ok() } else { None };
             }
             self.commit(together)?;
@@ -157,7 +155,7 @@ impl Engine {
         Ok(())
     }
 
-    fn job(&mut self, job: Job, together: &mut Together) -> Result<(), LedgerError> {
+    fn job(&mut self, job: Job, together: &mut Together) {
         let now = self.clock.now();
         match job {
             Job::Request(request, reply) => {
@@ -174,7 +172,7 @@ impl Engine {
                 together.answer(self.smoother.define(now, &definition), reply, |_, _| ());
             }
             Job::Learn(signed, reply) => {
-                let done = self.learn(&signed, together)?;
+                let done = self.learn(&signed, together);
                 together.answer(done.map(|()| Step::new(Vec::new(), ())), reply, |(), _| ());
             }
             Job::Release(name, reply) => {
@@ -190,38 +188,29 @@ impl Engine {
                 };
                 together.answer(done.map(|()| Step::new(Vec::new(), ())), reply, |(), _| ());
             }
-            Job::Close(closing, reply) => self.close(&closing, reply, together)?,
+            Job::Close(closing, reply) => self.close(&closing, reply, together),
             Job::Heard(by, said) => {
                 for said in said {
-                    self.hear(by, said, together)?;
+                    self.hear(by, said, together);
                 }
             }
-            Job::Tick => self.tick(together)?,
+            Job::Tick => self.tick(together),
             Job::Stop => {}
         }
-        Ok(())
     }
 
     fn learn(
         &mut self,
         signed: &Endorsed<Definition>,
         together: &mut Together,
-    ) -> Result<Result<(), NotDefined>, LedgerError> {
-        let step = match self.smoother.learn(signed) {
-            Ok(step) => step,
-            Err(why) => return Ok(Err(why)),
-        };
+    ) -> Result<(), NotDefined> {
+        let step = self.smoother.learn(signed)?;
         let signed = signed.clone();
-        let mut name = None;
         let step = step.then(|agreed| {
-            name = Some(agreed.name());
-            Step::new(Vec::new(), agreed)
+            Step::new(vec![Side::definition(&agreed.name(), &signed)], (agreed, signed))
         });
-        if let Some(name) = name {
-            self.side.define(&name, &signed)?;
-        }
-        together.add(step, move |agreed, bulletin| bulletin.define(agreed.name(), &signed));
-        Ok(Ok(()))
+        together.add(step, |(agreed, signed), bulletin| bulletin.define(agreed.name(), &signed));
+        Ok(())
     }
 
     fn close(
@@ -229,12 +218,12 @@ impl Engine {
         closing: &Signed<Closing>,
         reply: Reply<Result<(), NotClosed>>,
         together: &mut Together,
-    ) -> Result<(), LedgerError> {
+    ) {
         let step = match self.smoother.close(self.clock.now(), closing) {
             Ok(step) => step,
             Err(why) => {
                 let _ = reply.send(Err(why));
-                return Ok(());
+                return;
             }
         };
         let mut own = None;
@@ -247,27 +236,28 @@ impl Engine {
             let _ = reply.send(Ok(()));
         });
         if let Some(ready) = own {
-            self.hear(self.smoother.id(), Said::Ready(ready), together)?;
+            self.hear(self.smoother.id(), Said::Ready(ready), together);
         }
-        self.hear_early(together)
+        self.hear_early(together);
     }
 
     /// Hears what a peer has said; what rests on something that is not here yet is kept.
-    fn hear(
-        &mut self,
-        by: SmootherId,
-        said: Said,
-        together: &mut Together,
-    ) -> Result<(), LedgerError> {
+    fn hear(&mut self, by: SmootherId, said: Said, together: &mut Together) {
         let now = self.clock.now();
         let heard = match &said {
-            Said::Word(word) => return self.side.hear(by, word, &self.pinned, &self.bulletin),
-            Said::Card(card) => return self.side.hear_card(by, card, &self.pinned),
+            Said::Word(word) => {
+                self.side.hear(by, word);
+                return;
+            }
+            Said::Card(card) => {
+                self.hear_card(by, card, together);
+                return;
+            }
             Said::Definition(signed) => {
-                if let Err(why) = self.learn(signed, together)? {
+                if let Err(why) = self.learn(signed, together) {
                     tracing::warn!(%why, by = by.0, "a definition is not learnt");
                 }
-                return Ok(());
+                return;
             }
             Said::Receipt(receipt) => {
                 let step = self.smoother.hear_receipt(receipt, now);
@@ -291,32 +281,51 @@ impl Engine {
             }
             Err(why) => tracing::warn!(%why, by = by.0, "what a smoother says is not taken"),
         }
-        Ok(())
     }
 
-    fn hear_early(&mut self, together: &mut Together) -> Result<(), LedgerError> {
+    fn hear_early(&mut self, together: &mut Together) {
         for (by, said) in std::mem::take(&mut self.early) {
-            self.hear(by, said, together)?;
+            self.hear(by, said, together);
         }
-        Ok(())
     }
 
-    fn tick(&mut self, together: &mut Together) -> Result<(), LedgerError> {
+    fn tick(&mut self, together: &mut Together) {
         let (now, key) = (self.clock.now(), self.key);
         together.add(self.smoother.poll(now), move |out, bulletin| {
             bulletin.put_out(|outcome| name_of(&key, outcome), out);
         });
-        self.hear_early(together)?;
-        let made = self.side.tick(now, &self.pinned, &self.bulletin, &mut self.rng)?;
-        for (epoch, shared, share) in made {
+        self.hear_early(together);
+        let words = self.side.tick(now, &mut self.rng);
+        if !words.1.is_empty() {
+            let said = words.1;
+            together.add(Step::new(words.0, said), |said, bulletin| {
+                said.into_iter().for_each(|said| bulletin.say(said));
+            });
+        }
+        for (epoch, shared, share) in self.side.settled() {
             match self.smoother.hold(epoch, shared, share) {
                 Ok(step) => {
-                    let card = step.commit(&mut self.ledger)?;
-                    self.side.made(epoch, &card, &self.bulletin)?;
+                    let (side, mut own) = (&mut self.side, None);
+                    let step = step.then(|card| {
+                        own = Some(card.clone());
+                        Step::new(side.made(epoch, &card), card)
+                    });
+                    together.add(step, |card, bulletin| bulletin.say(Said::Card(card)));
+                    if let Some(card) = own {
+                        self.hear_card(self.smoother.id(), &card, together);
+                    }
                 }
                 Err(why) => tracing::error!(%why, "a key that was made is not held"),
             }
         }
-        Ok(())
+    }
+
+    /// Learns a key that a quorum has signed alike.
+    fn hear_card(&mut self, by: SmootherId, card: &Signed<Card>, together: &mut Together) {
+        let Some(endorsed) = self.side.hear_card(by, card) else { return };
+        match self.smoother.learn_key(&endorsed) {
+            Ok(step) => together.add(step, |(), _| ()),
+            Err(why) => tracing::warn!(%why, "a key is not learnt"),
+        }
     }
 }

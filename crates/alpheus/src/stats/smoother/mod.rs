@@ -51,8 +51,8 @@ Examples:
 All smoothers together make the key of each day; until all are there, nothing is defined. One
 that comes back from an older copy of its state than its fence has seen sits out two days.";
 
-/// The spaces of the store: of the role, and of what is kept beside it.
-const SPACES: [[&str; 2]; 2] = [["stats", "stats-fence"], ["stats-keys", "stats-keys-fence"]];
+/// The spaces of the store.
+const SPACES: [&str; 2] = ["stats", "stats-fence"];
 /// 2^bits logarithms are looked up, the rest is walked: 16 MiB.
 const TABLE: u8 = 20;
 
@@ -106,10 +106,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     ];
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let state = Settings::needed(&settings.state, "state")?;
-    let open = |fence: &str, spaces| {
-        FencedLedger::open_spaces(Arc::clone(&store), &state.join(fence), None, spaces)
-    };
-    let found = (open("fence", SPACES[0])?, open("keys-fence", SPACES[1])?);
+    let found = FencedLedger::open_spaces(store, &state.join("fence"), None, SPACES)?;
     let engine = restore(found, &card, &folder, clock)?;
     let (id, bulletin) = (engine.smoother.id(), engine.bulletin.clone());
     let (handle, jobs) = channel();
@@ -169,7 +166,7 @@ fn which(card: &Opened, key: &VerifyingKey) -> Result<SmootherId, Failure> {
 
 /// The role with what its ledgers hold.
 fn restore(
-    (found, beside): (Found, Found),
+    found: Found,
     card: &Opened,
     folder: &Path,
     clock: Clock,
@@ -180,12 +177,10 @@ fn restore(
     let key = signing()?.verifying_key();
     let id = which(card, &key)?;
     let slots = keys::issuing(&folder.join(keys::SLOTS))?;
-    let sealing = keys::sealing(&folder.join(keys::SEALING))?;
-    let me = (id, signing()?, sealing);
-    let around = (&card.pinned, &bulletin);
-    let side = Side::restore(beside.ledger, beside.records, me, around);
-    let side = side.blame(Category::Input)?;
     let Found { mut ledger, records, log, untouched, .. } = found;
+    let (records, beside) = side::divided(records);
+    let side = Side::restore(beside, (id, signing()?), &card.pinned, &bulletin);
+    let side = side.blame(Category::Input)?;
     let log = if untouched { Log::New } else { log };
     if log == Log::Doubtful {
         eprintln!("the state is older than its fence: this smoother sits out two days");
@@ -203,8 +198,8 @@ fn restore(
         }
     }
     bulletin.put_out(|outcome| name_of(&key, outcome), smoother.repeat(now));
-    let (pinned, early) = (card.pinned.clone(), VecDeque::new());
-    Ok(Engine { smoother, ledger, side, bulletin, pinned, key, clock, rng, early })
+    let early = VecDeque::new();
+    Ok(Engine { smoother, ledger, side, bulletin, key, clock, rng, early })
 }
 
 fn flags(args: &Args) -> Flags {

@@ -1,9 +1,8 @@
-//! What a smoother keeps beside its role: keys that are being made, the words that it has
-//! said of them, their cards, and definitions as they were signed.
+//! What a smoother keeps beside its role, in the same ledger: keys that are being made,
+//! the words that it has said of them, their cards, and definitions as they were signed.
 
 use super::bulletin::{Bulletin, Said};
 use super::keymaking::{KeyWord, Making, NotMade};
-use crate::pass::ledger::FencedLedger;
 use alpheus_accountable_statistics::configuration::{KeyEpoch, Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::{Agreed, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
@@ -11,8 +10,7 @@ use alpheus_accountable_statistics::messages::Card;
 use alpheus_accountable_statistics::threshold::{KeyShare, SharedKey};
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::ledger::{Change, Ledger, LedgerError, put};
-use alpheus_crypto::seal::SealingKey;
+use alpheus_crypto::ledger::{Change, put};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -21,25 +19,35 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What all its records begin with; the role's begin with letters.
+const SIDE: u8 = 0xff;
 const SEED: u8 = b'k';
 const DEALING: u8 = b'p';
 const WORD: u8 = b'w';
 const CARD: u8 = b'c';
 const DEFINITION: u8 = b'd';
 
-/// It all, with the ledger that it is in.
+/// It all. Its changes are for the smoother's ledger.
 pub struct Side {
-    ledger: FencedLedger,
     id: SmootherId,
     signing: SigningKey,
-    sealing: SealingKey,
+    pinned: Pinned,
     making: BTreeMap<KeyEpoch, Making>,
-    /// Stored seeds and dealings of keys that were being made.
-    stored: BTreeMap<KeyEpoch, (Secret<32>, Option<Vec<u8>>)>,
+    /// Seeds and dealings of keys that were being made.
+    stored: BTreeMap<KeyEpoch, (Option<Secret<32>>, Option<Vec<u8>>)>,
     held: BTreeSet<KeyEpoch>,
     /// What was heard of keys that this smoother has not begun to make.
     heard: BTreeMap<KeyEpoch, Vec<KeyWord>>,
+    cards: BTreeMap<KeyEpoch, Endorsed<Card>>,
+    failed: BTreeSet<KeyEpoch>,
 }
+
+/// Records of a ledger.
+pub type Records = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// What to make durable, and then to say.
+#[derive(Default)]
+pub struct Words(pub Vec<Change>, pub Vec<Said>);
 
 /// A record that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,7 +55,7 @@ pub struct Side {
 pub struct DamagedSide;
 
 fn record(kind: u8, name: &[u8]) -> Vec<u8> {
-    [&[kind], name].concat()
+    [&[SIDE, kind], name].concat()
 }
 
 fn bytes(value: &impl Serialize) -> Vec<u8> {
@@ -63,208 +71,197 @@ fn epoch_of(name: &[u8]) -> Result<KeyEpoch, DamagedSide> {
     Ok(KeyEpoch(u64::from_be_bytes(*bytes)))
 }
 
+/// Records of the role, and those beside it.
+#[must_use]
+pub fn divided(records: Records) -> (Records, Records) {
+    records.into_iter().partition(|(key, _)| key.first() != Some(&SIDE))
+}
+
 impl Side {
     /// What the ledger holds; what was said is said again.
     ///
     /// # Errors
     /// [`DamagedSide`].
     pub fn restore(
-        ledger: FencedLedger,
-        records: Vec<(Vec<u8>, Vec<u8>)>,
-        (id, signing, sealing): (SmootherId, SigningKey, SealingKey),
-        (pinned, bulletin): (&Pinned, &Bulletin),
+        records: Records,
+        (id, signing): (SmootherId, SigningKey),
+        pinned: &Pinned,
+        bulletin: &Bulletin,
     ) -> Result<Self, DamagedSide> {
-        let (making, stored, held) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        let heard = BTreeMap::new();
-        let mut side = Self { ledger, id, signing, sealing, making, stored, held, heard };
-        for (key, record) in &records {
-            let (kind, name) = key.split_first().ok_or(DamagedSide)?;
-            match *kind {
-                SEED => {
-                    let seed = Secret::from_slice(record).ok_or(DamagedSide)?;
-                    side.stored.insert(epoch_of(name)?, (seed, None));
-                }
-                WORD => bulletin.say(Said::Word(value(record)?)),
-                CARD => {
-                    side.held.insert(epoch_of(name)?);
-                    bulletin.say(Said::Card(value(record)?));
-                }
-                DEFINITION => {
-                    let signed = value(record)?;
-                    let agreed = Agreed::open(&signed, pinned).map_err(|_| DamagedSide)?;
-                    bulletin.define(agreed.name(), &signed);
-                }
-                DEALING => {}
-                _ => return Err(DamagedSide),
-            }
-        }
+        let mut side = Self {
+            id,
+            signing,
+            pinned: pinned.clone(),
+            making: BTreeMap::new(),
+            stored: BTreeMap::new(),
+            held: BTreeSet::new(),
+            heard: BTreeMap::new(),
+            cards: BTreeMap::new(),
+            failed: BTreeSet::new(),
+        };
         for (key, record) in records {
-            if let Some((&DEALING, name)) = key.split_first()
-                && let Some(stored) = side.stored.get_mut(&epoch_of(name)?)
-            {
-                stored.1 = Some(record);
-            }
+            let [_, kind, name @ ..] = key.as_slice() else { return Err(DamagedSide) };
+            side.put_back(*kind, name, record, bulletin)?;
         }
         Ok(side)
     }
 
-    /// Notes a definition.
-    ///
-    /// # Errors
-    /// [`LedgerError`].
-    pub fn define(
+    fn put_back(
         &mut self,
-        name: &Digest,
-        signed: &Endorsed<Definition>,
-    ) -> Result<(), LedgerError> {
-        self.ledger.commit(&[put(record(DEFINITION, name.as_bytes()), bytes(signed))])
+        kind: u8,
+        name: &[u8],
+        record: Vec<u8>,
+        bulletin: &Bulletin,
+    ) -> Result<(), DamagedSide> {
+        match kind {
+            SEED => {
+                let seed = Secret::from_slice(&record).ok_or(DamagedSide)?;
+                self.stored.entry(epoch_of(name)?).or_default().0 = Some(seed);
+            }
+            DEALING => self.stored.entry(epoch_of(name)?).or_default().1 = Some(record),
+            WORD => bulletin.say(Said::Word(value(&record)?)),
+            CARD => {
+                self.held.insert(epoch_of(name)?);
+                let card: Signed<Card> = value(&record)?;
+                self.hear_card(self.id, &card);
+                bulletin.say(Said::Card(card));
+            }
+            DEFINITION => {
+                let signed = value(&record)?;
+                let agreed = Agreed::open(&signed, &self.pinned).map_err(|_| DamagedSide)?;
+                bulletin.define(agreed.name(), &signed);
+            }
+            _ => return Err(DamagedSide),
+        }
+        Ok(())
+    }
+
+    /// A definition as it was signed.
+    #[must_use]
+    pub fn definition(name: &Digest, signed: &Endorsed<Definition>) -> Change {
+        put(record(DEFINITION, name.as_bytes()), bytes(signed))
     }
 
     /// Hears a word of a key.
-    ///
-    /// # Errors
-    /// [`LedgerError`].
-    pub fn hear(
-        &mut self,
-        by: SmootherId,
-        word: &Signed<KeyWord>,
-        pinned: &Pinned,
-        bulletin: &Bulletin,
-    ) -> Result<(), LedgerError> {
-        let opened = pinned.key(by).and_then(|key| word.open(key).ok());
+    pub fn hear(&mut self, by: SmootherId, word: &Signed<KeyWord>) {
+        let opened = self.pinned.key(by).and_then(|key| word.open(key).ok());
         let Some(word) = opened.filter(|word| word.by == by) else {
             tracing::warn!(by = by.0, "a word that is not its smoother's");
-            return Ok(());
+            return;
         };
         let (epoch, word) = (word.epoch, word.into_inner());
-        if self.held.contains(&epoch) {
-            return Ok(());
-        }
         match self.making.get_mut(&epoch) {
             Some(making) => making.hear(word),
+            None if self.held.contains(&epoch) => {}
             None => self.heard.entry(epoch).or_default().push(word),
         }
-        self.show(epoch, bulletin)
     }
 
-    /// Hears that another smoother has the key.
-    ///
-    /// # Errors
-    /// [`LedgerError`].
-    pub fn hear_card(
-        &mut self,
-        _by: SmootherId,
-        _card: &Signed<Card>,
-        _pinned: &Pinned,
-    ) -> Result<(), LedgerError> {
-        Ok(())
+    /// Hears that a smoother has a share of a key; gives the card once a quorum has said
+    /// the same.
+    pub fn hear_card(&mut self, by: SmootherId, card: &Signed<Card>) -> Option<Endorsed<Card>> {
+        let opened = self.pinned.key(by).and_then(|key| card.open(key).ok())?;
+        let endorsed = self.cards.entry(opened.key_epoch).or_default();
+        endorsed.add(by, card.clone());
+        endorsed.open(&self.pinned, self.pinned.quorum()).ok()?;
+        Some(endorsed.clone())
     }
 
-    /// The second word, when its time has come.
-    fn show(&mut self, epoch: KeyEpoch, bulletin: &Bulletin) -> Result<(), LedgerError> {
-        let Some(making) = self.making.get_mut(&epoch) else { return Ok(()) };
-        let Some(word) = making.show(&self.signing) else { return Ok(()) };
-        self.say(epoch, 1, word, Vec::new(), bulletin)
-    }
-
-    /// Says a word, which is durable before.
-    fn say(
-        &mut self,
-        epoch: KeyEpoch,
-        round: u8,
-        word: Signed<KeyWord>,
-        mut changes: Vec<Change>,
-        bulletin: &Bulletin,
-    ) -> Result<(), LedgerError> {
-        let name = [epoch.0.to_be_bytes().as_slice(), &[round]].concat();
-        changes.push(put(record(WORD, &name), bytes(&word)));
-        self.ledger.commit(&changes)?;
-        bulletin.say(Said::Word(word));
-        Ok(())
-    }
-
-    /// Begins keys of the running and the next key epoch, and gives those that are made.
-    ///
-    /// # Errors
-    /// [`LedgerError`].
-    pub fn tick(
-        &mut self,
-        now: Time,
-        pinned: &Pinned,
-        bulletin: &Bulletin,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<Vec<(KeyEpoch, SharedKey, KeyShare)>, LedgerError> {
-        let Some(running) = pinned.key_epoch(now) else { return Ok(Vec::new()) };
+    /// Begins keys of the running and the next key epoch, and goes on with those begun.
+    pub fn tick(&mut self, now: Time, rng: &mut ChaCha20Rng) -> Words {
+        let mut words = Words::default();
+        let Some(running) = self.pinned.key_epoch(now) else { return words };
         for epoch in [running, KeyEpoch(running.0.saturating_add(1))] {
-            if !self.held.contains(&epoch) && !self.making.contains_key(&epoch) {
-                self.begin(epoch, pinned, bulletin, rng)?;
+            let known = self.held.contains(&epoch) || self.making.contains_key(&epoch);
+            if known || self.failed.contains(&epoch) {
+                continue;
+            }
+            if let Err(error) = self.begin(epoch, &mut words, rng) {
+                self.fail(epoch, &error);
             }
         }
-        let mut made = Vec::new();
         let epochs: Vec<KeyEpoch> = self.making.keys().copied().collect();
         for epoch in epochs {
-            self.show(epoch, bulletin)?;
-            let Some(making) = self.making.get(&epoch) else { continue };
-            match making.settle(&self.sealing) {
-                Ok(None) => {}
-                Ok(Some((shared, share))) => made.push((epoch, shared, share)),
-                Err(error) => tracing::error!(%error, "no key is made"),
+            if let Err(error) = self.go_on(epoch, &mut words, rng) {
+                self.fail(epoch, &error);
             }
         }
-        Ok(made)
+        words
+    }
+
+    /// A key that cannot be made is told of once.
+    fn fail(&mut self, epoch: KeyEpoch, error: &NotMade) {
+        if self.failed.insert(epoch) {
+            tracing::error!(%error, epoch = epoch.0, "no key is made");
+        }
+    }
+
+    fn say(&self, word: &KeyWord, words: &mut Words) {
+        let name = [word.epoch.0.to_be_bytes().as_slice(), &[word.round()]].concat();
+        let signed = Signed::new(word, &self.signing);
+        words.0.push(put(record(WORD, &name), bytes(&signed)));
+        words.1.push(Said::Word(signed));
     }
 
     fn begin(
         &mut self,
         epoch: KeyEpoch,
-        pinned: &Pinned,
-        bulletin: &Bulletin,
+        words: &mut Words,
         rng: &mut ChaCha20Rng,
-    ) -> Result<(), LedgerError> {
-        let (seed, dealing) =
-            self.stored.remove(&epoch).unwrap_or_else(|| (Secret::random(rng), None));
-        let begun = Making::begin(pinned, epoch, self.id, &seed, dealing.as_deref(), rng);
-        let mut making = match begun {
-            Ok(making) => making,
-            Err(error) => {
-                log_not_made(&error);
-                return Ok(());
-            }
-        };
+    ) -> Result<(), NotMade> {
+        let (seed, dealing) = self.stored.remove(&epoch).unwrap_or_default();
+        let seed = seed.unwrap_or_else(|| Secret::random(rng));
+        let name = epoch.0.to_be_bytes();
+        words.0.push(put(record(SEED, &name), seed.expose().to_vec()));
+        let (mut making, word) = Making::begin(&self.pinned, epoch, self.id, seed, dealing)?;
         for word in self.heard.remove(&epoch).unwrap_or_default() {
             making.hear(word);
         }
-        let name = epoch.0.to_be_bytes();
-        let changes = vec![
-            put(record(SEED, &name), seed.expose().to_vec()),
-            put(record(DEALING, &name), making.dealing()),
-        ];
-        let pledge = making.pledge(&self.signing);
         self.making.insert(epoch, making);
-        self.say(epoch, 0, pledge, changes, bulletin)
-    }
-
-    /// The role holds the key: what it was made from is destroyed.
-    ///
-    /// # Errors
-    /// [`LedgerError`].
-    pub fn made(
-        &mut self,
-        epoch: KeyEpoch,
-        card: &Signed<Card>,
-        bulletin: &Bulletin,
-    ) -> Result<(), LedgerError> {
-        let name = epoch.0.to_be_bytes();
-        let gone = |kind| Change { key: record(kind, &name), value: None };
-        let changes = [put(record(CARD, &name), bytes(card)), gone(SEED), gone(DEALING)];
-        self.ledger.commit(&changes)?;
-        self.making.remove(&epoch);
-        self.held.insert(epoch);
-        bulletin.say(Said::Card(card.clone()));
+        self.say(&word, words);
         Ok(())
     }
-}
 
-fn log_not_made(error: &NotMade) {
-    tracing::error!(%error, "no key is begun");
+    fn go_on(
+        &mut self,
+        epoch: KeyEpoch,
+        words: &mut Words,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), NotMade> {
+        let Some(making) = self.making.get_mut(&epoch) else { return Ok(()) };
+        let pledged = making.pledge(rng)?;
+        let shown = making.show()?;
+        if let Some((word, dealing)) = pledged {
+            words.0.push(put(record(DEALING, &epoch.0.to_be_bytes()), dealing));
+            self.say(&word, words);
+        }
+        if let Some(word) = shown {
+            self.say(&word, words);
+        }
+        Ok(())
+    }
+
+    /// Keys that are settled: the role is to hold them.
+    pub fn settled(&mut self) -> Vec<(KeyEpoch, SharedKey, KeyShare)> {
+        let (mut settled, mut failed) = (Vec::new(), Vec::new());
+        for (epoch, making) in &self.making {
+            match making.settle() {
+                Ok(None) => {}
+                Ok(Some((shared, share))) => settled.push((*epoch, shared, share)),
+                Err(error) => failed.push((*epoch, error)),
+            }
+        }
+        failed.iter().for_each(|(epoch, error)| self.fail(*epoch, error));
+        settled
+    }
+
+    /// What is durable in the commit that makes a share durable: its card, and that what it
+    /// was made from is destroyed.
+    pub fn made(&mut self, epoch: KeyEpoch, card: &Signed<Card>) -> Vec<Change> {
+        let name = epoch.0.to_be_bytes();
+        let gone = |kind| Change { key: record(kind, &name), value: None };
+        self.making.remove(&epoch);
+        self.held.insert(epoch);
+        vec![put(record(CARD, &name), bytes(card)), gone(SEED), gone(DEALING)]
+    }
 }
