@@ -8,7 +8,7 @@ mod support;
 use alpheus_accountable_statistics::messages::Published;
 use alpheus_accountable_statistics::results::mean_and_deviation;
 use alpheus_accountable_statistics::tuple::Contribution;
-use support::{Failed, Town, at, entry_of};
+use support::{Failed, Town, at, entry_of, proposed};
 
 pub(crate) fn main() -> Result<(), Failed> {
     // Four smoothers, of whom any two can decrypt and no single one; a registrar, an
@@ -22,7 +22,7 @@ pub(crate) fn main() -> Result<(), Failed> {
     // Another one over part of the same road at the same time: their difference would be a
     // sum that nobody has agreed to.
     let nested = town.definition("speed/i93/4/left", 12)?;
-    let refusal = town.smoothers[0].define(at(1), &nested).err().ok_or("signed")?;
+    let refusal = town.smoothers[0].define(at(1), &proposed(&nested)).err().ok_or("signed")?;
     println!("A second aggregate inside of the first: {refusal}.");
 
     // Six people register under their names. After that nobody sees a name again.

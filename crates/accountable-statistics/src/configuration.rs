@@ -2,6 +2,7 @@
 //! and pinned by each.
 
 use crate::error::BadCommittee;
+use crate::logarithm::Table;
 use crate::threshold::Committee;
 use alpheus_anonymous_credential::configuration::{Configuration as Credential, Pinned as Pass};
 use alpheus_anonymous_credential::error::BadConfiguration as BadCredential;
@@ -45,6 +46,21 @@ pub struct Days {
     pub length: u64,
 }
 
+/// What no definition may go beyond, whoever proposes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// The least k of a definition: more accounts than one party can obtain.
+    pub accounts: u32,
+    /// So many accounts may waste all that they can waste, and aggregates still close. With none
+    /// an account can stop an aggregate.
+    pub wasteful: u32,
+    /// The longest time from an aggregate's end to its deadline, in microseconds: so long a
+    /// day's key outlives the day.
+    pub after: u64,
+    /// Bits of the table by which sums are read: what it cannot read is not defined.
+    pub bits: u8,
+}
+
 /// A deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configuration {
@@ -54,6 +70,10 @@ pub struct Configuration {
     pub threshold: u16,
     /// All n of them, at least 3t − 2.
     pub smoothers: Vec<Smoother>,
+    /// Signs what smoothers are asked to define.
+    pub definer: VerifyingKey,
+    /// What they never define.
+    pub limits: Limits,
     /// Signs closings.
     pub aggregator: VerifyingKey,
     /// What deposits are sealed for.
@@ -89,8 +109,10 @@ pub enum BadConfiguration {
     /// Credentials of another deployment, or with other periods.
     #[error("all credentials need the deployment's name and one schedule")]
     OtherCredential,
-    /// More than a tenth of the slots may be missing, or days without length.
-    #[error("the tolerance is at most 100 thousandths, and a day has a length above zero")]
+    /// More than a tenth of the slots may be missing, days without length, or limits that are none.
+    #[error(
+        "the tolerance is at most 100 thousandths, a day has a length above zero, a crowd two accounts, and tables have 8 to 24 bits"
+    )]
     Bounds,
 }
 
@@ -123,7 +145,9 @@ impl Pinned {
         if t == 0 || n > MOST_SMOOTHERS || n + 2 < 3 * t {
             return Err(BadConfiguration::Smoothers);
         }
-        if opened.tolerance > MOST_TOLERANCE || opened.days.length == 0 {
+        let Limits { accounts, after, bits, .. } = opened.limits;
+        let limits = accounts >= 2 && after > 0 && Table::BITS.contains(&bits);
+        if opened.tolerance > MOST_TOLERANCE || opened.days.length == 0 || !limits {
             return Err(BadConfiguration::Bounds);
         }
         let uploads = Pass::open(&opened.uploads, operator)?;
@@ -187,13 +211,21 @@ impl Pinned {
         usize::from(self.threshold).saturating_sub(1)
     }
 
-    /// m: slots that one account gets at most, if all faulty smoothers help it. An
-    /// entry needs a quorum, q − f of which count the account's showings honestly.
+    /// Slots that so many accounts get at most, if all faulty smoothers help them: an entry
+    /// needs a quorum, q − f of which count the showings of accounts honestly, whosever they are.
     #[must_use]
-    pub fn slots_of_account(&self, quota: u32) -> u64 {
+    pub fn slots_of_accounts(&self, quota: u32, accounts: u32) -> u64 {
         let honest = self.smoothers.len().saturating_sub(self.faulty()) as u64;
         let needed = self.quorum().saturating_sub(self.faulty()) as u64;
-        (u64::from(quota) * honest).checked_div(needed).unwrap_or(0)
+        let showings = u64::from(quota).saturating_mul(u64::from(accounts)).saturating_mul(honest);
+        showings.checked_div(needed).unwrap_or(0)
+    }
+
+    /// Slots that so many accounts can leave empty: at each keeper as many as their quota.
+    #[must_use]
+    pub fn wasted_by(&self, quota: u32, accounts: u32) -> u64 {
+        let each = u64::from(quota).saturating_mul(self.smoothers.len() as u64);
+        each.saturating_mul(u64::from(accounts))
     }
 
     /// Who generates the key of a key epoch: bound to the smoothers' own keys, all of which

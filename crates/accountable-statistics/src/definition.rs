@@ -22,10 +22,10 @@ use std::sync::Arc;
 #[serde(try_from = "String", into = "String")]
 pub struct Place(String);
 
-/// A path that names no place.
+/// A path that names no place, or one that could be spelt in two ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a place is a path of 1 to 128 bytes: letters, digits, `-`, `_`, `.`, parts divided by `/`, none empty"
+    "a place is a path of 1 to 128 bytes: small letters, digits, `-`, `_`, `.`, parts divided by `/`, none empty or of dots alone"
 )]
 pub struct BadPlace;
 
@@ -66,6 +66,8 @@ pub struct Definition {
     pub start: Time,
     /// Until when, exclusive.
     pub end: Time,
+    /// Turns of this time: at each one every slot is another smoother's to give.
+    pub during: u16,
     /// L: contributions that count of one account.
     pub quota: Limit,
     /// k: more accounts than one party can obtain. Below that crowd nothing is opened.
@@ -101,9 +103,9 @@ pub enum BadDefinition {
     /// Not signed by a quorum.
     #[error(transparent)]
     NotEndorsed(#[from] NotEndorsed),
-    /// No time, or more than one key epoch or credential period.
+    /// No time, too few turns, or more than one key epoch, credential period or limit.
     #[error(
-        "the aggregate has no time, or it does not lie in its key epoch and one credential period, or what comes after it takes no time or more than a year"
+        "the aggregate lies in its key epoch and one credential period; it and its filling have as many turns as the threshold at least, and what comes after takes some time, and no more than this deployment's limit"
     )]
     Time,
     /// Fewer slots than samples, or more than clients fill.
@@ -111,11 +113,22 @@ pub enum BadDefinition {
         "slots must hold all expected samples and be at most 8/10 of quota times clients, and at most a million"
     )]
     Slots,
-    /// The crowd is no crowd, or larger than the slots.
+    /// The crowd is smaller than this deployment's least, or larger than the slots.
     #[error(
-        "at least 2 accounts, and fewer than the slots can hold with the largest number that each may get"
+        "a crowd has as many accounts as this deployment asks for, and no more than its slots show"
     )]
     Crowd,
+    /// Too few slots may be missing.
+    #[error(
+        "too few slots may be missing for what wasteful accounts can leave empty; define more slots, a smaller quota, or a larger tolerance"
+    )]
+    Wasteful,
+    /// Squares are opened for a deviation, which a mean has none of.
+    #[error("an aggregate that publishes its mean sums no squares")]
+    Squares,
+    /// Nobody could read its sums.
+    #[error("its sums could not be read; larger steps, a narrower interval or fewer slots")]
+    Unreadable,
     /// Means rounded to nothing.
     #[error("a mean is rounded to at least one step")]
     Grain,
@@ -123,11 +136,12 @@ pub enum BadDefinition {
 
 /// The most slots of an aggregate.
 pub const MOST_SLOTS: u32 = 1_000_000;
-const YEAR: u64 = 366 * 86_400 * 1_000_000;
+/// Giant steps that reading a sum takes at most.
+const MOST_STEPS: u128 = 1 << 23;
 
-/// One of the times at which slots are given out: the interval itself, then the turns of filling.
+/// One of the times at which slots are given out: those of the interval, then those of filling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Turn(pub u16);
+pub struct Turn(#[serde(with = "postcard::fixint::be")] pub u16);
 
 /// A definition that a quorum has signed. Cheap to clone.
 #[derive(Clone)]
@@ -159,8 +173,8 @@ impl TryFrom<String> for Place {
     type Error = BadPlace;
 
     fn try_from(path: String) -> Result<Self, BadPlace> {
-        let letter = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let part = |part: &str| !part.is_empty() && part.chars().all(letter);
+        let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+        let part = |part: &str| part.chars().all(letter) && part.chars().any(|c| c != '.');
         let good = path.len() <= 128 && path.split('/').all(part);
         if good { Ok(Self(path)) } else { Err(BadPlace) }
     }
@@ -200,15 +214,44 @@ impl Definition {
         Time(self.release().0.saturating_add(self.after.patience))
     }
 
-    /// The turn at a time: 0 in the interval, then those of filling.
-    #[must_use]
-    pub fn turn(&self, now: Time) -> Option<Turn> {
-        if now < self.start || now >= self.filled() {
+    /// The turn at a time, and how much of it is over, in microseconds of how many.
+    fn at(&self, now: Time) -> Option<(Turn, u64, u64)> {
+        if now >= self.filled() {
             return None;
         }
-        let Some(since) = now.0.checked_sub(self.end.0) else { return Some(Turn(0)) };
-        let turn = since.checked_div(self.after.turn)?.saturating_add(1);
-        u16::try_from(turn).ok().map(Turn)
+        let (first, since, length) = match now.0.checked_sub(self.end.0) {
+            Some(since) => (self.during, since, self.after.turn),
+            None => (0, now.0.checked_sub(self.start.0)?, self.turn_during()),
+        };
+        let number = since.checked_div(length)?;
+        let turn = u64::from(first).saturating_add(number);
+        let turn = if now < self.end { turn.min(u64::from(self.during) - 1) } else { turn };
+        Some((Turn(u16::try_from(turn).ok()?), since.saturating_sub(number * length), length))
+    }
+
+    fn turn_during(&self) -> u64 {
+        let span = self.end.0.saturating_sub(self.start.0);
+        span.div_ceil(u64::from(self.during).max(1))
+    }
+
+    /// The turn at a time, for deposits: those of the interval, then those of filling.
+    #[must_use]
+    pub fn turn(&self, now: Time) -> Option<Turn> {
+        self.at(now).map(|(turn, ..)| turn)
+    }
+
+    /// The turn at a time, for grants: none in a turn's last quarter, which is for deposits that
+    /// are under way.
+    #[must_use]
+    pub fn granting(&self, now: Time) -> Option<Turn> {
+        let (turn, over, length) = self.at(now)?;
+        (over < length - length / 4).then_some(turn)
+    }
+
+    /// Whether volunteers come at a turn: the interval is over.
+    #[must_use]
+    pub fn fills(&self, turn: Turn) -> bool {
+        turn.0 >= self.during
     }
 
     /// Checks all that does not depend on who asks and when.
@@ -225,29 +268,51 @@ impl Definition {
         if self.slots == 0 || self.slots > MOST_SLOTS || self.expected > self.slots || !fillable {
             return Err(BadDefinition::Slots);
         }
-        if self.accounts < 2 || self.crowd(pinned) > slots {
+        let wasted = pinned.wasted_by(self.quota.get(), pinned.limits.wasteful);
+        if u64::from(pinned.missing_at_most(self.slots)) < wasted {
+            return Err(BadDefinition::Wasteful);
+        }
+        if self.accounts < pinned.limits.accounts || self.crowd(pinned) > slots {
             return Err(BadDefinition::Crowd);
         }
-        let grain = matches!(self.rule, Rule::Full | Rule::Mean { grain: 1.. });
-        if grain { Ok(()) } else { Err(BadDefinition::Grain) }
+        self.check_result(pinned)
+    }
+
+    /// Sums can be read, and what is read is published.
+    fn check_result(&self, pinned: &Pinned) -> Result<(), BadDefinition> {
+        match self.rule {
+            Rule::Mean { grain: 0 } => return Err(BadDefinition::Grain),
+            Rule::Mean { .. } if self.interval.square() => return Err(BadDefinition::Squares),
+            Rule::Mean { .. } | Rule::Full => {}
+        }
+        let (n, w) = (u128::from(self.slots), u128::from(self.interval.width()));
+        // Σv' lies in 0 ..= nw; of Σv'², once Σv' is known, nw²/4 numbers are left, every other
+        // one. A table reads three quarters of its entries in one step.
+        let squares = if self.interval.square() { n * w * w / 8 } else { 0 };
+        let steps = (n * w).max(squares) / ((3_u128 << pinned.limits.bits) / 4);
+        let small = !self.interval.square() || n * w * w < 1 << 63;
+        if steps < MOST_STEPS && small { Ok(()) } else { Err(BadDefinition::Unreadable) }
     }
 
     fn check_times(&self, pinned: &Pinned) -> Result<(), BadDefinition> {
         let last = Time(self.end.0.saturating_sub(1));
         let After { turn, turns, settling, patience } = self.after;
         let days = [self.start, last].map(|time| pinned.key_epoch(time));
-        let after = turn > 0 && turns > 0 && settling > 0 && patience > 0;
-        let bounded = self.deadline().0.saturating_sub(self.start.0) <= YEAR;
+        let lengths = turn > 0 && settling > 0 && patience > 0 && self.turn_during() > 0;
+        // At so many turns one after the other, some keeper of each slot keeps to the protocol.
+        let keepers = turns.min(self.during) >= pinned.threshold;
+        let after = lengths && keepers;
+        let bounded = self.deadline().0.saturating_sub(self.end.0) <= pinned.limits.after;
         let period = |time| period(pinned.uploads(), time);
         let periods = period(self.start).is_some() && period(self.start) == period(last);
         let good = self.start < self.end && after && bounded && periods;
         if good && days == [Some(self.key_epoch); 2] { Ok(()) } else { Err(BadDefinition::Time) }
     }
 
-    /// k_min = m·(k − 1) + 1: k − 1 accounts cannot have filled so many slots.
+    /// k_min: k − 1 accounts, also together, cannot have filled so many slots.
     fn crowd(&self, pinned: &Pinned) -> u64 {
-        let each = pinned.slots_of_account(self.quota.get());
-        each.saturating_mul(u64::from(self.accounts.saturating_sub(1))).saturating_add(1)
+        let others = self.accounts.saturating_sub(1);
+        pinned.slots_of_accounts(self.quota.get(), others).saturating_add(1)
     }
 }
 

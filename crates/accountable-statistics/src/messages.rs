@@ -39,10 +39,12 @@ pub struct Grant {
     /// The aggregate.
     pub aggregate: Digest,
     /// The slot.
+    #[serde(with = "postcard::fixint::be")]
     pub slot: u32,
     /// At which turn it was given.
     pub turn: Turn,
     /// Which grant of the slot it is: drawn at random, so that it says nothing more.
+    #[serde(with = "postcard::fixint::be")]
     pub revision: u64,
     /// To whom.
     pub ephemeral: VerifyingKey,
@@ -59,13 +61,17 @@ pub struct Entry {
     /// The aggregate.
     pub aggregate: Digest,
     /// The slot.
+    #[serde(with = "postcard::fixint::be")]
     pub slot: u32,
     /// Of the grant.
+    #[serde(with = "postcard::fixint::be")]
     pub revision: u64,
     /// Whose upload.
     pub ephemeral: VerifyingKey,
     /// Of the upload: [`content_digest`].
     pub content: Digest,
+    /// Of what is sealed for the aggregator: [`sealed_digest`].
+    pub sealed: Digest,
 }
 
 impl Message for Entry {
@@ -78,6 +84,13 @@ impl Entry {
     pub fn binding(&self, tag: Element) -> Binding {
         let Self { aggregate, slot, revision, ephemeral, .. } = *self;
         Binding { tag, aggregate, slot, revision, ephemeral }
+    }
+
+    /// Whose grant it is for, what the upload is and how it is sealed.
+    #[must_use]
+    pub fn of(grant: &Grant, content: Digest, sealed: &Sealed) -> Self {
+        let Grant { aggregate, slot, revision, ephemeral, .. } = *grant;
+        Self { aggregate, slot, revision, ephemeral, content, sealed: sealed_digest(sealed) }
     }
 
     /// What the upload is sealed under, beside the label.
@@ -108,16 +121,37 @@ pub struct Deposit {
     pub content: Digest,
     /// The [`Upload`], for the aggregator.
     pub sealed: Sealed,
-    /// By the grant's key, over the entry and what is sealed.
+    /// By the grant's key, over the entry.
     pub signature: Signature,
     /// Of this smoother's slot credential, for [`request_digest`].
     pub showing: Vec<u8>,
+    /// Of others, for a deposit that crosses the end of its turn.
+    pub receipts: Vec<Receipt>,
 }
 
-/// What the ephemeral key signs, under [`labels::STATISTICS_DEPOSIT`].
+/// What is sealed, as entries name it.
 #[must_use]
-pub(crate) fn deposit_bytes(entry: &Entry, sealed: &Sealed) -> Vec<u8> {
-    encode(&(entry, sealed))
+pub fn sealed_digest(sealed: &Sealed) -> Digest {
+    labelled(labels::STATISTICS_DEPOSITED, &[&encode(sealed)])
+}
+
+/// Two things that one party signed in one place: proof against it for everybody.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Evidence {
+    /// A keeper gave one slot twice at one turn.
+    Grants(SmootherId, Signed<Grant>, Signed<Grant>),
+    /// A smoother signed two entries of one slot.
+    Entries(SmootherId, Signed<Entry>, Signed<Entry>),
+}
+
+impl Evidence {
+    /// Whom it is against.
+    #[must_use]
+    pub fn against(&self) -> SmootherId {
+        match self {
+            Self::Grants(by, ..) | Self::Entries(by, ..) => *by,
+        }
+    }
 }
 
 /// A smoother has an entry and keeps what is sealed. Any smoother may hand it on.
@@ -180,8 +214,8 @@ pub struct Release {
 pub struct Listed {
     /// The certified entry.
     pub entry: Entry,
-    /// The upload; none where this smoother lacks it.
-    pub sealed: Option<Sealed>,
+    /// The upload.
+    pub sealed: Sealed,
 }
 
 /// Aggregator to smoothers: a tuple to check.
@@ -206,6 +240,8 @@ pub struct Closing {
     pub ledger: Digest,
     /// Root over all slots' tuples.
     pub tuples: Digest,
+    /// Slots without an entry, in order.
+    pub empty: Vec<u32>,
     /// Slots with an entry whose upload does not count, in order.
     pub rejected: Vec<u32>,
 }

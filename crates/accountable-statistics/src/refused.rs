@@ -25,11 +25,14 @@ pub enum NotDefined {
     /// It is no definition of this deployment.
     #[error(transparent)]
     Bad(#[from] BadDefinition),
+    /// Not signed by whoever defines.
+    #[error("the definition is not proposed by whoever this deployment lets define")]
+    NotProposed,
     /// It has begun, or its key epoch is neither the running nor the next one.
     #[error("an aggregate is defined before it begins, for the running or the next key epoch")]
     Time,
-    /// The key is not the key epoch's, or there is none yet.
-    #[error("the key is not the one that was generated for this key epoch")]
+    /// The key is not the key epoch's, or a quorum has not signed that one yet.
+    #[error("the key is not the one that a quorum has signed for this key epoch")]
     OtherKey,
     /// It overlaps another one in place and time.
     #[error(
@@ -93,8 +96,9 @@ pub enum NotReleased {
     /// The time has not come.
     #[error("deposits are released at a time that the definition fixes, which has not come")]
     Early,
-    /// Too many slots are empty; it is not said how many.
-    #[error("not all slots are filled")]
+    /// Too many slots are empty, or this smoother lacks what is sealed for some: it is not said
+    /// which, nor how many.
+    #[error("not all slots are filled, or not all that is sealed has come")]
     NotFilled,
 }
 
@@ -118,22 +122,25 @@ pub enum NotClosed {
     /// Another set of this aggregate has been agreed to.
     #[error("this smoother has agreed to another set of this aggregate, and to one only")]
     Latched,
-    /// The ledger's root is not that of what is certified here.
-    #[error("the closing's ledger is not what this smoother has certified; compare receipts")]
-    OtherLedger,
-    /// The tuples' root is not that of what was checked here.
+    /// This smoother lacks the certificate of an entry that the closing rests on.
     #[error(
-        "the closing counts other tuples than were shown and hold; show all that count, and no other"
+        "this smoother lacks certificates of the closing's entries; fetch them from the others, then send it again"
     )]
-    OtherTuples,
+    Lacking,
+    /// A tuple that the closing counts was not shown.
+    #[error("the closing counts tuples that were not shown; show them, then send it again")]
+    NotShown,
+    /// The closing's slots are not in order, or its roots are not theirs.
+    #[error("the closing's roots are not those of its slots")]
+    OtherRoots,
     /// More slots are empty or rejected than the tolerance.
     #[error("more slots are empty or rejected than this deployment tolerates")]
     TooManyMissing,
     /// The slot has no certified entry, or one of another upload.
     #[error("the tuple is not that of the slot's certified entry")]
     NotCertified,
-    /// The tag stands in another slot.
-    #[error("the tuple's tag counts in another slot already")]
+    /// A tag stands in two slots.
+    #[error("two slots that the closing counts have one tag")]
     Duplicate,
     /// No tuple.
     #[error("the tuple is malformed: {0}")]
@@ -152,6 +159,9 @@ pub enum NotHeard {
     /// Not signed by that party, or no statement.
     #[error("the statement is not signed by {0:?}")]
     Signature(SmootherId),
+    /// Not signed by a quorum.
+    #[error("the certificate is not signed by a quorum")]
+    NotCertified,
     /// It said something else before.
     #[error("{0:?} has said two different things of one aggregate")]
     Equivocation(SmootherId),
@@ -227,4 +237,7 @@ pub enum NotGathered {
     /// The aggregate is over.
     #[error("the aggregate has ended")]
     Ended,
+    /// Another ledger than the closed one.
+    #[error("the aggregate is closed over another ledger; give what that one lists")]
+    Closed,
 }

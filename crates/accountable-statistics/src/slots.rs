@@ -6,7 +6,8 @@
 
 use crate::configuration::{Pinned, SmootherId};
 use crate::definition::{Agreed, Turn};
-use crate::messages::{Entry, Grant, Receipt};
+use crate::endorsed::Endorsed;
+use crate::messages::{Entry, Evidence, Grant, Receipt};
 use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
@@ -23,14 +24,18 @@ pub(crate) struct Slots {
     /// What it has signed itself.
     signed: BTreeMap<u32, Held>,
     keys: BTreeMap<VerifyingKey, u32>,
-    /// Whose receipts there are.
-    receipts: BTreeMap<u32, BTreeMap<Entry, BTreeMap<SmootherId, Signed<Entry>>>>,
-    certified: BTreeMap<u32, Entry>,
+    /// One receipt of each smoother for a slot.
+    receipts: BTreeMap<u32, BTreeMap<SmootherId, (Entry, Signed<Entry>)>>,
+    certified: BTreeMap<u32, (Entry, Endorsed<Entry>)>,
+    /// What others keep of entries that this smoother has not signed.
+    fetched: BTreeMap<u32, Sealed>,
 }
 
 /// A deposit that this smoother keeps.
 pub(crate) struct Held {
     pub(crate) entry: Entry,
+    pub(crate) keeper: SmootherId,
+    pub(crate) grant: Signed<Grant>,
     pub(crate) sealed: Sealed,
     pub(crate) receipt: Signed<Entry>,
 }
@@ -44,6 +49,16 @@ pub(crate) enum Taken {
     Key,
 }
 
+/// What a receipt comes to.
+pub(crate) enum Noted {
+    /// Nothing new, or not enough yet.
+    Known,
+    /// The entry is certified by it.
+    Certified(Endorsed<Entry>),
+    /// Its smoother has signed another entry of the slot before.
+    Twice(Evidence),
+}
+
 impl Slots {
     /// The grant that a key has here, if it was given at this turn.
     pub(crate) fn grant_at(&self, ephemeral: &VerifyingKey, turn: Turn) -> Option<&Signed<Grant>> {
@@ -55,8 +70,8 @@ impl Slots {
         self.keys.contains_key(ephemeral)
     }
 
-    /// Draws a slot that this smoother keeps at a turn, is not given away at it, and has no
-    /// entry of this smoother's: each with the same chance, so that slots say nothing.
+    /// Draws a slot that this smoother keeps at a turn, has not given away at it, and knows no
+    /// entry of: each with the same chance, so that slots say nothing.
     pub(crate) fn draw(
         &self,
         (agreed, pinned): (&Agreed, &Pinned),
@@ -66,10 +81,9 @@ impl Slots {
     ) -> Option<u32> {
         let free = |slot: &u32| {
             let given = self.given.get(slot).is_some_and(|grant| grant.turn >= turn);
-            let moved = given && self.has_moved(*slot);
             let kept = agreed.keeper(pinned, *slot, turn) == keeper;
             let known = self.signed.contains_key(slot) || self.certified.contains_key(slot);
-            kept && (!given || moved) && !known
+            kept && !given && !known && !self.is_under_way(*slot, pinned.threshold.into())
         };
         let free: Vec<u32> = (0..agreed.slots).filter(free).collect();
         let count = free.len() as u64;
@@ -87,28 +101,32 @@ impl Slots {
         }
     }
 
-    /// Whether whom a slot was given to has deposited in another one.
-    fn has_moved(&self, slot: u32) -> bool {
-        let whose = self.given.get(&slot).map(|grant| grant.ephemeral);
-        whose.and_then(|key| self.keys.get(&key)).is_some_and(|elsewhere| *elsewhere != slot)
+    /// Whether so many smoothers, one of whom keeps to the protocol, have signed one entry of a
+    /// slot: another one would not be certified, and whoever got the slot would lose an upload.
+    fn is_under_way(&self, slot: u32, enough: usize) -> bool {
+        let Some(of_slot) = self.receipts.get(&slot) else { return false };
+        let alike = |entry: &Entry| of_slot.values().filter(|(other, _)| other == entry).count();
+        of_slot.values().any(|(entry, _)| alike(entry) >= enough)
     }
 
-    /// Notes a grant.
+    /// Notes a grant. A slot is given once at a turn, so two grants of one are a proof.
     pub(crate) fn give(&mut self, grant: Grant, signed: Signed<Grant>) {
-        if self.given.get(&grant.slot).is_none_or(|known| known.turn <= grant.turn) {
+        if self.given.get(&grant.slot).is_none_or(|known| known.turn < grant.turn) {
             self.given.insert(grant.slot, grant);
         }
         self.grants.insert(grant.ephemeral, (grant.turn, signed));
     }
 
-    /// The receipt of this very entry, if it is signed.
+    /// What it has signed of a slot.
     pub(crate) fn held(&self, slot: u32) -> Option<&Held> {
         self.signed.get(&slot)
     }
 
     /// Whether an entry may be signed.
     pub(crate) fn may_sign(&self, entry: &Entry) -> Result<(), Taken> {
-        if self.signed.get(&entry.slot).is_some_and(|held| held.entry != *entry) {
+        let other = |known: &Entry| known != entry;
+        let held = self.signed.get(&entry.slot).is_some_and(|held| other(&held.entry));
+        if held || self.certified(entry.slot).is_some_and(other) {
             return Err(Taken::Slot);
         }
         if self.keys.get(&entry.ephemeral).is_some_and(|slot| *slot != entry.slot) {
@@ -123,30 +141,47 @@ impl Slots {
         self.signed.insert(held.entry.slot, held);
     }
 
-    /// Notes a receipt; says whether it was new.
+    /// Notes a receipt.
     pub(crate) fn hear(
         &mut self,
         by: SmootherId,
         entry: Entry,
         signed: Signed<Entry>,
         quorum: usize,
-    ) -> bool {
-        let alike = self.receipts.entry(entry.slot).or_default().entry(entry).or_default();
-        let new = alike.insert(by, signed).is_none();
-        if alike.len() >= quorum {
-            self.certified.insert(entry.slot, entry);
+    ) -> Noted {
+        let of_slot = self.receipts.entry(entry.slot).or_default();
+        let (known, first) = of_slot.entry(by).or_insert((entry, signed.clone()));
+        if *known != entry {
+            return Noted::Twice(Evidence::Entries(by, first.clone(), signed));
         }
-        new
+        let alike = || of_slot.iter().filter(|(_, (known, _))| *known == entry);
+        if self.certified.contains_key(&entry.slot) || alike().count() < quorum {
+            return Noted::Known;
+        }
+        let mut certificate = Endorsed::default();
+        alike().for_each(|(by, (_, signed))| certificate.add(*by, signed.clone()));
+        self.certify(entry, certificate.clone());
+        Noted::Certified(certificate)
+    }
+
+    /// Notes that a quorum has signed an entry.
+    pub(crate) fn certify(&mut self, entry: Entry, certificate: Endorsed<Entry>) {
+        self.certified.entry(entry.slot).or_insert((entry, certificate));
     }
 
     /// The certified entry of a slot.
     pub(crate) fn certified(&self, slot: u32) -> Option<&Entry> {
-        self.certified.get(&slot)
+        self.certified.get(&slot).map(|(entry, _)| entry)
     }
 
     /// All certified entries, by slot.
     pub(crate) fn all_certified(&self) -> impl Iterator<Item = &Entry> {
-        self.certified.values()
+        self.certified.values().map(|(entry, _)| entry)
+    }
+
+    /// Their certificates.
+    pub(crate) fn certificates(&self) -> impl Iterator<Item = &Endorsed<Entry>> {
+        self.certified.values().map(|(_, certificate)| certificate)
     }
 
     /// How many slots are filled.
@@ -154,16 +189,30 @@ impl Slots {
         self.certified.len()
     }
 
-    /// All receipts that it knows, for a smoother that lacks some.
-    pub(crate) fn receipts(&self) -> Vec<Receipt> {
-        let entries = self.receipts.values().flat_map(BTreeMap::values);
-        let receipt =
-            |(by, entry): (&SmootherId, &Signed<Entry>)| Receipt { by: *by, entry: entry.clone() };
-        entries.flat_map(|alike| alike.iter().map(receipt)).collect()
+    /// What is sealed for a certified entry.
+    pub(crate) fn sealed(&self, entry: &Entry) -> Option<&Sealed> {
+        let own = self.signed.get(&entry.slot).filter(|held| held.entry == *entry);
+        own.map(|held| &held.sealed).or_else(|| self.fetched.get(&entry.slot))
     }
 
-    /// Slots with an entry, and keys with a grant: what is stored of them.
+    /// Keeps what is sealed for a certified entry.
+    pub(crate) fn fetch(&mut self, slot: u32, sealed: Sealed) {
+        self.fetched.insert(slot, sealed);
+    }
+
+    /// Receipts of what is not certified, for a smoother that lacks some.
+    pub(crate) fn receipts(&self) -> Vec<Receipt> {
+        let open = self.receipts.iter().filter(|(slot, _)| !self.certified.contains_key(slot));
+        let receipt = |(by, (_, entry)): (&SmootherId, &(Entry, Signed<Entry>))| Receipt {
+            by: *by,
+            entry: entry.clone(),
+        };
+        open.flat_map(|(_, of_slot)| of_slot.iter().map(receipt)).collect()
+    }
+
+    /// Slots with an entry and keys with a grant: what is stored of them.
     pub(crate) fn names(&self) -> (Vec<u32>, Vec<VerifyingKey>) {
-        (self.signed.keys().copied().collect(), self.grants.keys().copied().collect())
+        let signed = self.signed.keys().chain(self.certified.keys()).chain(self.fetched.keys());
+        (signed.copied().collect(), self.grants.keys().copied().collect())
     }
 }

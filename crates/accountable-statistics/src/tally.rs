@@ -1,5 +1,6 @@
 //! Pure counts, which need no smoother: each account counts once, at a time that it draws.
 
+use crate::aggregator::Node;
 use crate::configuration::Pinned;
 use crate::definition::Place;
 use alpheus_anonymous_credential::configuration::Pinned as Pass;
@@ -57,6 +58,9 @@ pub enum BadTally {
 /// Why a showing is not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotTallied {
+    /// It is another node's.
+    #[error("this count belongs to another node")]
+    Elsewhere,
     /// Not now.
     #[error("counts are taken between a question's end and its close")]
     Time,
@@ -114,31 +118,38 @@ impl std::ops::Deref for Tally {
     }
 }
 
+/// Kind of its records, apart from those of an aggregator in the same ledger.
+const TALLY: u8 = b't';
+
 /// The aggregator's side of one count.
 pub struct Counter {
+    /// Whether it is this node's: no two keep tags of one.
+    mine: bool,
     tally: Tally,
     subject: Subject,
     tags: BTreeSet<TagId>,
 }
 
 impl Counter {
-    /// A count as its ledger has it.
+    /// A count as its ledger has it, at one of the aggregator's nodes.
     ///
     /// # Errors
     /// [`DamagedLog`].
     pub fn restore(
         tally: Tally,
         pinned: &Pinned,
+        node: Node,
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
     ) -> Result<Self, DamagedLog> {
-        let prefix = tally.name();
+        let prefix = [[TALLY].as_slice(), tally.name().as_bytes()].concat();
         let mut tags = BTreeSet::new();
         for (key, _) in records {
-            if let Some(tag) = key.strip_prefix(prefix.as_bytes()) {
+            if let Some(tag) = key.strip_prefix(prefix.as_slice()) {
                 tags.insert(TagId(Digest(tag.try_into().map_err(|_| DamagedLog)?)));
             }
         }
-        Ok(Self { subject: tally.subject(pinned.uploads()), tally, tags })
+        let subject = tally.subject(pinned.uploads());
+        Ok(Self { mine: node.has(&tally.name()), subject, tally, tags })
     }
 
     /// Counts a showing, once. Sent again, it is acknowledged again.
@@ -154,6 +165,9 @@ impl Counter {
         showing: &[u8],
         verifier: &Verifier,
     ) -> Result<Step<()>, NotTallied> {
+        if !self.mine {
+            return Err(NotTallied::Elsewhere);
+        }
         if now < self.tally.end || now >= self.tally.closes {
             return Err(NotTallied::Time);
         }
@@ -165,7 +179,7 @@ impl Counter {
         let tag = verdict.unwrap_or(Err(Refused::Proof))?.name(&self.subject);
         self.tags.insert(tag);
         let name = self.tally.name();
-        let key = [name.as_bytes().as_slice(), tag.0.as_bytes()].concat();
+        let key = [[TALLY].as_slice(), name.as_bytes(), tag.0.as_bytes()].concat();
         // Written again for one that is there, so that it is durable before it is acknowledged.
         Ok(Step::new(vec![put(key, Vec::new())], ()))
     }

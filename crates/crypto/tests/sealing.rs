@@ -1,6 +1,6 @@
 //! Sealing for a party, and locking at rest: what opens, and what does not.
 
-use alpheus_crypto::seal::{NotSealed, SealingKey, SealingPublic, seal};
+use alpheus_crypto::seal::{NotSealed, Sealed, SealingKey, SealingPublic, seal};
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::vault::{Hardness, Locked, VaultKey};
 use rand_chacha::ChaCha12Rng;
@@ -61,7 +61,7 @@ fn what_is_locked_opens_under_its_key_and_name_alone() {
 /// Keys that [`SealingPublic::is_good`] refuses are those that nothing is sealed for.
 #[test]
 fn keys_of_small_order_are_not_good() {
-    let rng = &mut ChaCha20Rng::from_seed([8; 32]);
+    let rng = &mut rng();
     let one = [vec![1], vec![0; 31]].concat();
     let small: [[u8; 32]; 2] = [[0; 32], one.try_into().unwrap()];
     let good = SealingKey::from_seed(&Secret::random(rng)).public();
@@ -71,4 +71,17 @@ fn keys_of_small_order_are_not_good() {
         let sealed = seal(&key, "alpheus/test/v1", &[], &Secret::from_bytes([1; 32]), rng);
         assert_eq!((key.is_good(), sealed.is_ok()), (is_good, is_good));
     }
+}
+
+#[test]
+fn what_is_sealed_is_read_back_from_its_bytes() {
+    let key = SealingKey::from_seed(&Secret::from_bytes([1; 32]));
+    let secret = Secret::from_bytes([7; 32]);
+    let sealed = seal(&key.public(), "use", &[], &secret, &mut rng()).unwrap();
+    let bytes = sealed.to_bytes();
+    assert_eq!((bytes.len(), Sealed::from_bytes(&bytes)), (sealed.length(), Some(sealed)));
+    assert_eq!(Sealed::from_bytes(&bytes[..47]), None);
+    let nothing = Sealed::nothing(80);
+    assert_eq!(nothing.to_bytes(), [0; 80]);
+    assert_eq!(key.open::<32>("use", &[], &nothing).err(), Some(NotSealed));
 }

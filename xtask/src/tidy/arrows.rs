@@ -12,10 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("alpheus-encrypted-stream", &["alpheus-crypto", "alpheus-policy"]),
     ("alpheus-anonymous-credential", &["alpheus-crypto"]),
     ("alpheus-access-pass", &["alpheus-crypto", "alpheus-anonymous-credential"]),
-    (
-        "alpheus-accountable-statistics",
-        &["alpheus-crypto", "alpheus-anonymous-credential"],
-    ),
+    ("alpheus-accountable-statistics", &["alpheus-crypto", "alpheus-anonymous-credential"]),
     ("alpheus-anonymous-board", &["alpheus-crypto"]),
     ("alpheus-verifiable-table", &["alpheus-crypto"]),
     (

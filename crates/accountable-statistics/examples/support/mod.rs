@@ -4,7 +4,7 @@
 use alpheus_accountable_statistics::aggregator::{self, Aggregator, Examined, Node};
 use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registering};
 use alpheus_accountable_statistics::configuration::{
-    Configuration, Days, KeyEpoch, Pinned, Smoother as Listed, SmootherId,
+    Configuration, Days, KeyEpoch, Limits, Pinned, Smoother as Listed, SmootherId,
 };
 use alpheus_accountable_statistics::definition::{After, Agreed, Definition, Place, Rule};
 use alpheus_accountable_statistics::endorsed::Endorsed;
@@ -77,6 +77,7 @@ pub(crate) fn sealing() -> SealingKey {
 
 const OPERATOR: u8 = 200;
 pub(crate) const AGGREGATOR: u8 = 202;
+pub(crate) const DEFINER: u8 = 203;
 
 /// A credential of the deployment: kind 0 for uploads, j + 1 for the slots of smoother j.
 fn credential(kind: u32, key: &IssuerKey) -> Credential {
@@ -104,6 +105,8 @@ pub(crate) fn configuration(n: u8, t: u16, keys: &[IssuerKey]) -> Configuration 
         deployment: [1; 32],
         threshold: t,
         smoothers: (0..n).zip(&keys[1..]).map(smoother).collect(),
+        definer: signing(DEFINER).verifying_key(),
+        limits: Limits { accounts: 2, wasteful: 0, after: 180 * MINUTE, bits: 12 },
         aggregator: signing(AGGREGATOR).verifying_key(),
         sealing: sealing().public(),
         uploads: signed(0, &keys[0]),
@@ -138,6 +141,11 @@ pub(crate) fn generate(pinned: &Pinned) -> Result<(SharedKey, Vec<KeyShare>), Fa
         shares.push(settled.share(id.0, taken)?);
     }
     Ok((settled.key().clone(), shares))
+}
+
+/// As whoever may define proposes it.
+pub(crate) fn proposed(definition: &Definition) -> Signed<Definition> {
+    Signed::new(definition, &signing(DEFINER))
 }
 
 pub(crate) fn copy(key: &IssuerKey) -> Result<IssuerKey, Failed> {
@@ -176,13 +184,18 @@ impl Town {
     }
 
     fn set_up(&mut self, n: u8, shares: Vec<KeyShare>) -> Result<(), Failed> {
+        let mut cards = Endorsed::default();
         for (id, share) in (0..n).zip(shares) {
             let mut ledger = Ledger::new();
             let (mut smoother, step) = self.smoother_of(id, &ledger, Log::New, at(0))?;
             step.commit(&mut ledger)?;
-            smoother.hold(KeyEpoch(TODAY), self.shared.clone(), share)?.commit(&mut ledger)?;
+            let said = smoother.hold(KeyEpoch(TODAY), self.shared.clone(), share)?;
+            cards.add(smoother.id(), said.commit(&mut ledger)?);
             self.smoothers.push(smoother);
             self.ledgers.push(ledger);
+        }
+        for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
+            smoother.learn_key(&cards)?.commit(ledger)?;
         }
         Ok(())
     }
@@ -233,6 +246,7 @@ impl Town {
             place: Place::try_from(place.to_owned())?,
             start: at(60),
             end: at(120),
+            during: 2,
             quota: Limit::try_from(3)?,
             accounts: 2,
             interval: Interval::new(0, 100, true)?,
@@ -246,11 +260,12 @@ impl Town {
         })
     }
 
-    /// All smoothers sign it, all parties learn it.
+    /// All smoothers sign what is proposed, all parties learn it.
     pub(crate) fn define(&mut self, definition: &Definition) -> Result<Agreed, Failed> {
         let mut endorsed = Endorsed::default();
+        let proposed = proposed(definition);
         for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
-            let signed = smoother.define(at(1), definition)?.commit(ledger)?;
+            let signed = smoother.define(at(1), &proposed)?.commit(ledger)?;
             endorsed.add(smoother.id(), signed);
         }
         self.learn(&endorsed)
@@ -275,7 +290,7 @@ impl Town {
         let begun = person.client.begin(now, agreed, contribution, &mut self.rng)?;
         let mut attempt = begun.commit(&mut person.store)?;
         self.ask(person, &mut attempt, now)?;
-        self.deposit(&mut attempt, now)?;
+        self.deposit(person, &mut attempt, now)?;
         Ok(attempt)
     }
 
@@ -295,7 +310,8 @@ impl Town {
                 Ok(step) if !cut_off => {
                     let grant = step.commit(&mut self.ledgers[at])?;
                     let rng = &mut self.rng;
-                    let step = attempt.granted(&mut person.client, &prover, keeper, &grant, rng)?;
+                    let client = &mut person.client;
+                    let step = attempt.granted(client, &prover, (keeper, &grant), now, rng)?;
                     return Ok(step.commit(&mut person.store)?);
                 }
                 Ok(_) | Err(NoSlot::Full | NoSlot::SitsOut) => attempt.refused(),
@@ -304,18 +320,29 @@ impl Town {
         }
     }
 
-    /// Sends the deposit to all smoothers that can be reached, and takes their receipts.
-    pub(crate) fn deposit(&mut self, attempt: &mut Attempt, now: Time) -> Result<bool, Failed> {
-        let mut enough = false;
+    /// Sends the deposit to all smoothers that can be reached, takes their receipts, and sends the
+    /// certificate that they make.
+    pub(crate) fn deposit(
+        &mut self,
+        person: &mut Person,
+        attempt: &mut Attempt,
+        now: Time,
+    ) -> Result<bool, Failed> {
         for (to, deposit) in attempt.deposits() {
             if self.cut_off.contains(&to) {
                 continue;
             }
             if let Some(receipt) = self.receive(to, deposit, now)? {
-                enough = attempt.receipt(&self.pinned, &receipt)?;
+                attempt.receipt(&self.pinned, &receipt)?.commit(&mut person.store)?;
             }
         }
-        Ok(enough)
+        let Some(certificate) = attempt.certificate(&self.pinned) else { return Ok(false) };
+        for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
+            if !self.cut_off.contains(&smoother.id()) {
+                smoother.hear_certificate(now, &certificate)?.commit(ledger)?;
+            }
+        }
+        Ok(true)
     }
 
     /// One smoother takes a deposit and tells the others. None from one that sits out.
@@ -367,6 +394,7 @@ impl Town {
     /// The aggregator collects what all smoothers release, and examines it.
     pub(crate) fn gather(&mut self, agreed: &Agreed, now: Time) -> Result<Examined, Failed> {
         let name = agreed.name();
+        self.sync(agreed, now)?;
         let (aggregator, _) = &mut self.aggregator;
         for smoother in &self.smoothers {
             if self.cut_off.contains(&smoother.id()) {
@@ -374,7 +402,7 @@ impl Town {
             }
             let _ = aggregator.take(smoother.id(), smoother.release(now, &name)?)?;
         }
-        let parts = aggregator.work(&name, false)?.split(2);
+        let parts = aggregator.work(&name)?.split(2);
         let parts = parts.into_iter().map(|part| part.run()).collect();
         Ok(Examined::join(parts).ok_or("nothing")?)
     }
@@ -445,13 +473,29 @@ impl Town {
         self.open(ready, now)
     }
 
-    /// Smoothers tell each other all receipts that they know.
+    /// Smoothers give each other what the others lack: certificates, receipts, what is sealed.
     pub(crate) fn sync(&mut self, agreed: &Agreed, now: Time) -> Result<(), Failed> {
         let name = agreed.name();
-        let told: Vec<Receipt> = self.smoothers.iter().flat_map(|s| s.receipts(&name)).collect();
-        for receipt in told {
-            for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
-                smoother.hear_receipt(&receipt, now)?.commit(ledger)?;
+        let certificates: Vec<_> =
+            self.smoothers.iter().flat_map(|s| s.certificates(&name)).collect();
+        let receipts: Vec<Receipt> =
+            self.smoothers.iter().flat_map(|s| s.receipts(&name)).collect();
+        for at in 0..self.smoothers.len() {
+            if self.cut_off.contains(&self.smoothers[at].id()) {
+                continue;
+            }
+            for certificate in &certificates {
+                self.smoothers[at]
+                    .hear_certificate(now, certificate)?
+                    .commit(&mut self.ledgers[at])?;
+            }
+            for receipt in &receipts {
+                self.smoothers[at].hear_receipt(receipt, now)?.commit(&mut self.ledgers[at])?;
+            }
+            for slot in self.smoothers[at].lacking(&name) {
+                let kept = self.smoothers.iter().find_map(|s| s.kept(&name, slot).cloned());
+                let kept = kept.ok_or("nobody has it")?;
+                self.smoothers[at].keep(&name, slot, kept).commit(&mut self.ledgers[at])?;
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ pub struct Work {
     keys: Arc<Keys>,
     agreed: Agreed,
     subject: Subject,
-    entries: Vec<(Entry, Vec<Sealed>)>,
+    entries: Vec<(Entry, Sealed)>,
 }
 
 /// What was found.
@@ -47,7 +47,7 @@ impl Work {
         keys: Arc<Keys>,
         pinned: &Pinned,
         agreed: Agreed,
-        entries: Vec<(Entry, Vec<Sealed>)>,
+        entries: Vec<(Entry, Sealed)>,
     ) -> Self {
         let subject = agreed.subject(pinned.uploads());
         Self { keys, agreed, subject, entries }
@@ -58,7 +58,7 @@ impl Work {
     pub fn split(self, parts: usize) -> Vec<Self> {
         let Self { keys, agreed, subject, entries } = self;
         let size = entries.len().div_ceil(parts.max(1)).max(1);
-        let part = |entries: &[(Entry, Vec<Sealed>)]| Self {
+        let part = |entries: &[(Entry, Sealed)]| Self {
             keys: Arc::clone(&keys),
             agreed: agreed.clone(),
             subject: subject.clone(),
@@ -81,20 +81,18 @@ impl Work {
         Examined { aggregate: self.agreed.name(), entries, shown, rejected: Vec::new() }.settled()
     }
 
-    /// The upload of an entry, from whatever opens to it.
-    fn open(&self, entry: &Entry, sealed: &[Sealed]) -> Option<Candidate> {
-        let Entry { aggregate, slot, revision, ephemeral, content } = entry;
+    /// The upload of an entry, if what is sealed is that.
+    fn open(&self, entry: &Entry, sealed: &Sealed) -> Option<Candidate> {
+        let Entry { aggregate, slot, revision, ephemeral, content, .. } = entry;
         let context = Entry::context(aggregate, *slot, *revision, ephemeral);
         let context = context.each_ref().map(Vec::as_slice);
-        sealed.iter().find_map(|sealed| {
-            let opened = self.keys.sealing.open_bytes(labels::STATISTICS_SEALED, &context, sealed);
-            let upload: Upload = decode(&opened.ok()?)?;
-            let login = Login::from_bytes(&upload.showing, self.agreed.quota).ok()?;
-            let showing = showing_digest(&upload.showing);
-            let is = content_digest(&login.tag, &upload.tuple, &showing) == *content;
-            let message = upload_digest(&entry.binding(login.tag), &upload.tuple);
-            (is && login.message == message).then_some(Candidate { entry: *entry, login, upload })
-        })
+        let opened = self.keys.sealing.open_bytes(labels::STATISTICS_SEALED, &context, sealed);
+        let upload: Upload = decode(&opened.ok()?)?;
+        let login = Login::from_bytes(&upload.showing, self.agreed.quota).ok()?;
+        let showing = showing_digest(&upload.showing);
+        let is = content_digest(&login.tag, &upload.tuple, &showing) == *content;
+        let message = upload_digest(&entry.binding(login.tag), &upload.tuple);
+        (is && login.message == message).then_some(Candidate { entry: *entry, login, upload })
     }
 
     /// Those whose showing holds.

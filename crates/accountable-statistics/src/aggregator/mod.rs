@@ -11,7 +11,9 @@ use crate::closing::{Inclusion, Trees};
 use crate::configuration::{Pinned, SmootherId};
 use crate::definition::{Agreed, BadDefinition, Definition};
 use crate::endorsed::Endorsed;
-use crate::messages::{Closing, Entry, Outcome, Reason, Release, Shown, decode, encode};
+use crate::messages::{
+    Closing, Entry, Listed, Outcome, Reason, Release, Shown, decode, encode, sealed_digest,
+};
 use crate::refused::{NotGathered, NotHeard, NotRestored};
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::schedule::Time;
@@ -21,7 +23,7 @@ use alpheus_crypto::ledger::{Change, DamagedLog, Step, put};
 use alpheus_crypto::seal::{Sealed, SealingKey};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Which of the aggregates are this node's.
@@ -73,12 +75,12 @@ pub struct Aggregator {
 /// One aggregate.
 struct Gathering {
     agreed: Agreed,
-    /// The ledger that each smoother has given, by its digest.
-    given: BTreeMap<SmootherId, Digest>,
-    ledgers: BTreeMap<Digest, BTreeMap<u32, Entry>>,
-    /// What is sealed for an entry: more than one if smoothers give different bytes.
-    sealed: BTreeMap<Entry, Vec<Sealed>>,
+    /// The ledger that each smoother has given last.
+    given: BTreeMap<SmootherId, BTreeSet<Entry>>,
+    /// What is sealed for an entry, which names it.
+    sealed: BTreeMap<Entry, Sealed>,
     closed: Option<Closed>,
+    trees: Option<Trees>,
     /// Of this run: what is shown to smoothers.
     shown: Option<Arc<Vec<Shown>>>,
     outcomes: BTreeMap<SmootherId, Outcome>,
@@ -156,9 +158,9 @@ impl Aggregator {
         self.gathering.entry(name).or_insert_with(|| Gathering {
             agreed: agreed.clone(),
             given: BTreeMap::new(),
-            ledgers: BTreeMap::new(),
             sealed: BTreeMap::new(),
             closed: None,
+            trees: None,
             shown: None,
             outcomes: BTreeMap::new(),
             published: None,
@@ -179,84 +181,85 @@ impl Aggregator {
         &self.keys.verifier
     }
 
-    /// Takes what a smoother releases. Says whether a quorum has given the same ledger.
+    /// Takes what a smoother releases. Says whether a quorum has given theirs.
     ///
     /// # Errors
     /// [`NotGathered`].
     pub fn take(&mut self, by: SmootherId, release: Release) -> Result<bool, NotGathered> {
-        let quorum = self.pinned.quorum();
+        let (quorum, known) = (self.pinned.quorum(), self.pinned.key(by).is_some());
         let gathering = self.of(&release.aggregate)?;
         let (name, slots) = (gathering.agreed.name(), gathering.agreed.slots);
-        let ordered = release.listed.windows(2).all(|pair| match pair {
-            [a, b] => a.entry.slot < b.entry.slot,
-            _ => true,
-        });
-        let ours = |entry: &Entry| entry.aggregate == name && entry.slot < slots;
-        if !ordered || !release.listed.iter().all(|listed| ours(&listed.entry)) {
+        let slot = |listed: &Listed| listed.entry.slot;
+        let ordered = release.listed.is_sorted_by(|a, b| slot(a) < slot(b));
+        let ours = |listed: &Listed| listed.entry.aggregate == name && slot(listed) < slots;
+        if !known || !ordered || !release.listed.iter().all(ours) {
             return Err(NotGathered::Malformed);
         }
-        let entries: BTreeMap<u32, Entry> =
-            release.listed.iter().map(|listed| (listed.entry.slot, listed.entry)).collect();
-        for listed in release.listed {
-            let Some(sealed) = listed.sealed else { continue };
-            let known = gathering.sealed.entry(listed.entry).or_default();
-            if !known.contains(&sealed) {
-                known.push(sealed);
+        let entries = release.listed.iter().map(|listed| listed.entry).collect();
+        for Listed { entry, sealed } in release.listed {
+            if sealed_digest(&sealed) == entry.sealed {
+                gathering.sealed.insert(entry, sealed);
             }
         }
-        let root = Trees::new(slots, &entries, |_| true).ledger();
-        gathering.ledgers.insert(root, entries);
-        gathering.given.insert(by, root);
-        Ok(gathering.ledger(quorum).is_some())
+        gathering.given.insert(by, entries);
+        gathering.forget_unlisted();
+        Ok(gathering.given.len() >= quorum)
     }
 
-    /// What is to be checked, once a quorum has given the same ledger: it runs anywhere.
-    /// With `hasty` what nobody has given counts as rejected.
+    /// What is to be checked, once a quorum has given their ledgers: it runs anywhere. Entries that t
+    /// smoothers list are certified at one that keeps to the protocol. After the closing, it is
+    /// what was closed.
     ///
     /// # Errors
     /// [`NotGathered`].
-    pub fn work(&mut self, name: &Digest, hasty: bool) -> Result<Work, NotGathered> {
-        let (quorum, keys, pinned) =
-            (self.pinned.quorum(), Arc::clone(&self.keys), self.pinned.clone());
+    pub fn work(&mut self, name: &Digest) -> Result<Work, NotGathered> {
+        let (keys, pinned) = (Arc::clone(&self.keys), self.pinned.clone());
         let gathering = self.of(name)?;
         if gathering.published.is_some() {
             return Err(NotGathered::Ended);
         }
-        let entries = gathering.ledger(quorum).ok_or(NotGathered::NoLedger)?;
-        let sealed = |entry: &Entry| gathering.sealed.get(entry).cloned().unwrap_or_default();
-        let all: Vec<(Entry, Vec<Sealed>)> =
-            entries.values().map(|entry| (*entry, sealed(entry))).collect();
-        if !hasty && all.iter().any(|(_, sealed)| sealed.is_empty()) {
-            return Err(NotGathered::Lacking);
-        }
+        let entries = match &gathering.closed {
+            Some(closed) => closed.entries.values().copied().collect(),
+            None => gathering.listed(&pinned).ok_or(NotGathered::NoLedger)?,
+        };
+        let sealed = |entry: Entry| {
+            let sealed = gathering.sealed.get(&entry).ok_or(NotGathered::Lacking)?;
+            Ok((entry, sealed.clone()))
+        };
+        let all = entries.into_iter().map(sealed).collect::<Result<_, NotGathered>>()?;
         Ok(Work::new(keys, &pinned, gathering.agreed.clone(), all))
     }
 
     /// Closes an aggregate over what was examined. The closing is durable before it leaves, and
-    /// there is one: after a crash what is examined again gives the same.
+    /// there is one: what is examined after it is only shown.
     ///
     /// # Errors
     /// [`NotGathered`].
     pub fn close(&mut self, examined: Examined) -> Result<Step<Signed<Closing>>, NotGathered> {
-        let Examined { aggregate, entries, shown, rejected } = examined;
-        let quorum = self.pinned.quorum();
+        let Examined { aggregate, entries, mut shown, rejected } = examined;
         let gathering = self.of(&aggregate)?;
-        if gathering.ledger(quorum) != Some(&entries) {
-            return Err(NotGathered::NoLedger);
-        }
-        gathering.shown = Some(Arc::new(shown));
+        let slots = gathering.agreed.slots;
         if let Some(closed) = &gathering.closed {
+            if entries != closed.entries {
+                return Err(NotGathered::Closed);
+            }
+            shown.retain(|shown| !closed.rejected.contains(&shown.slot));
+            gathering.shown = Some(Arc::new(shown));
             let change = record(&aggregate, CLOSING, encode(closed));
             return Ok(Step::new(vec![change], closed.closing.clone()));
         }
-        let trees = Trees::new(gathering.agreed.slots, &entries, |slot| !rejected.contains(&slot));
+        let counts: BTreeSet<u32> = shown.iter().map(|shown| shown.slot).collect();
+        let trees = Trees::new(slots, &entries, |slot| counts.contains(&slot));
         let (ledger, tuples) = (trees.ledger(), trees.tuples());
-        let closing = Closing { aggregate, ledger, tuples, rejected: rejected.clone() };
+        let empty = (0..slots).filter(|slot| !entries.contains_key(slot)).collect();
+        let closing = Closing { aggregate, ledger, tuples, empty, rejected: rejected.clone() };
         let closing = Signed::new(&closing, &self.key);
         let closed = Closed { closing: closing.clone(), entries, rejected };
         let change = record(&aggregate, CLOSING, encode(&closed));
         if let Some(gathering) = self.gathering.get_mut(&aggregate) {
             gathering.closed = Some(closed);
+            gathering.trees = Some(trees);
+            gathering.shown = Some(Arc::new(shown));
         }
         Ok(Step::new(vec![change], closing))
     }
@@ -278,11 +281,14 @@ impl Aggregator {
 
     /// The proof that a slot's entry is counted.
     #[must_use]
-    pub fn inclusion(&self, name: &Digest, slot: u32) -> Option<Inclusion> {
-        let gathering = self.gathering.get(name)?;
+    pub fn inclusion(&mut self, name: &Digest, slot: u32) -> Option<Inclusion> {
+        let gathering = self.gathering.get_mut(name)?;
         let Closed { entries, rejected, .. } = gathering.closed.as_ref()?;
-        let counts = |slot| !rejected.contains(&slot);
-        Trees::new(gathering.agreed.slots, entries, counts).prove(slot)
+        let trees = gathering.trees.get_or_insert_with(|| {
+            let rejected: BTreeSet<u32> = rejected.iter().copied().collect();
+            Trees::new(gathering.agreed.slots, entries, |slot| !rejected.contains(&slot))
+        });
+        trees.prove(slot)
     }
 
     /// Takes how an aggregate ended, as a smoother says. t that say the same are published.
@@ -299,7 +305,7 @@ impl Aggregator {
         let threshold = usize::from(self.pinned.threshold);
         let name = outcome.aggregate;
         let gathering = self.of(&name).map_err(|_| NotHeard::Unknown)?;
-        if gathering.outcomes.insert(by, outcome).is_some_and(|before| before != outcome) {
+        if *gathering.outcomes.entry(by).or_insert(outcome) != outcome {
             return Err(NotHeard::Equivocation(by));
         }
         let alike = gathering.outcomes.values().filter(|other| **other == outcome).count();
@@ -329,11 +335,14 @@ impl Aggregator {
             .filter(|a| self.node.has(&a.name()))
     }
 
-    /// Aggregates that ended without a word of the smoothers: their deadline is over.
+    /// Aggregates that ended without a word of the smoothers: their deadline is over, and as much
+    /// time again, in which smoothers are asked for their outcomes.
     pub fn poll(&mut self, now: Time) -> Step<()> {
         let mut changes = Vec::new();
         for (name, gathering) in &mut self.gathering {
-            if gathering.published.is_none() && now >= gathering.agreed.deadline() {
+            let patience = gathering.agreed.after.patience;
+            let late = gathering.agreed.deadline().0.saturating_add(patience);
+            if gathering.published.is_none() && now.0 >= late {
                 let reason =
                     if gathering.closed.is_some() { Reason::Late } else { Reason::NotFilled };
                 let outcome = Outcome { aggregate: *name, result: Err(reason) };
@@ -346,10 +355,24 @@ impl Aggregator {
 }
 
 impl Gathering {
-    /// The ledger that so many smoothers have given alike.
-    fn ledger(&self, quorum: usize) -> Option<&BTreeMap<u32, Entry>> {
-        let alike =
-            |root: &&Digest| self.given.values().filter(|given| given == root).count() >= quorum;
-        self.ledgers.keys().find(alike).and_then(|root| self.ledgers.get(root))
+    /// Entries that t smoothers list, once a quorum has listed theirs.
+    fn listed(&self, pinned: &Pinned) -> Option<Vec<Entry>> {
+        if self.given.len() < pinned.quorum() {
+            return None;
+        }
+        let mut times: BTreeMap<&Entry, usize> = BTreeMap::new();
+        self.given.values().flatten().for_each(|entry| *times.entry(entry).or_default() += 1);
+        let enough = |(_, times): &(&Entry, usize)| *times >= usize::from(pinned.threshold);
+        Some(times.into_iter().filter(enough).map(|(entry, _)| *entry).collect())
+    }
+
+    /// Keeps what is sealed for entries that somebody lists, and for those that were closed.
+    fn forget_unlisted(&mut self) {
+        let Self { given, sealed, closed, .. } = self;
+        let closed = closed.as_ref();
+        sealed.retain(|entry, _| {
+            let listed = given.values().any(|entries| entries.contains(entry));
+            listed || closed.is_some_and(|closed| closed.entries.get(&entry.slot) == Some(entry))
+        });
     }
 }

@@ -2,10 +2,11 @@
 
 use super::{Abouts, Client, Records, UPLOADS, of_slots};
 use crate::configuration::{Pinned, SmootherId};
-use crate::definition::{Agreed, Turn};
+use crate::definition::Agreed;
+use crate::endorsed::Endorsed;
 use crate::messages::{
-    Deposit, Entry, Grant, Receipt, SlotRequest, Upload, content_digest, decode, deposit_bytes,
-    encode, request_digest, showing_digest, upload_digest,
+    Deposit, Entry, Grant, Receipt, SlotRequest, Upload, content_digest, decode, encode,
+    request_digest, showing_digest, upload_digest,
 };
 use crate::refused::NotContributed;
 use crate::tuple::{Binding, Contribution, Prover};
@@ -27,8 +28,8 @@ use zeroize::Zeroizing;
 pub struct Attempt {
     agreed: Agreed,
     seed: Secret<32>,
-    /// What is given; none once it is sealed.
-    contribution: Option<Contribution>,
+    /// What is given: kept until it counts, so that it can be given again.
+    contribution: Contribution,
     /// Of the slot credentials, in the order of smoothers.
     showings: Vec<Vec<u8>>,
     /// In which order keepers are asked.
@@ -53,10 +54,11 @@ struct Made {
 struct Stored {
     aggregate: Digest,
     seed: [u8; 32],
-    given: Option<(bool, i64)>,
+    given: (bool, i64),
     showings: Vec<Vec<u8>>,
     order: Vec<SmootherId>,
     made: Option<Made>,
+    receipts: Vec<Receipt>,
 }
 
 const ATTEMPT: u8 = b'w';
@@ -79,7 +81,7 @@ impl Client {
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Attempt>, NotContributed> {
         let turn = agreed.turn(now).ok_or(NotContributed::NotNow)?;
-        if matches!(contribution, Contribution::Dummy) && turn == Turn(0) {
+        if matches!(contribution, Contribution::Dummy) && !agreed.fills(turn) {
             return Err(NotContributed::NotNow);
         }
         if self.left(agreed)? == 0 {
@@ -98,7 +100,7 @@ impl Client {
             let attempt = Attempt {
                 agreed,
                 seed,
-                contribution: Some(contribution),
+                contribution,
                 showings,
                 order,
                 asked: 0,
@@ -165,18 +167,21 @@ impl Attempt {
         &mut self,
         client: &mut Client,
         prover: &Prover,
-        keeper: SmootherId,
-        grant: &Signed<Grant>,
+        (keeper, grant): (SmootherId, &Signed<Grant>),
+        now: Time,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<()>, NotContributed> {
         let key = client.pinned.key(keeper).ok_or(NotContributed::Grant)?;
         let opened = grant.open(key).map_err(|_| NotContributed::Grant)?.into_inner();
         let kept = self.agreed.keeper(&client.pinned, opened.slot, opened.turn) == keeper;
         let mine = opened.aggregate == self.agreed.name() && opened.ephemeral == self.ephemeral();
-        if !kept || !mine || opened.slot >= self.agreed.slots {
+        let runs = self.agreed.turn(now) == Some(opened.turn);
+        if self.made.is_some() {
+            return Ok(Step::new(Vec::new(), ()));
+        }
+        if !kept || !mine || !runs || opened.slot >= self.agreed.slots {
             return Err(NotContributed::Grant);
         }
-        let Some(contribution) = self.contribution else { return Ok(Step::new(Vec::new(), ())) };
         let pinned = client.pinned.clone();
         let about = &mut client.about(&self.agreed)?.uploads;
         let binding = Binding {
@@ -186,17 +191,21 @@ impl Attempt {
             revision: opened.revision,
             ephemeral: opened.ephemeral,
         };
-        let tuple = prover.prove(contribution, &binding, rng)?.to_bytes();
+        let tuple = prover.prove(self.contribution, &binding, rng)?.to_bytes();
         let shown = about.show(&upload_digest(&binding, &tuple), rng)?.under(UPLOADS);
         let mut sealing = None;
         let step = shown.then(|showing| {
-            sealing =
-                Some(self.seal(&pinned, (keeper, grant), &binding, Upload { tuple, showing }, rng));
+            sealing = Some(self.seal(
+                &pinned,
+                (keeper, grant),
+                (&opened, &binding),
+                Upload { tuple, showing },
+                rng,
+            ));
             Step::new(Vec::new(), ())
         });
         let made = sealing.ok_or(NotContributed::Damaged)??;
         self.made = Some(made);
-        self.contribution = None;
         Ok(step.then(|()| Step::new(vec![self.change()], ())))
     }
 
@@ -204,20 +213,34 @@ impl Attempt {
         &self,
         pinned: &Pinned,
         (keeper, grant): (SmootherId, &Signed<Grant>),
-        binding: &Binding,
+        (opened, binding): (&Grant, &Binding),
         upload: Upload,
         rng: &mut impl CryptoRng,
     ) -> Result<Made, NotContributed> {
         let Binding { tag, aggregate, slot, revision, ephemeral: key } = *binding;
         let content = content_digest(&tag, &upload.tuple, &showing_digest(&upload.showing));
-        let entry = Entry { aggregate, slot, revision, ephemeral: key, content };
         let context = Entry::context(&aggregate, slot, revision, &key);
         let context = context.each_ref().map(Vec::as_slice);
         let (to, bytes) = (&pinned.sealing, encode(&upload));
         let sealed = seal_bytes(to, labels::STATISTICS_SEALED, &context, &bytes, rng)?;
-        let signed = deposit_bytes(&entry, &sealed);
-        let signature = ephemeral(&self.seed).sign(labels::STATISTICS_DEPOSIT, &signed);
+        let entry = Entry::of(opened, content, &sealed);
+        let signature = ephemeral(&self.seed).sign(labels::STATISTICS_DEPOSIT, &encode(&entry));
         Ok(Made { keeper, grant: grant.clone(), entry, sealed, signature })
+    }
+
+    /// The slot cannot be had: somebody holds it, or the turn is over and too few have signed. The
+    /// same is given by another key, which costs another showing of each credential.
+    ///
+    /// # Errors
+    /// [`NotContributed`].
+    pub fn again(
+        self,
+        client: &mut Client,
+        now: Time,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Self>, NotContributed> {
+        let next = client.begin(now, &self.agreed, self.contribution, rng)?;
+        Ok(self.forget().then(|()| next))
     }
 
     /// What to send to each smoother whose receipt is not there yet; none before a grant.
@@ -228,8 +251,8 @@ impl Attempt {
         let open = all.filter(|(id, _)| !self.receipts.contains_key(id));
         let deposit = |(id, showing): (SmootherId, &Vec<u8>)| {
             let Made { keeper, grant, entry, sealed, signature } = made.clone();
-            let (content, showing) = (entry.content, showing.clone());
-            (id, Deposit { keeper, grant, content, sealed, signature, showing })
+            let (content, showing, receipts) = (entry.content, showing.clone(), self.receipts());
+            (id, Deposit { keeper, grant, content, sealed, signature, showing, receipts })
         };
         open.map(deposit).collect()
     }
@@ -239,7 +262,11 @@ impl Attempt {
     ///
     /// # Errors
     /// [`NotContributed::Receipt`].
-    pub fn receipt(&mut self, pinned: &Pinned, receipt: &Receipt) -> Result<bool, NotContributed> {
+    pub fn receipt(
+        &mut self,
+        pinned: &Pinned,
+        receipt: &Receipt,
+    ) -> Result<Step<bool>, NotContributed> {
         let made = self.made.as_ref().ok_or(NotContributed::Receipt)?;
         let key = pinned.key(receipt.by).ok_or(NotContributed::Receipt)?;
         let entry = receipt.entry.open(key).map_err(|_| NotContributed::Receipt)?;
@@ -247,7 +274,17 @@ impl Attempt {
             return Err(NotContributed::Receipt);
         }
         self.receipts.insert(receipt.by, receipt.entry.clone());
-        Ok(self.receipts.len() >= pinned.quorum())
+        let enough = self.receipts.len() >= pinned.quorum();
+        Ok(Step::new(vec![self.change()], enough))
+    }
+
+    /// What to send to all smoothers in the end, once a quorum has given receipts: with that, none
+    /// of them can leave the upload out, and the client need not come back.
+    #[must_use]
+    pub fn certificate(&self, pinned: &Pinned) -> Option<Endorsed<Entry>> {
+        let mut certificate = Endorsed::default();
+        self.receipts.iter().for_each(|(by, entry)| certificate.add(*by, entry.clone()));
+        (self.receipts.len() >= pinned.quorum()).then_some(certificate)
     }
 
     /// The entry of the deposit.
@@ -274,10 +311,10 @@ impl Attempt {
     }
 
     fn change(&self) -> Change {
-        let given = self.contribution.map(|contribution| match contribution {
+        let given = match self.contribution {
             Contribution::Sample(value) => (true, value),
             Contribution::Dummy => (false, 0),
-        });
+        };
         let stored = Stored {
             aggregate: self.agreed.name(),
             seed: *self.seed.expose(),
@@ -285,6 +322,7 @@ impl Attempt {
             showings: self.showings.clone(),
             order: self.order.clone(),
             made: self.made.clone(),
+            receipts: self.receipts(),
         };
         Change { key: self.record(), value: Some(Zeroizing::new(encode(&stored))) }
     }
@@ -306,18 +344,17 @@ impl Attempt {
     }
 
     fn read(agreed: &Agreed, stored: Stored) -> Self {
-        let sample = |(real, value)| {
-            if real { Contribution::Sample(value) } else { Contribution::Dummy }
-        };
+        let (real, value) = stored.given;
+        let receipts = stored.receipts.into_iter();
         Self {
             agreed: agreed.clone(),
             seed: Secret::from_bytes(stored.seed),
-            contribution: stored.given.map(sample),
+            contribution: if real { Contribution::Sample(value) } else { Contribution::Dummy },
             showings: stored.showings,
             order: stored.order,
             asked: 0,
             made: stored.made,
-            receipts: BTreeMap::new(),
+            receipts: receipts.map(|Receipt { by, entry }| (by, entry)).collect(),
         }
     }
 }

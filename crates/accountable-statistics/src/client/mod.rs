@@ -34,6 +34,7 @@ pub struct Client {
     /// As of its start: read when an aggregate is first looked at.
     records: Records,
     abouts: BTreeMap<Digest, Abouts>,
+    counts: BTreeMap<Digest, About>,
 }
 
 /// Its showings about one aggregate.
@@ -151,8 +152,8 @@ impl Client {
             };
             slots.push(holder);
         }
-        let (pinned, abouts) = (pinned.clone(), BTreeMap::new());
-        Ok(Some(Self { pinned, uploads, slots, records, abouts }))
+        let (pinned, abouts, counts) = (pinned.clone(), BTreeMap::new(), BTreeMap::new());
+        Ok(Some(Self { pinned, uploads, slots, records, abouts, counts }))
     }
 
     /// The deployment.
@@ -172,19 +173,27 @@ impl Client {
     }
 
     /// Shows the upload credential about a pure count: what to send at a time that
-    /// [`Tally::draw`] gives.
+    /// [`Tally::draw`] gives. The second time, the same bytes.
     ///
     /// # Errors
-    /// [`NotContributed::Holder`], [`HolderRefused::Burnt`] among them: one account, one count.
+    /// [`NotContributed::Holder`].
     pub fn count(
         &mut self,
         tally: &Tally,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<u8>>, NotContributed> {
-        let records = part_of(&self.records, UPLOADS);
-        let mut about = self.uploads.about(tally.subject(self.pinned.uploads()), &records)?;
-        let step = about.show(&tally.name(), rng)?.under(UPLOADS);
-        Ok(step)
+        let name = tally.name();
+        if !self.counts.contains_key(&name) {
+            let ours = part_of(&self.records, UPLOADS);
+            let about = self.uploads.about(tally.subject(self.pinned.uploads()), &ours)?;
+            self.counts.insert(name, about);
+        }
+        let about = self.counts.get_mut(&name).ok_or(NotContributed::Damaged)?;
+        let step = match about.resend() {
+            Some(again) => again,
+            None => about.show(&name, rng)?,
+        };
+        Ok(step.under(UPLOADS))
     }
 
     /// Its showings about an aggregate.

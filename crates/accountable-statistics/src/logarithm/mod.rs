@@ -16,7 +16,7 @@ use curve25519_dalek::scalar::Scalar;
 
 /// Giant steps taken together: their encodings share one inversion.
 const BLOCK: u64 = 1024;
-/// The most giant steps of a search: some ten seconds.
+/// The most giant steps of a search: some fifteen seconds.
 const MOST_STEPS: u64 = 1 << 24;
 
 /// Where a sum can lie: `lowest`, `lowest` + `stride`, … up to `highest`. Public.
@@ -67,6 +67,20 @@ impl Bounds {
     fn reach(&self) -> Option<u64> {
         Some(self.highest.checked_sub(self.lowest)? / self.stride)
     }
+}
+
+/// Whether every sum of an aggregate of so many slots can be read with a table of so many
+/// bits: ask before a definition is agreed to.
+#[must_use]
+pub fn readable(interval: &Interval, slots: u32, bits: u8) -> bool {
+    let (slots, width) = (u128::from(slots), u128::from(interval.width()));
+    let reach = u128::from(table::reach(bits));
+    let near = |apart: u128| apart / reach < u128::from(MOST_STEPS);
+    // Σv'² lies between (Σv')²/N and w·Σv', at most N·w²/4 apart but for rounding.
+    let squares = slots * width * width;
+    let squares_fit = u64::try_from(squares + width * width).is_ok();
+    let square = !interval.square() || (squares_fit && near(squares / 8 + width * width));
+    near(slots * width) && square
 }
 
 impl Table {
@@ -184,6 +198,40 @@ mod tests {
             }
             order.sort_unstable();
             assert_eq!(order, (0..blocks).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_known_before() {
+        let readable = |highest: i64, square, slots| {
+            readable(&Interval::new(0, highest, square).unwrap(), slots, 20)
+        };
+        let widest = (1 << 32) - 1;
+        assert!(readable(100_000, true, 3_000) && readable(65_535, true, 10_000));
+        assert!(readable(widest, false, 3_000) && !readable(widest, false, 3_100));
+        assert!(!readable(widest, true, 5) && !readable(1 << 20, true, 3_000));
+        assert!(!readable(65_535, true, 100_000) && readable(255, true, 1_000_000));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+        /// What is said to be readable is never too far, whatever the samples were.
+        #[test]
+        fn what_is_readable_is_near(
+            bits in 1_u32..32, below: u32, slots in 1_u32..100_000, count: u32, mean: u32,
+        ) {
+            let width = 1 + i64::from(below) % (1 << bits);
+            let interval = Interval::new(0, width, true).unwrap();
+            let count = u64::from(1 + count % slots);
+            let offsets = u64::from(mean) % (count * width.unsigned_abs() + 1);
+            if readable(&interval, slots, 10) {
+                let near = |bounds: Bounds| {
+                    bounds.reach().unwrap_or(0) / TABLE.reach() < MOST_STEPS
+                };
+                prop_assert!(near(Bounds::value(&interval, count)));
+                prop_assert!(near(Bounds::square(&interval, count, offsets)));
+                prop_assert!(interval.squares_of(count, offsets).1 < u64::MAX);
+            }
         }
     }
 

@@ -23,9 +23,8 @@ impl Table {
     /// half a second for 20, and a search takes a 2^-bits of what it had taken.
     #[must_use]
     pub fn new(bits: u8) -> Self {
-        let length = 1_u64 << bits.clamp(*Self::BITS.start(), *Self::BITS.end());
-        let reach = length / 4 * 3;
-        let mut table = Self { slots: vec![0; 1 << bits.clamp(8, 24)], reach };
+        let reach = reach(bits);
+        let mut table = Self { slots: vec![0; 1 << clamped(bits)], reach };
         let mut point = RistrettoPoint::identity();
         for first in (0..reach).step_by(1024) {
             let numbers = first..(first + BLOCK).min(reach);
@@ -74,6 +73,15 @@ impl Table {
         let place = usize::try_from(low % self.slots.len() as u64).unwrap_or(0);
         (place, kept >> NUMBER << NUMBER)
     }
+}
+
+fn clamped(bits: u8) -> u8 {
+    bits.clamp(*Table::BITS.start(), *Table::BITS.end())
+}
+
+/// How many multiples a table of so many bits has.
+pub(super) fn reach(bits: u8) -> u64 {
+    (1 << clamped(bits)) / 4 * 3
 }
 
 fn base_once() -> RistrettoPoint {

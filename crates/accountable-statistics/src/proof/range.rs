@@ -23,6 +23,7 @@ use tari_bulletproofs_plus::range_witness::RangeWitness;
 use tari_bulletproofs_plus::ristretto::RistrettoRangeProof;
 use tari_bulletproofs_plus::traits::{Compressable, FromUniformBytes, Precomputable};
 use tari_bulletproofs_plus::{PedersenGens, Transcript};
+use zeroize::Zeroizing;
 
 /// d1, A, A1, B, r1, s1; then L and R of each round.
 const FIXED: usize = 6;
@@ -110,8 +111,9 @@ fn point(element: &Element) -> RistrettoPoint {
     CompressedRistretto(*element.as_bytes()).decompress().expect("an element")
 }
 
-fn scalar(secret: &SecretScalar) -> Scalar {
-    Scalar::from_bytes_mod_order(*secret.expose().expose())
+/// A secret, for arithmetic of the library.
+fn scalar(secret: &SecretScalar) -> Zeroizing<Scalar> {
+    Zeroizing::new(Scalar::from_bytes_mod_order(*secret.expose().expose()))
 }
 
 /// w·P, in a time that depends on w, which is public.
@@ -211,13 +213,13 @@ impl Proving {
     /// Of C_v: v', r_v; of w·C_c − C_v: w·c − v', w·r_c − r_v.
     fn openings(&self, opening: &Opening) -> Vec<CommitmentOpening> {
         let blinding = scalar(&opening.r_value);
-        let mut openings = vec![CommitmentOpening::new(opening.offset().into(), vec![blinding])];
+        let mut openings = vec![CommitmentOpening::new(opening.offset().into(), vec![*blinding])];
         let interval = self.terms.interval();
         if interval.two_sided() {
             let width = interval.width();
             let above = u64::from(width) * u64::from(opening.real()) - u64::from(opening.offset());
-            let blinding = Scalar::from(width) * scalar(&opening.r_count) - blinding;
-            openings.push(CommitmentOpening::new(above, vec![blinding]));
+            let above_by = Scalar::from(width) * *scalar(&opening.r_count) - *blinding;
+            openings.push(CommitmentOpening::new(above, vec![above_by]));
         }
         openings
     }
@@ -272,3 +274,6 @@ fn together(claims: &[Claim]) -> bool {
     let action = VerifyAction::VerifyOnly;
     RistrettoRangeProof::verify_batch(&mut transcripts, &statements, &proofs, action).is_ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,11 +5,13 @@ use super::{Smoother, records};
 use crate::closing::Trees;
 use crate::messages::{Closing, Ready, Shown, content_digest};
 use crate::refused::NotClosed;
+use crate::sums::Sums;
 use crate::tuple::{Binding, Checker, Tuple};
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::Step;
 use alpheus_crypto::signed::Signed;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Smoother {
     /// The aggregate, if it may be closed now.
@@ -69,7 +71,8 @@ impl Smoother {
             Some(_) => {}
             None => {
                 let missing = pinned.missing_at_most(running.agreed().slots);
-                running.check_closing(&closing, missing)?;
+                running.sums = running.summed(&closing, missing)?;
+                running.checked.clear();
                 running.ready = Some(ready);
                 running.readies.insert(id, ready);
             }
@@ -98,60 +101,69 @@ impl Running {
         let checker = self.checker.get_or_insert_with(|| Checker::new(terms));
         let checked = checker.check_batch(batch);
         for (place, verdict) in places.into_iter().zip(checked) {
-            let counted = match verdict {
-                Ok(tuple) => self.count(&tuple),
-                Err(why) => Err(NotClosed::Refused(why)),
-            };
-            if let Some(at) = verdicts.get_mut(place) {
-                *at = counted;
+            match verdict {
+                Ok(tuple) => drop(self.checked.insert(tuple.binding().slot, tuple)),
+                Err(why) => {
+                    if let Some(at) = verdicts.get_mut(place) {
+                        *at = Err(NotClosed::Refused(why));
+                    }
+                }
             }
         }
         verdicts
     }
 
-    /// Whether a tuple is that of its slot's entry; none if it counts already.
+    /// Whether a tuple is that of its slot's entry; none if it was checked already.
     fn admit_tuple(&self, shown: &Shown) -> Result<Option<(Binding, Tuple)>, NotClosed> {
         let entry = self.certified(shown.slot).ok_or(NotClosed::NotCertified)?;
         if content_digest(&shown.tag, &shown.tuple, &shown.showing) != entry.content {
             return Err(NotClosed::NotCertified);
         }
-        if self.counted.contains(&shown.slot) {
+        if self.checked.contains_key(&shown.slot) {
             return Ok(None);
         }
         let tuple = Tuple::from_bytes(&shown.tuple, &self.agreed().interval)?;
         Ok(Some((entry.binding(shown.tag), tuple)))
     }
 
-    /// Adds a checked tuple: once for its slot, once for its tag.
-    fn count(&mut self, tuple: &crate::tuple::CheckedTuple) -> Result<(), NotClosed> {
-        let (slot, tag) = (tuple.binding().slot, *tuple.binding().tag.as_bytes());
-        if self.counted.contains(&slot) {
-            return Ok(());
-        }
-        if self.tags.contains_key(&tag) {
-            return Err(NotClosed::Duplicate);
-        }
-        self.sums.add(tuple).map_err(|_| NotClosed::NotCertified)?;
-        self.tags.insert(tag, slot);
-        self.counted.insert(slot);
-        Ok(())
-    }
-
-    /// Both roots are those of what is certified and was checked here, and no more is missing
-    /// than may be.
-    fn check_closing(&self, closing: &Closing, missing: u32) -> Result<(), NotClosed> {
-        let slots = self.agreed().slots;
-        let lacking = u64::from(slots).saturating_sub(self.counted.len() as u64);
-        if lacking > u64::from(missing) {
+    /// The sum of what a closing counts, if no more is missing than may be, every entry that it
+    /// rests on is certified, every tuple that it counts was checked here and has a tag of its
+    /// own, and both roots are theirs. What is certified here and empty there is missing.
+    fn summed(&self, closing: &Closing, most_missing: u32) -> Result<Sums, NotClosed> {
+        let (empty, rejected) = sets(closing, self.agreed().slots)?;
+        if empty.len() + rejected.len() > most_missing as usize {
             return Err(NotClosed::TooManyMissing);
         }
-        let trees = Trees::new(slots, &self.all_certified(), |slot| self.counted.contains(&slot));
-        if trees.ledger() != closing.ledger {
-            return Err(NotClosed::OtherLedger);
+        let (mut entries, mut tags) = (BTreeMap::new(), BTreeSet::new());
+        let mut sums = Sums::new(self.agreed().terms(), self.agreed().name());
+        for slot in (0..self.agreed().slots).filter(|slot| !empty.contains(slot)) {
+            entries.insert(slot, *self.certified(slot).ok_or(NotClosed::Lacking)?);
+            if rejected.contains(&slot) {
+                continue;
+            }
+            let tuple = self.checked.get(&slot).ok_or(NotClosed::NotShown)?;
+            if !tags.insert(*tuple.binding().tag.as_bytes()) {
+                return Err(NotClosed::Duplicate);
+            }
+            sums.add(tuple).map_err(|_| NotClosed::NotCertified)?;
         }
-        if trees.tuples() != closing.tuples {
-            return Err(NotClosed::OtherTuples);
-        }
-        Ok(())
+        let trees = Trees::new(self.agreed().slots, &entries, |slot| !rejected.contains(&slot));
+        let roots = (trees.ledger(), trees.tuples()) == (closing.ledger, closing.tuples);
+        if roots { Ok(sums) } else { Err(NotClosed::OtherRoots) }
     }
+}
+
+/// Empty and rejected slots, each named once and in order, none in both.
+fn sets(closing: &Closing, slots: u32) -> Result<(BTreeSet<u32>, BTreeSet<u32>), NotClosed> {
+    let ordered = |of: &[u32]| {
+        let ascending = of.is_sorted_by(|a, b| a < b);
+        ascending && of.last().is_none_or(|last| *last < slots)
+    };
+    let Closing { empty, rejected, .. } = closing;
+    if !ordered(empty) || !ordered(rejected) {
+        return Err(NotClosed::OtherRoots);
+    }
+    let of = |list: &[u32]| list.iter().copied().collect::<BTreeSet<u32>>();
+    let (empty, rejected) = (of(empty), of(rejected));
+    if empty.is_disjoint(&rejected) { Ok((empty, rejected)) } else { Err(NotClosed::OtherRoots) }
 }

@@ -12,7 +12,7 @@ use crate::configuration::{KeyEpoch, Pinned, SmootherId};
 use crate::definition::{Agreed, Definition};
 use crate::endorsed::Endorsed;
 use crate::logarithm::Table;
-use crate::messages::{Card, Entry, Opening, Outcome, Ready, Reason, Receipt, decode, encode};
+use crate::messages::{Card, Entry, Evidence, Opening, Outcome, Ready, Reason, Receipt};
 use crate::refused::{NotDefined, NotHeard, NotRestored};
 use crate::threshold::{KeyShare, SharedKey};
 use alpheus_anonymous_credential::keys::IssuerKey;
@@ -20,10 +20,11 @@ use alpheus_anonymous_credential::schedule::Time;
 use alpheus_anonymous_credential::verifier::Verifier;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, DamagedLog, Log, Step};
+use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use records::{Claimed, Line, Record};
+use records::{Carded, Claimed, Line, Record};
 use running::Running;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,9 +42,18 @@ pub enum Output {
 
 /// A key epoch's key, as far as this smoother has it.
 struct Key {
-    shared: SharedKey,
+    card: Carded,
     /// None if it took no part in generating it, or has destroyed it.
     share: Option<KeyShare>,
+}
+
+impl Key {
+    /// Destroys the share, for good.
+    fn destroy(&mut self, epoch: KeyEpoch) -> [Change; 2] {
+        self.share = None;
+        self.card.erased = true;
+        [records::share(epoch, None), records::card(epoch, &self.card)]
+    }
 }
 
 /// Who a smoother is.
@@ -129,8 +139,7 @@ impl Smoother {
             match records::read(&key, &value)? {
                 Record::Begun(sits_out) => (begun, self.sits_out) = (true, sits_out),
                 Record::Card(epoch, card) => {
-                    let shared = decode(&card).ok_or(DamagedLog)?;
-                    self.keys.insert(epoch, Key { shared, share: None });
+                    self.keys.insert(epoch, Key { card: *card, share: None });
                 }
                 Record::Share(epoch, share) => shares.push((epoch, share)),
                 Record::Claim(name, claimed) => drop(self.claims.insert(name, claimed)),
@@ -150,14 +159,16 @@ impl Smoother {
         let signer = self.key.verifying_key();
         for (name, line) in lines {
             let running = self.running.get_mut(&name).ok_or(DamagedLog)?;
-            running.put_back(line, self.id, &signer, self.pinned.quorum()).ok_or(DamagedLog)?;
+            let own = (self.id, &signer);
+            running.put_back(line, &self.pinned, own).ok_or(DamagedLog)?;
         }
         Ok(begun)
     }
 
     fn put_back_share(&mut self, epoch: KeyEpoch, share: &Secret<32>) -> Result<(), DamagedLog> {
         let key = self.keys.get_mut(&epoch).ok_or(DamagedLog)?;
-        let share = KeyShare::restore(&key.shared, self.id.0, share).map_err(|_| DamagedLog)?;
+        let share =
+            KeyShare::restore(&key.card.shared, self.id.0, share).map_err(|_| DamagedLog)?;
         key.share = Some(share);
         Ok(())
     }
@@ -169,8 +180,7 @@ impl Smoother {
         self.sits_out = self.sits_out.max(Some(last));
         let mut changes = vec![records::begun(self.sits_out)];
         for (epoch, key) in self.keys.range_mut(..=last) {
-            key.share = None;
-            changes.push(records::share(*epoch, None));
+            changes.extend(key.destroy(*epoch));
         }
         changes
     }
@@ -200,42 +210,55 @@ impl Smoother {
         if self.sits_out(epoch) {
             return Err(NotDefined::SitsOut);
         }
-        if self.keys.get(&epoch).is_some_and(|known| known.shared != shared) {
+        let known = self.keys.get(&epoch).map(|key| &key.card);
+        let committee = self.pinned.committee(epoch).map_err(|_| NotDefined::OtherKey)?;
+        if known.is_some_and(|card| card.shared != shared || card.erased)
+            || *shared.committee() != committee
+        {
             return Err(NotDefined::OtherKey);
         }
-        let card = Signed::new(&Card { key_epoch: epoch, key: shared.clone() }, &self.key);
+        let endorsed = known.is_some_and(|card| card.endorsed);
+        let said = Signed::new(&Card { key_epoch: epoch, key: shared.clone() }, &self.key);
+        let card = Carded { shared, endorsed, erased: false };
         let secret = share.expose();
-        let changes =
-            vec![records::card(epoch, &encode(&shared)), records::share(epoch, Some(&secret))];
-        self.keys.insert(epoch, Key { shared, share: Some(share) });
-        Ok(Step::new(changes, card))
+        let changes = vec![records::card(epoch, &card), records::share(epoch, Some(&secret))];
+        self.keys.insert(epoch, Key { card, share: Some(share) });
+        Ok(Step::new(changes, said))
     }
 
-    /// Learns the public side of a key that it took no part in generating.
+    /// Learns that a quorum has the same key of a key epoch: only then is it used.
     ///
     /// # Errors
-    /// [`NotDefined`].
+    /// [`NotDefined::OtherKey`] if this smoother has another one.
     pub fn learn_key(&mut self, card: &Endorsed<Card>) -> Result<Step<()>, NotDefined> {
         let opened = card.open(&self.pinned, self.pinned.quorum());
         let Card { key_epoch, key } = opened.map_err(|_| NotDefined::OtherKey)?.into_inner();
-        if let Some(known) = self.keys.get(&key_epoch) {
-            let same = known.shared == key;
-            return if same { Ok(Step::new(Vec::new(), ())) } else { Err(NotDefined::OtherKey) };
-        }
-        let change = records::card(key_epoch, &encode(&key));
-        self.keys.insert(key_epoch, Key { shared: key, share: None });
+        let share = match self.keys.remove(&key_epoch) {
+            Some(known) if known.card.shared != key => {
+                self.keys.insert(key_epoch, known);
+                return Err(NotDefined::OtherKey);
+            }
+            Some(Key { card, share }) => (card.erased, share),
+            None => (false, None),
+        };
+        let card = Carded { shared: key, endorsed: true, erased: share.0 };
+        let change = records::card(key_epoch, &card);
+        self.keys.insert(key_epoch, Key { card, share: share.1 });
         Ok(Step::new(vec![change], ()))
     }
 
-    /// Signs a definition, unless it overlaps one that this smoother has signed or knows.
+    /// Signs a definition that whoever may define has proposed, unless it overlaps one that this
+    /// smoother has signed or knows.
     ///
     /// # Errors
     /// [`NotDefined`].
     pub fn define(
         &mut self,
         now: Time,
-        definition: &Definition,
+        proposed: &Signed<Definition>,
     ) -> Result<Step<Signed<Definition>>, NotDefined> {
+        let definition = proposed.open(&self.pinned.definer);
+        let definition = definition.map_err(|_| NotDefined::NotProposed)?.into_inner();
         definition.check(&self.pinned)?;
         let running = self.pinned.key_epoch(now).ok_or(NotDefined::Time)?.0;
         let epoch = definition.key_epoch;
@@ -247,44 +270,60 @@ impl Smoother {
             return Err(NotDefined::Time);
         }
         let key = self.keys.get(&epoch).ok_or(NotDefined::OtherKey)?;
-        if *key.shared.key() != definition.key {
+        if *key.card.shared.key() != definition.key || !key.card.endorsed {
             return Err(NotDefined::OtherKey);
         }
-        let signed = Signed::new(definition, &self.key);
-        let change = self.claim(signed.digest(), definition)?;
-        Ok(Step::new(vec![change], signed))
-    }
-
-    /// Claims place and time for a definition.
-    fn claim(&mut self, name: Digest, definition: &Definition) -> Result<Change, NotDefined> {
-        let Definition { place, start, end, .. } = definition.clone();
+        let signed = Signed::new(&definition, &self.key);
+        let name = signed.digest();
         let overlaps = |other: &Claimed| {
-            other.start < end && start < other.end && other.place.overlaps(&place)
+            let times = other.start < definition.end && definition.start < other.end;
+            times && other.place.overlaps(&definition.place)
         };
         if self.claims.iter().any(|(known, claimed)| *known != name && overlaps(claimed)) {
             return Err(NotDefined::Overlaps);
         }
+        Ok(Step::new(vec![self.claim(name, &definition)], signed))
+    }
+
+    /// Claims place and time for a definition.
+    fn claim(&mut self, name: Digest, definition: &Definition) -> Change {
+        let Definition { place, start, end, .. } = definition.clone();
         let claimed = Claimed { place, start, end };
         let change = records::claim(&name, &claimed);
         self.claims.insert(name, claimed);
-        Ok(change)
+        change
     }
 
-    /// Works by a definition that a quorum has signed from now on.
+    /// Works by a definition that a quorum has signed from now on, also if this smoother has signed
+    /// another one in its place: that one can have no quorum any more.
     ///
     /// # Errors
-    /// [`NotDefined`]; [`NotDefined::Overlaps`] would show that more smoothers than may be are
-    /// faulty.
+    /// [`NotDefined`]; [`NotDefined::Overlaps`] shows that more smoothers than may be are faulty.
     pub fn learn(&mut self, signed: &Endorsed<Definition>) -> Result<Step<Agreed>, NotDefined> {
         let agreed = Agreed::open(signed, &self.pinned)?;
         let name = agreed.name();
         if self.running.contains_key(&name) {
             return Ok(Step::new(vec![records::definition(&name, signed)], agreed));
         }
-        let claim = self.claim(name, &agreed)?;
+        if self.running.values().any(|known| known.agreed().overlaps(&agreed)) {
+            return Err(NotDefined::Overlaps);
+        }
+        let claim = self.claim(name, &agreed);
         let running = Running::new(agreed.clone(), &self.pinned, self.id);
         self.running.insert(name, running.ok_or(NotDefined::OtherKey)?);
         Ok(Step::new(vec![claim, records::definition(&name, signed)], agreed))
+    }
+
+    /// Whether words of its own show that it has forgotten something that it said.
+    fn forgot(&self, entry: &Entry) -> bool {
+        self.running.get(&entry.aggregate).is_none_or(|running| running.has_forgotten(entry))
+    }
+
+    /// Burns what it may have forgotten, unless it sits out anyhow.
+    fn sit_out_for(&mut self, aggregate: &Digest, now: Time) -> Step<()> {
+        let epoch = self.running.get(aggregate).map(|running| running.agreed().key_epoch);
+        let takes_part = epoch.or(self.pinned.key_epoch(now)) > self.sits_out;
+        Step::new(if takes_part { self.sit_out(now) } else { Vec::new() }, ())
     }
 
     /// Notes another smoother's receipt.
@@ -299,23 +338,79 @@ impl Smoother {
         }
         let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
         let entry = receipt.entry.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
+        if by == self.id && self.forgot(&entry) {
+            return Ok(self.sit_out_for(&entry.aggregate, now));
+        }
+        let quorum = self.pinned.quorum();
         let running = self.running.get_mut(&entry.aggregate).ok_or(NotHeard::Unknown)?;
         if entry.slot >= running.agreed().slots {
             return Err(NotHeard::OtherSet);
         }
-        let takes_part = Some(running.agreed().key_epoch) > self.sits_out;
-        if by == self.id && takes_part && running.has_forgotten(&entry) {
-            return Ok(Step::new(self.sit_out(now), ()));
-        }
-        running.hear(by, entry, receipt.entry.clone(), self.pinned.quorum());
+        let change = running.hear(by, entry, receipt.entry.clone(), quorum);
         self.heard.insert((by, receipt.entry.digest()));
-        Ok(Step::new(Vec::new(), ()))
+        Ok(Step::new(change.into_iter().collect(), ()))
     }
 
-    /// All receipts of an aggregate that it knows, for another smoother that asks.
+    /// Notes that a quorum has signed an entry: from the client, or from another smoother.
+    ///
+    /// # Errors
+    /// [`NotHeard`]. A signature of its own that it does not remember makes it sit out.
+    pub fn hear_certificate(
+        &mut self,
+        now: Time,
+        certificate: &Endorsed<Entry>,
+    ) -> Result<Step<()>, NotHeard> {
+        let opened = certificate.open(&self.pinned, self.pinned.quorum());
+        let entry = opened.map_err(|_| NotHeard::NotCertified)?.into_inner();
+        let own = |(by, signed): &(SmootherId, Signed<Entry>)| {
+            *by == self.id && signed.open(&self.key.verifying_key()).is_ok_and(|own| *own == entry)
+        };
+        if certificate.signatures().any(own) && self.forgot(&entry) {
+            return Ok(self.sit_out_for(&entry.aggregate, now));
+        }
+        let running = self.running.get_mut(&entry.aggregate).ok_or(NotHeard::Unknown)?;
+        if entry.slot >= running.agreed().slots || running.outcome().is_some() {
+            return Err(NotHeard::OtherSet);
+        }
+        Ok(Step::new(running.certify(entry, certificate).into_iter().collect(), ()))
+    }
+
+    /// All certificates of an aggregate, for another smoother that asks; for nobody else, since
+    /// who has signed an entry says when.
+    #[must_use]
+    pub fn certificates(&self, aggregate: &Digest) -> Vec<Endorsed<Entry>> {
+        self.running.get(aggregate).map(Running::certificates).unwrap_or_default()
+    }
+
+    /// Receipts of what is not certified, for another smoother that asks.
     #[must_use]
     pub fn receipts(&self, aggregate: &Digest) -> Vec<Receipt> {
         self.running.get(aggregate).map(Running::receipts).unwrap_or_default()
+    }
+
+    /// Certified slots whose deposit this smoother lacks: to be fetched from the others before the
+    /// release.
+    #[must_use]
+    pub fn lacking(&self, aggregate: &Digest) -> Vec<u32> {
+        self.running.get(aggregate).map(Running::lacking).unwrap_or_default()
+    }
+
+    /// What is sealed for a certified slot, for another smoother that asks.
+    #[must_use]
+    pub fn kept(&self, aggregate: &Digest, slot: u32) -> Option<&Sealed> {
+        self.running.get(aggregate)?.kept(slot)
+    }
+
+    /// Keeps what another smoother had of a certified slot; nothing if it is not that.
+    pub fn keep(&mut self, aggregate: &Digest, slot: u32, sealed: Sealed) -> Step<()> {
+        let running = self.running.get_mut(aggregate);
+        let change = running.and_then(|running| running.keep(slot, sealed));
+        Step::new(change.into_iter().collect(), ())
+    }
+
+    /// What proves that another smoother has not kept to the protocol.
+    pub fn evidence(&self, aggregate: &Digest) -> impl Iterator<Item = &Evidence> {
+        self.running.get(aggregate).into_iter().flat_map(Running::evidence)
     }
 
     /// The certified entry of a slot.
@@ -328,6 +423,12 @@ impl Smoother {
     #[must_use]
     pub fn outcome(&self, aggregate: &Digest) -> Option<Outcome> {
         self.running.get(aggregate)?.outcome()
+    }
+
+    /// The same, signed, for an aggregator that asks at any time.
+    #[must_use]
+    pub fn signed_outcome(&self, aggregate: &Digest) -> Option<Signed<Outcome>> {
+        self.outcome(aggregate).map(|outcome| Signed::new(&outcome, &self.key))
     }
 
     /// What time asks for: aggregates end at their deadlines, and keys of past key epochs are
@@ -372,8 +473,8 @@ impl Smoother {
             .collect();
         let mut changes = Vec::new();
         for epoch in over {
-            if self.keys.get_mut(&epoch).and_then(|key| key.share.take()).is_some() {
-                changes.push(records::share(epoch, None));
+            if let Some(key) = self.keys.get_mut(&epoch).filter(|key| !key.card.erased) {
+                changes.extend(key.destroy(epoch));
             }
         }
         changes

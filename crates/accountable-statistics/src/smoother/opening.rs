@@ -10,6 +10,7 @@ use crate::results::publish;
 use crate::sums::Part;
 use crate::threshold::decrypting::Partial;
 use alpheus_anonymous_credential::schedule::Time;
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Step};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -33,15 +34,19 @@ impl Smoother {
     ) -> Result<Step<Vec<Output>>, NotHeard> {
         let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
         let ready = ready.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
-        let sits_out = self.sits_out(ready.key_epoch);
+        let known = self.running.get(&ready.aggregate).and_then(|running| running.ready);
+        if by == self.id && known != Some(ready) {
+            let step = self.sit_out_for(&ready.aggregate, now);
+            return Ok(step.then(|()| Step::new(Vec::new(), Vec::new())));
+        }
         let running = self.running.get_mut(&ready.aggregate).ok_or(NotHeard::Unknown)?;
-        if by == self.id && running.ready != Some(ready) && !sits_out {
-            return Ok(Step::new(self.sit_out(now), Vec::new()));
+        if ready.key_epoch != running.agreed().key_epoch {
+            return Err(NotHeard::OtherSet);
         }
         if *running.readies.entry(by).or_insert(ready) != ready {
             return Err(NotHeard::Equivocation(by));
         }
-        self.advance(&ready, now, rng)
+        self.advance(&ready.aggregate, now, rng)
     }
 
     /// Takes another smoother's partial decryption of the set that this one agreed to too.
@@ -62,7 +67,7 @@ impl Smoother {
             return Err(NotHeard::OtherSet);
         }
         let epoch = opening.ready.key_epoch;
-        let shared = &self.keys.get(&epoch).ok_or(NotHeard::Unknown)?.shared;
+        let shared = &self.keys.get(&epoch).ok_or(NotHeard::Unknown)?.card.shared;
         let of = part(opening.part).ok_or(NotHeard::Signature(by))?;
         let ciphertext = running.sums.ciphertext(of).ok_or(NotHeard::OtherSet)?;
         let wrong = |why| NotHeard::Partial(by, why);
@@ -73,24 +78,26 @@ impl Smoother {
         let context = opening.ready.context();
         let verified = shared.verify(partial, &ciphertext, &context).map_err(wrong)?;
         running.partials.entry(of).or_default().insert(by, verified);
-        self.advance(&opening.ready, now, rng)
+        self.advance(&opening.ready.aggregate, now, rng)
     }
 
     /// Goes as far as what was heard allows.
     fn advance(
         &mut self,
-        ready: &Ready,
+        aggregate: &Digest,
         now: Time,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<Output>>, NotHeard> {
         let nothing = || Ok(Step::new(Vec::new(), Vec::new()));
-        let (quorum, sits_out) = (self.pinned.quorum(), self.sits_out(ready.key_epoch));
-        let Some(running) = self.running.get_mut(&ready.aggregate) else { return nothing() };
+        let quorum = self.pinned.quorum();
+        let Some(running) = self.running.get_mut(aggregate) else { return nothing() };
+        let epoch = running.agreed().key_epoch;
+        let sits_out = Some(epoch) <= self.sits_out;
         let over = now >= running.agreed().deadline() || running.outcome().is_some();
         if sits_out || over || !running.has_quorum(quorum) {
             return nothing();
         }
-        let Some(key) = self.keys.get(&ready.key_epoch) else { return nothing() };
+        let Some(key) = self.keys.get(&epoch) else { return nothing() };
         let by = By { id: self.id, key, signing: &self.key, table: &self.table };
         let (changes, outputs) = running.open(&by, rng)?;
         Ok(Step::new(changes, outputs))
@@ -122,8 +129,8 @@ impl Running {
         if count < self.agreed().crowd() {
             return Ok(self.ended(Err(Reason::TooFew), by, outputs));
         }
-        let parts = Part::of(&self.agreed().interval);
-        for part in parts {
+        // Of a mean no squares are there: a definition that asks for both is refused.
+        for part in Part::of(&self.agreed().interval) {
             outputs.extend(self.make(*part, by, rng)?);
         }
         match self.sums_of(count, by) {
@@ -168,7 +175,7 @@ impl Running {
         if self.made.contains_key(&part) {
             return Ok(None);
         }
-        let (shared, context) = (&by.key.shared, ready.context());
+        let (shared, context) = (&by.key.card.shared, ready.context());
         let partial = share.dangerous_open(shared, &ciphertext, &context, rng)?;
         let bytes = partial.to_bytes();
         if let Ok(verified) = shared.verify(partial, &ciphertext, &context) {
@@ -184,7 +191,7 @@ impl Running {
     fn read(&self, part: Part, by: &By<'_>, bounds: Bounds) -> Option<u64> {
         let (ciphertext, context) = (self.sums.ciphertext(part)?, self.ready?.context());
         let partials: Vec<_> = self.partials.get(&part)?.values().cloned().collect();
-        let opened = by.key.shared.combine(&ciphertext, &context, &partials).ok()?;
+        let opened = by.key.card.shared.combine(&ciphertext, &context, &partials).ok()?;
         by.table.read(opened.total(), &bounds).ok()
     }
 }

@@ -1,9 +1,12 @@
 //! What a smoother keeps durably: keys by key epoch; by aggregate, what it has signed.
 
 use crate::configuration::KeyEpoch;
+use crate::configuration::SmootherId;
 use crate::definition::{Definition, Place};
 use crate::endorsed::Endorsed;
-use crate::messages::{Entry, Grant, Outcome, Ready, decode, encode};
+use crate::messages::{Entry, Evidence, Grant, Outcome, Ready, decode, encode};
+use crate::slots::Held;
+use crate::threshold::SharedKey;
 use alpheus_anonymous_credential::messages::TagId;
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::hash::Digest;
@@ -34,15 +37,28 @@ const GRANT: u8 = b'g';
 const ENTRY: u8 = b'e';
 const READY: u8 = b'r';
 const OUTCOME: u8 = b'o';
+const CERTIFICATE: u8 = b'q';
+const FETCHED: u8 = b's';
+const EVIDENCE: u8 = b'v';
 
 /// One record, read.
 pub(super) enum Record {
     /// The ledger is in use; nothing is signed up to this key epoch.
     Begun(Option<KeyEpoch>),
-    Card(KeyEpoch, Vec<u8>),
+    Card(KeyEpoch, Box<Carded>),
     Share(KeyEpoch, Secret<32>),
     Claim(Digest, Claimed),
     Of(Digest, Box<Line>),
+}
+
+/// The public side of a key.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Carded {
+    pub(super) shared: SharedKey,
+    /// A quorum has signed it alike.
+    pub(super) endorsed: bool,
+    /// This smoother's share was destroyed, and is not taken again.
+    pub(super) erased: bool,
 }
 
 /// One record of an aggregate.
@@ -50,7 +66,10 @@ pub(super) enum Line {
     Definition(Endorsed<Definition>),
     Tag(TagId, VerifyingKey),
     Grant(Signed<Grant>),
-    Entry(Sealed, Signed<Entry>),
+    Entry(SmootherId, Signed<Grant>, Sealed, Signed<Entry>),
+    Certificate(Endorsed<Entry>),
+    Fetched(u32, Sealed),
+    Evidence(Evidence),
     Ready(Ready, Vec<u8>),
     Outcome(Outcome),
 }
@@ -59,8 +78,8 @@ pub(super) fn begun(sits_out: Option<KeyEpoch>) -> Change {
     put(vec![BEGUN], encode(&sits_out))
 }
 
-pub(super) fn card(epoch: KeyEpoch, card: &[u8]) -> Change {
-    put(of_epoch(CARD, epoch), card.to_vec())
+pub(super) fn card(epoch: KeyEpoch, card: &Carded) -> Change {
+    put(of_epoch(CARD, epoch), encode(card))
 }
 
 pub(super) fn share(epoch: KeyEpoch, share: Option<&Secret<32>>) -> Change {
@@ -84,8 +103,23 @@ pub(super) fn grant(name: &Digest, ephemeral: &VerifyingKey, signed: &Signed<Gra
     put(of(name, GRANT, ephemeral.as_bytes()), encode(signed))
 }
 
-pub(super) fn entry(entry: &Entry, sealed: &Sealed, receipt: &Signed<Entry>) -> Change {
-    put(of(&entry.aggregate, ENTRY, &entry.slot.to_be_bytes()), encode(&(sealed, receipt)))
+pub(super) fn entry(held: &Held) -> Change {
+    let Held { entry, keeper, grant, sealed, receipt } = held;
+    let key = of(&entry.aggregate, ENTRY, &entry.slot.to_be_bytes());
+    put(key, encode(&(keeper, grant, sealed, receipt)))
+}
+
+pub(super) fn certificate(entry: &Entry, certificate: &Endorsed<Entry>) -> Change {
+    put(of(&entry.aggregate, CERTIFICATE, &entry.slot.to_be_bytes()), encode(certificate))
+}
+
+pub(super) fn fetched(name: &Digest, slot: u32, sealed: &Sealed) -> Change {
+    put(of(name, FETCHED, &slot.to_be_bytes()), encode(sealed))
+}
+
+/// The first of each smoother and aggregate: one is enough.
+pub(super) fn evidence(name: &Digest, by: SmootherId, evidence: &Evidence) -> Change {
+    put(of(name, EVIDENCE, &by.0.to_be_bytes()), encode(evidence))
 }
 
 pub(super) fn ready(ready: &Ready, sums: &[u8]) -> Change {
@@ -104,8 +138,10 @@ pub(super) fn no_grant(name: &Digest, ephemeral: &VerifyingKey) -> Change {
     Change { key: of(name, GRANT, ephemeral.as_bytes()), value: None }
 }
 
-pub(super) fn no_entry(name: &Digest, slot: u32) -> Change {
-    Change { key: of(name, ENTRY, &slot.to_be_bytes()), value: None }
+/// All of a slot.
+pub(super) fn no_entry(name: &Digest, slot: u32) -> [Change; 3] {
+    [ENTRY, CERTIFICATE, FETCHED]
+        .map(|kind| Change { key: of(name, kind, &slot.to_be_bytes()), value: None })
 }
 
 fn of_epoch(kind: u8, epoch: KeyEpoch) -> Vec<u8> {
@@ -125,7 +161,7 @@ pub(super) fn read(key: &[u8], value: &[u8]) -> Result<Record, DamagedLog> {
     };
     Ok(match *kind {
         BEGUN => Record::Begun(decode(value).ok_or(DamagedLog)?),
-        CARD => Record::Card(number()?, value.to_vec()),
+        CARD => Record::Card(number()?, Box::new(decode(value).ok_or(DamagedLog)?)),
         SHARE => Record::Share(number()?, Secret::from_slice(value).ok_or(DamagedLog)?),
         CLAIM => {
             let name = Digest(rest.try_into().map_err(|_| DamagedLog)?);
@@ -150,9 +186,12 @@ fn read_line(key: &[u8], value: &[u8]) -> Option<Line> {
         }
         GRANT => Line::Grant(decode(value)?),
         ENTRY => {
-            let (sealed, receipt) = decode(value)?;
-            Line::Entry(sealed, receipt)
+            let (keeper, grant, sealed, receipt) = decode(value)?;
+            Line::Entry(keeper, grant, sealed, receipt)
         }
+        CERTIFICATE => Line::Certificate(decode(value)?),
+        FETCHED => Line::Fetched(u32::from_be_bytes(rest.try_into().ok()?), decode(value)?),
+        EVIDENCE => Line::Evidence(decode(value)?),
         READY => {
             let (ready, sums) = decode(value)?;
             Line::Ready(ready, sums)

@@ -4,15 +4,16 @@ use super::records::{self, Line};
 use super::{Output, Smoother};
 use crate::configuration::{Pinned, SmootherId};
 use crate::definition::{Agreed, Turn};
+use crate::endorsed::Endorsed;
 use crate::messages::{
-    Deposit, Entry, Grant, Listed, Opening, Outcome, Published, Ready, Reason, Receipt, Release,
-    SlotRequest, Upload, deposit_bytes, request_digest,
+    Deposit, Entry, Evidence, Grant, Listed, Opening, Outcome, Published, Ready, Reason, Receipt,
+    Release, SlotRequest, Upload, encode, request_digest, sealed_digest,
 };
 use crate::refused::{NoSlot, NotReleased};
-use crate::slots::{Held, Slots, Taken};
+use crate::slots::{Held, Noted, Slots, Taken};
 use crate::sums::{Part, Sums};
 use crate::threshold::decrypting::VerifiedPartial;
-use crate::tuple::Checker;
+use crate::tuple::{CheckedTuple, Checker};
 use alpheus_anonymous_credential::error::Refused as BadShowing;
 use alpheus_anonymous_credential::messages::{Login, TagId};
 use alpheus_anonymous_credential::schedule::Time;
@@ -24,7 +25,7 @@ use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::{Signed, Verified};
 use rand_core::CryptoRng;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What is sealed is so much longer than what it holds.
 const SEAL: usize = 48;
@@ -38,9 +39,9 @@ pub(super) struct Running {
     spent: BTreeMap<TagId, VerifyingKey>,
     slots: Slots,
     pub(super) checker: Option<Checker>,
-    /// Tuples that were checked: by tag, in which slots, and their sum.
-    pub(super) tags: BTreeMap<[u8; 32], u32>,
-    pub(super) counted: BTreeSet<u32>,
+    /// Tuples that were checked, until one set of them is agreed to.
+    pub(super) checked: BTreeMap<u32, CheckedTuple>,
+    /// Of that set.
     pub(super) sums: Sums,
     /// The one set that it has agreed to.
     pub(super) ready: Option<Ready>,
@@ -48,6 +49,7 @@ pub(super) struct Running {
     pub(super) partials: BTreeMap<Part, BTreeMap<SmootherId, VerifiedPartial>>,
     pub(super) made: BTreeMap<Part, Signed<Opening>>,
     outcome: Option<Outcome>,
+    evidence: BTreeMap<SmootherId, Evidence>,
 }
 
 impl Running {
@@ -60,14 +62,14 @@ impl Running {
             spent: BTreeMap::new(),
             slots: Slots::default(),
             checker: None,
-            tags: BTreeMap::new(),
-            counted: BTreeSet::new(),
+            checked: BTreeMap::new(),
             sums,
             ready: None,
             readies: BTreeMap::new(),
             partials: BTreeMap::new(),
             made: BTreeMap::new(),
             outcome: None,
+            evidence: BTreeMap::new(),
         })
     }
 
@@ -75,10 +77,10 @@ impl Running {
     pub(super) fn put_back(
         &mut self,
         line: Line,
-        id: SmootherId,
-        signer: &VerifyingKey,
-        quorum: usize,
+        pinned: &Pinned,
+        (id, signer): (SmootherId, &VerifyingKey),
     ) -> Option<()> {
+        let quorum = pinned.quorum();
         match line {
             Line::Definition(_) => {}
             Line::Tag(tag, ephemeral) => drop(self.spent.insert(tag, ephemeral)),
@@ -86,10 +88,19 @@ impl Running {
                 let grant = signed.open(signer).ok()?.into_inner();
                 self.slots.give(grant, signed);
             }
-            Line::Entry(sealed, receipt) => {
+            Line::Entry(keeper, grant, sealed, receipt) => {
                 let entry = receipt.open(signer).ok()?.into_inner();
-                self.sign(Held { entry, sealed, receipt }, id, quorum);
+                self.slots.hear(id, entry, receipt.clone(), quorum);
+                self.slots.sign(Held { entry, keeper, grant, sealed, receipt });
             }
+            Line::Certificate(certificate) => {
+                // It was checked before it was stored.
+                let (_, signed) = certificate.signatures().next()?;
+                let entry = signed.open(pinned.key(certificate.signatures().next()?.0)?).ok()?;
+                self.slots.certify(entry.into_inner(), certificate.clone());
+            }
+            Line::Fetched(slot, sealed) => self.slots.fetch(slot, sealed),
+            Line::Evidence(evidence) => drop(self.evidence.insert(evidence.against(), evidence)),
             Line::Ready(ready, sums) => {
                 self.sums =
                     Sums::from_bytes(&sums, self.agreed.terms(), self.agreed.name()).ok()?;
@@ -99,11 +110,6 @@ impl Running {
             Line::Outcome(outcome) => self.outcome = Some(outcome),
         }
         Some(())
-    }
-
-    fn sign(&mut self, held: Held, id: SmootherId, quorum: usize) {
-        self.slots.hear(id, held.entry, held.receipt.clone(), quorum);
-        self.slots.sign(held);
     }
 
     pub(super) fn agreed(&self) -> &Agreed {
@@ -118,24 +124,79 @@ impl Running {
         self.slots.certified(slot)
     }
 
-    pub(super) fn all_certified(&self) -> BTreeMap<u32, Entry> {
-        self.slots.all_certified().map(|entry| (entry.slot, *entry)).collect()
-    }
-
     /// Whether this smoother has signed an entry that it does not hold.
     pub(super) fn has_forgotten(&self, entry: &Entry) -> bool {
         let over = self.outcome.is_some();
         !over && self.slots.held(entry.slot).is_none_or(|held| held.entry != *entry)
     }
 
+    /// Notes a receipt, and what it proves.
     pub(super) fn hear(
         &mut self,
         by: SmootherId,
         entry: Entry,
         signed: Signed<Entry>,
         quorum: usize,
-    ) {
-        self.slots.hear(by, entry, signed, quorum);
+    ) -> Option<Change> {
+        match self.slots.hear(by, entry, signed, quorum) {
+            Noted::Known => None,
+            Noted::Certified(certificate) => Some(records::certificate(&entry, &certificate)),
+            Noted::Twice(evidence) => self.note(evidence),
+        }
+    }
+
+    /// Notes a certificate that was checked.
+    pub(super) fn certify(
+        &mut self,
+        entry: Entry,
+        certificate: &Endorsed<Entry>,
+    ) -> Option<Change> {
+        if self.slots.certified(entry.slot).is_some() {
+            return None;
+        }
+        self.slots.certify(entry, certificate.clone());
+        Some(records::certificate(&entry, certificate))
+    }
+
+    /// Keeps evidence, the first against each smoother.
+    fn note(&mut self, evidence: Evidence) -> Option<Change> {
+        let by = evidence.against();
+        if self.evidence.contains_key(&by) {
+            return None;
+        }
+        let change = records::evidence(&self.agreed.name(), by, &evidence);
+        self.evidence.insert(by, evidence);
+        Some(change)
+    }
+
+    pub(super) fn evidence(&self) -> impl Iterator<Item = &Evidence> {
+        self.evidence.values()
+    }
+
+    pub(super) fn certificates(&self) -> Vec<Endorsed<Entry>> {
+        self.slots.certificates().cloned().collect()
+    }
+
+    /// Certified slots whose deposit is elsewhere.
+    pub(super) fn lacking(&self) -> Vec<u32> {
+        let lacking = |entry: &&Entry| self.slots.sealed(entry).is_none();
+        self.slots.all_certified().filter(lacking).map(|entry| entry.slot).collect()
+    }
+
+    /// What is sealed for a slot.
+    pub(super) fn kept(&self, slot: u32) -> Option<&Sealed> {
+        self.slots.certified(slot).and_then(|entry| self.slots.sealed(entry))
+    }
+
+    /// Keeps what another smoother has of a certified slot, if it is that.
+    pub(super) fn keep(&mut self, slot: u32, sealed: Sealed) -> Option<Change> {
+        let entry = self.slots.certified(slot)?;
+        if sealed_digest(&sealed) != entry.sealed || self.slots.sealed(entry).is_some() {
+            return None;
+        }
+        let change = records::fetched(&self.agreed.name(), slot, &sealed);
+        self.slots.fetch(slot, sealed);
+        Some(change)
     }
 
     pub(super) fn receipts(&self) -> Vec<Receipt> {
@@ -162,10 +223,10 @@ impl Running {
         let (entries, grants) = slots.names();
         let spent = std::mem::take(&mut self.spent);
         let tags = spent.keys().map(|tag| records::no_tag(&name, tag));
-        let entries = entries.into_iter().map(|slot| records::no_entry(&name, slot));
+        let entries = entries.into_iter().flat_map(|slot| records::no_entry(&name, slot));
         let grants = grants.into_iter().map(|key| records::no_grant(&name, &key));
         self.checker = None;
-        self.tags.clear();
+        self.checked.clear();
         tags.chain(entries).chain(grants).collect()
     }
 
@@ -221,7 +282,8 @@ impl Smoother {
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Signed<Grant>>, NoSlot> {
         let SlotRequest { aggregate, ephemeral, showing } = request;
-        let (running, turn) = self.at_turn(aggregate, now)?;
+        let (running, _) = self.at_turn(aggregate, now)?;
+        let turn = running.agreed.granting(now).ok_or(NoSlot::NotNow)?;
         let tag = running.admit(self, ephemeral, showing)?;
         if let Some(known) = running.slots.grant_at(ephemeral, turn) {
             // Written again, in case the first commit is still on its way to the disk.
@@ -261,27 +323,46 @@ impl Smoother {
     pub fn deposit(&mut self, now: Time, deposit: Deposit) -> Result<Step<Receipt>, NoSlot> {
         let keeper = self.pinned.key(deposit.keeper).ok_or(NoSlot::NotGranted)?;
         let grant = deposit.grant.open(keeper).map_err(|_| NoSlot::NotGranted)?;
-        let Grant { aggregate, slot, revision, ephemeral, .. } = *grant;
-        let entry = Entry { aggregate, slot, revision, ephemeral, content: deposit.content };
+        let entry = Entry::of(&grant, deposit.content, &deposit.sealed);
+        let Entry { aggregate, slot, ephemeral, .. } = entry;
         let (running, turn) = self.at_turn(&aggregate, now)?;
         if let Some(held) = running.slots.held(slot).filter(|held| held.entry == entry) {
-            let change = records::entry(&entry, &held.sealed, &held.receipt);
             let receipt = Receipt { by: self.id, entry: held.receipt.clone() };
-            return Ok(Step::new(vec![change], receipt));
+            return Ok(Step::new(vec![records::entry(held)], receipt));
         }
         let tag = self.may_receive(running, turn, &grant, &entry, &deposit)?;
         let receipt = Signed::new(&entry, &self.key);
-        let changes = vec![
-            records::tag(&aggregate, &tag, &ephemeral),
-            records::entry(&entry, &deposit.sealed, &receipt),
-        ];
+        let Deposit { keeper, grant, sealed, .. } = deposit;
+        let held = Held { entry, keeper, grant, sealed, receipt: receipt.clone() };
+        let mut changes = vec![records::tag(&aggregate, &tag, &ephemeral), records::entry(&held)];
         let (id, quorum) = (self.id, self.pinned.quorum());
         if let Some(running) = self.running.get_mut(&aggregate) {
             running.spent.insert(tag, ephemeral);
-            let held = Held { entry, sealed: deposit.sealed, receipt: receipt.clone() };
-            running.sign(held, id, quorum);
+            running.slots.sign(held);
+            changes.extend(running.hear(id, entry, receipt.clone(), quorum));
         }
         Ok(Step::new(changes, Receipt { by: id, entry: receipt }))
+    }
+
+    /// Notes two grants of one slot at one turn, if a deposit that was refused and what is held
+    /// show them: for a deposit that [`Smoother::deposit`] has refused with
+    /// [`NoSlot::SlotTaken`].
+    pub fn compare_grants(&mut self, deposit: &Deposit) -> Step<()> {
+        let nothing = || Step::new(Vec::new(), ());
+        let Some(Ok(grant)) = self.pinned.key(deposit.keeper).map(|key| deposit.grant.open(key))
+        else {
+            return nothing();
+        };
+        let Some(key) = self.pinned.key(deposit.keeper) else { return nothing() };
+        let Some(running) = self.running.get_mut(&grant.aggregate) else { return nothing() };
+        let held = running.slots.held(grant.slot).filter(|held| held.keeper == deposit.keeper);
+        let Some(known) = held.map(|held| held.grant.clone()) else { return nothing() };
+        let twice = known
+            .open(key)
+            .is_ok_and(|known| known.turn == grant.turn && known.ephemeral != grant.ephemeral);
+        let evidence = Evidence::Grants(deposit.keeper, known, deposit.grant.clone());
+        let change = if twice { running.note(evidence) } else { None };
+        Step::new(change.into_iter().collect(), ())
     }
 
     fn may_receive(
@@ -293,24 +374,36 @@ impl Smoother {
         deposit: &Deposit,
     ) -> Result<TagId, NoSlot> {
         let kept = running.agreed.keeper(&self.pinned, grant.slot, grant.turn) == deposit.keeper;
-        if grant.turn != turn || !kept || grant.slot >= running.agreed.slots {
+        if !kept || grant.slot >= running.agreed.slots || grant.turn > turn {
+            return Err(NoSlot::NotGranted);
+        }
+        if grant.turn < turn && !self.vouched(entry, &deposit.receipts) {
             return Err(NoSlot::NotGranted);
         }
         if deposit.sealed.length() != Upload::length(&running.agreed) + SEAL {
             return Err(NoSlot::Size);
         }
+        let bytes = encode(entry);
+        let signed = grant.ephemeral.verify(labels::STATISTICS_DEPOSIT, &bytes, &deposit.signature);
+        signed.map_err(|_| NoSlot::Signature)?;
         running.slots.may_sign(entry).map_err(|taken| match taken {
             Taken::Slot => NoSlot::SlotTaken,
             Taken::Key => NoSlot::KeyTaken,
         })?;
-        let bytes = deposit_bytes(entry, &deposit.sealed);
-        let signed = grant.ephemeral.verify(labels::STATISTICS_DEPOSIT, &bytes, &deposit.signature);
-        signed.map_err(|_| NoSlot::Signature)?;
         running.admit(self, &grant.ephemeral, &deposit.showing)
     }
 
-    /// The ledger and all that is sealed, once the time has come and all slots are filled:
-    /// the same for every caller and at every time after.
+    /// Whether others have signed an entry in its turn, one of whom keeps to the protocol.
+    fn vouched(&self, entry: &Entry, receipts: &[Receipt]) -> bool {
+        let mut endorsed = Endorsed::default();
+        let others = receipts.iter().filter(|receipt| receipt.by != self.id);
+        others.for_each(|receipt| endorsed.add(receipt.by, receipt.entry.clone()));
+        let opened = endorsed.open(&self.pinned, usize::from(self.pinned.threshold));
+        opened.is_ok_and(|opened| *opened == *entry)
+    }
+
+    /// The ledger and all that is sealed, once the time has come, all slots are filled and
+    /// nothing is lacking: see [`Smoother::lacking`].
     ///
     /// # Errors
     /// [`NotReleased`].
@@ -326,12 +419,12 @@ impl Smoother {
         if !running.is_filled(&self.pinned) {
             return Err(NotReleased::NotFilled);
         }
-        let sealed = |entry: &Entry| -> Option<Sealed> {
-            let held = running.slots.held(entry.slot).filter(|held| held.entry == *entry);
-            held.map(|held| held.sealed.clone())
-        };
-        let listed = running.slots.all_certified();
-        let listed = listed.map(|entry| Listed { entry: *entry, sealed: sealed(entry) });
-        Ok(Release { aggregate: *aggregate, listed: listed.collect() })
+        let listed = running.slots.all_certified().map(|entry| {
+            let sealed = running.slots.sealed(entry)?.clone();
+            Some(Listed { entry: *entry, sealed })
+        });
+        // What one smoother lacks would say when it was away, and so when that was deposited.
+        let listed = listed.collect::<Option<_>>().ok_or(NotReleased::NotFilled)?;
+        Ok(Release { aggregate: *aggregate, listed })
     }
 }

@@ -6,6 +6,9 @@ use crate::proof::{range, statement};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::sigma::{Claim, check_all};
 
+/// Tuples that are checked together; more of them cost memory, and no less time each.
+const TOGETHER: usize = 256;
+
 /// Checks tuples under some terms. It holds tables: make one and keep it.
 pub struct Checker {
     terms: Terms,
@@ -48,14 +51,21 @@ impl Checker {
     ///
     /// A tuple decoded for another interval is refused.
     pub fn check_batch(&self, tuples: Vec<(Binding, Tuple)>) -> Vec<Result<CheckedTuple, Refused>> {
-        let mut refusals: Vec<Option<Refused>> = vec![None; tuples.len()];
-        self.check_statements(&tuples, &mut refusals);
-        self.check_ranges(&tuples, &mut refusals);
+        let refusals: Vec<Option<Refused>> =
+            tuples.chunks(TOGETHER).flat_map(|chunk| self.refusals(chunk)).collect();
         let verdict = |((binding, tuple), refusal): ((Binding, Tuple), Option<Refused>)| {
             let terms = *self.terms.digest();
             refusal.map_or(Ok(CheckedTuple { tuple, binding, terms }), Err)
         };
         tuples.into_iter().zip(refusals).map(verdict).collect()
+    }
+
+    /// One for each.
+    fn refusals(&self, tuples: &[(Binding, Tuple)]) -> Vec<Option<Refused>> {
+        let mut refusals = vec![None; tuples.len()];
+        self.check_statements(tuples, &mut refusals);
+        self.check_ranges(tuples, &mut refusals);
+        refusals
     }
 
     fn check_statements(&self, tuples: &[(Binding, Tuple)], refusals: &mut [Option<Refused>]) {

@@ -169,7 +169,8 @@ impl Tuple {
         bytes
     }
 
-    /// What the tuple is known by: the message of the credential that pays for it.
+    /// What the tuple is known by. It says nothing of where the tuple belongs: what is
+    /// shown or signed for it must hold its [`Binding`] too.
     #[must_use]
     pub fn digest(&self) -> Digest {
         labelled(labels::STATISTICS_TUPLE_DIGEST, &[&self.to_bytes()])

@@ -60,8 +60,8 @@ impl Forger {
         Pair { r: Element::base().times(blinding).unwrap(), c }
     }
 
-    /// Proves the forgery as if it were true; its range proof is an honest tuple's,
-    /// made for the very same statement.
+    /// Proves the forgery's equations as if they were true. The range proof is of another
+    /// tuple: for forgeries that the equations refuse.
     fn tuple(&mut self, forgery: &Forgery, binding: &Binding) -> Tuple {
         self.tuple_with_blindings(forgery, binding).0
     }
@@ -93,8 +93,25 @@ impl Forger {
         (Tuple { ciphertexts, proof, range: self.some_range(binding) }, [rv, rc])
     }
 
+    /// The forgery with a range proof for its very ciphertexts and equations, which holds
+    /// but for being about another interval.
+    fn over(&mut self, forgery: &Forgery, value: u64, interval: Interval) -> Tuple {
+        let (mut tuple, [rv, rc]) = self.tuple_with_blindings(forgery, &binding(0));
+        let mut openings = vec![(value, rv.duplicate())];
+        if interval.two_sided() {
+            let width = u64::from(interval.width());
+            let above = rc.times(&small(interval.width())).minus(&rv);
+            openings.push((width - value, above));
+        }
+        let openings: Vec<_> = openings.iter().map(|(value, by)| (*value, by)).collect();
+        let wide = Terms { interval, ..self.terms };
+        tuple.range = self.range(&wide, &tuple, openings).unwrap();
+        tuple
+    }
+
     fn range(
         &mut self,
+        terms: &Terms,
         tuple: &Tuple,
         openings: Vec<(u64, &SecretScalar)>,
     ) -> Option<range::Encoded> {
@@ -104,7 +121,7 @@ impl Forger {
             CommitmentOpening::new(value, vec![blinding])
         };
         let openings = openings.into_iter().map(opening).collect();
-        let proving = range::Proving::new(&self.terms);
+        let proving = range::Proving::new(terms);
         proving.prove_openings(openings, &tuple.ciphertexts, &bound, &mut self.rng)
     }
 
@@ -136,13 +153,28 @@ fn a_value_outside_cannot_be_asked_for() {
     }
 }
 
-/// The equations hold for any v' and c = 1: the range proof alone refuses these.
+/// The equations hold for any v' and c = 1, so the range proof alone refuses these. Each
+/// is proven in full to lie in an interval that is somewhat wider.
 #[test]
 fn a_value_beside_the_interval_is_refused_by_its_range_proof() {
-    for (lowest, highest, width) in [(0, 255, 255), (-5, 94, 99), (0, 65_535, 65_535)] {
-        let mut forger = Forger::new(lowest, highest);
-        for value in [small(width + 1), minus(1), small(u32::MAX), minus(width)] {
-            assert_eq!(forger.refusal(&honest(value, 1)), Some(Refused::Range));
+    let cases: [(i64, u32, &[i64]); 6] = [
+        (255, 256, &[256, 511, 65_535]),
+        (99, 100, &[100, 127, 255, 65_535]),
+        (99, 120, &[120, 127, 255]),
+        (65_535, 65_536, &[65_536, 100_000, (1 << 32) - 1]),
+        (100_000, 100_001, &[100_001, 1 << 17, (1 << 32) - 1]),
+        (100_000, 99_999, &[99_999, 100_001]),
+    ];
+    for (highest, value, wider) in cases {
+        let mut forger = Forger::new(0, highest);
+        let own = forger.terms.interval;
+        // The same way a value of the interval is proven, and counts.
+        let good = forger.over(&honest(small(9), 1), 9, own);
+        assert_eq!(forger.verdict(good), None);
+        for wide in wider {
+            let wide = Interval::new(0, *wide, true).unwrap();
+            let forged = forger.over(&honest(small(value), 1), value.into(), wide);
+            assert_eq!(forger.verdict(forged), Some(Refused::Range), "{value} in {wide:?}");
         }
     }
 }
@@ -164,7 +196,8 @@ fn no_opening_proves_a_value_outside() {
         for (first, second) in first.iter().flat_map(|f| second.iter().map(move |s| (f, s))) {
             let openings =
                 [*first, *second].into_iter().take(1 + usize::from(interval.two_sided()));
-            if let Some(range) = forger.range(&tuple, openings.collect()) {
+            let terms = forger.terms;
+            if let Some(range) = forger.range(&terms, &tuple, openings.collect()) {
                 tuple.range = range;
                 assert_eq!(forger.verdict(tuple.clone()), Some(Refused::Range));
             }
@@ -172,23 +205,14 @@ fn no_opening_proves_a_value_outside() {
     }
 }
 
-/// Two-sided: v' fits the bits, and yet is above w.
+/// An honest tuple of a wider interval, with the same bits.
 #[test]
-fn a_value_that_fits_the_bits_but_not_the_interval_is_refused() {
-    let mut forger = Forger::new(0, 99);
-    let wide = Forger {
-        terms: Terms::new(forger.terms.key, Interval::new(0, 127, true).unwrap()),
-        ..Forger::new(0, 99)
-    };
-    let mut sides = wide;
-    // An honest proof of 120 among 0..=127 …
-    let of_wide = sides.honest(Contribution::Sample(120), &binding(0));
-    assert_eq!(sides.verdict(of_wide.clone()), None);
-    // … proves nothing of 0..=99, nor does its range proof beside new equations.
-    assert_eq!(forger.verdict(of_wide.clone()), Some(Refused::Statement));
-    let mut tuple = forger.tuple(&honest(small(120), 1), &binding(0));
-    tuple.range = of_wide.range;
-    assert_eq!(forger.verdict(tuple), Some(Refused::Range));
+fn a_tuple_of_a_wider_interval_is_refused() {
+    let forger = Forger::new(0, 99);
+    let mut wide = Forger::new(0, 127);
+    let tuple = wide.honest(Contribution::Sample(120), &binding(0));
+    assert_eq!(wide.verdict(tuple.clone()), None);
+    assert_eq!(forger.verdict(tuple), Some(Refused::Statement));
 }
 
 #[test]

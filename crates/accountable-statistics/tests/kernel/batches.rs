@@ -48,9 +48,10 @@ fn refusals(batch: &[(Binding, Vec<u8>)]) -> Vec<(usize, Refused)> {
     found.filter_map(|(at, refused)| refused.map(|refused| (at, refused))).collect()
 }
 
+/// 256 and two more: across the seam between those that are checked together, too.
 #[test]
 fn one_bad_and_two_that_cancel_among_256_are_found() {
-    let mut batch = batch(256);
+    let mut batch = batch(258);
     assert_eq!(refusals(&batch), []);
     let good = batch.clone();
     for (chunk, refused) in [(RESPONSE, Refused::Statement), (RANGE, Refused::Range)] {
@@ -61,6 +62,9 @@ fn one_bad_and_two_that_cancel_among_256_are_found() {
         shift(&mut batch, 3, chunk, Scalar::ONE);
         shift(&mut batch, 200, chunk, -Scalar::ONE);
         assert_eq!(refusals(&batch), [(3, refused), (200, refused)]);
+        shift(&mut batch, 200, chunk, Scalar::ONE);
+        shift(&mut batch, 257, chunk, -Scalar::ONE);
+        assert_eq!(refusals(&batch), [(3, refused), (257, refused)]);
     }
 }
 

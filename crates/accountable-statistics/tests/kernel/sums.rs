@@ -6,9 +6,7 @@ use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::logarithm::{Bounds, Table};
 use alpheus_accountable_statistics::sums::{Part, Sums};
 use alpheus_accountable_statistics::threshold::{KeyShare, SharedKey};
-use alpheus_accountable_statistics::tuple::{
-    Binding, CheckedTuple, Checker, Contribution, Prover, Terms,
-};
+use alpheus_accountable_statistics::tuple::{CheckedTuple, Checker, Contribution, Prover, Terms};
 use alpheus_crypto::hash::{Digest, labelled};
 use proptest::prelude::*;
 use std::sync::LazyLock;
@@ -118,14 +116,4 @@ fn stored_sums_are_the_same_and_damaged_ones_are_refused() {
     assert_eq!(with(100, 0xff), Some(NotOfThisSum::Damaged));
     assert_eq!(read(&bytes[1..]).err(), Some(NotOfThisSum::Damaged));
     assert_eq!(read(&[]).err(), Some(NotOfThisSum::Damaged));
-}
-
-/// The tuple's length says nothing of what is in it.
-#[test]
-fn a_dummy_looks_like_a_sample() {
-    let interval = interval(-20, 80, true);
-    let tuples = checked(interval, &[Contribution::Sample(80), Contribution::Dummy]);
-    let lengths: Vec<usize> = tuples.iter().map(|t| t.tuple().to_bytes().len()).collect();
-    assert_eq!(lengths[0], lengths[1]);
-    let _: &Binding = tuples[0].binding();
 }

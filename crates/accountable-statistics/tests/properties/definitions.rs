@@ -1,6 +1,6 @@
 //! Which aggregates there may be.
 
-use crate::support::{DAY, MINUTE, TODAY, Town, at, signing};
+use crate::support::{DAY, MINUTE, TODAY, Town, at, proposed, signing};
 use alpheus_accountable_statistics::configuration::{
     BadConfiguration, Configuration, KeyEpoch, Pinned, SmootherId,
 };
@@ -8,6 +8,7 @@ use alpheus_accountable_statistics::definition::{
     Agreed, BadDefinition, Definition, Place, Rule, Turn,
 };
 use alpheus_accountable_statistics::endorsed::{Endorsed, NotEndorsed};
+use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::refused::NotDefined;
 use alpheus_accountable_statistics::tuple::ThresholdKey;
 use alpheus_anonymous_credential::keys::IssuerKey;
@@ -46,14 +47,13 @@ fn overlapping_aggregates_never_both_have_a_quorum() {
         assert!(!one.overlaps(two) && !two.overlaps(&one));
     }
     // Half of the smoothers are asked for the one first, half for another: the faulty one, 3,
-    // signs everything. Neither gets three.
+    // signs everything. Only one gets three.
     let two = &others[1];
     let mut signed = [Endorsed::default(), Endorsed::default()];
     for (smoother, first) in town.smoothers.iter_mut().zip([0, 1, 1]) {
         for at in [first, 1 - first] {
             let definition = if at == 0 { &one } else { two };
-            let step = smoother.define(crate::support::at(1), definition);
-            match step {
+            match smoother.define(crate::support::at(1), &proposed(definition)) {
                 Ok(step) => signed[at]
                     .add(smoother.id(), step.commit(&mut crate::support::Ledger::new()).unwrap()),
                 Err(why) => assert_eq!(why, NotDefined::Overlaps),
@@ -66,7 +66,74 @@ fn overlapping_aggregates_never_both_have_a_quorum() {
     assert_eq!(open(&signed[0]), Some(BadDefinition::NotEndorsed(NotEndorsed)));
     assert_eq!(open(&signed[1]), None);
     // Twice the threshold's signatures would have been there for both.
-    assert_eq!(signed.map(|signed| signed.signatures().count()), [2, 3]);
+    assert_eq!([0, 1].map(|at| signed[at].signatures().count()), [2, 3]);
+    // Who has signed the one works by the other, which has a quorum.
+    assert!(town.smoothers[0].learn(&signed[1]).is_ok());
+    assert_eq!(town.smoothers[0].learn(&signed[0]).err(), Some(open(&signed[0]).unwrap().into()));
+}
+
+/// Only what the deployment's definer proposes is looked at, and nothing below its limits.
+#[test]
+fn nobody_else_defines_and_no_crowd_is_too_small() {
+    use crate::support::configuration;
+    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+    let mut town = Town::new(4, 2, 69).unwrap();
+    let one = town.definition("speed/a", 24).unwrap();
+    for by in [0, 200, 202] {
+        let refusal = town.smoothers[0].define(at(1), &Signed::new(&one, &signing(by))).err();
+        assert_eq!(refusal, Some(NotDefined::NotProposed));
+    }
+    let mut rng = ChaCha20Rng::from_seed([69; 32]);
+    let keys: Vec<IssuerKey> = (0..=4).map(|_| IssuerKey::random(&mut rng).unwrap()).collect();
+    let operator = signing(200);
+    let check = |change: &dyn Fn(&mut Configuration), definition: &Definition| {
+        let mut configuration = configuration(4, 2, &keys);
+        change(&mut configuration);
+        let signed = Signed::new(&configuration, &operator);
+        let pinned = Pinned::open(&signed, &operator.verifying_key()).unwrap();
+        let deployment = pinned.fingerprint();
+        Definition { deployment, ..definition.clone() }.check(&pinned).err()
+    };
+    assert_eq!(check(&|_| {}, &one), None);
+    assert_eq!(check(&|c| c.limits.accounts = 3, &one), Some(BadDefinition::Crowd));
+    assert_eq!(check(&|c| c.limits.after = 91 * MINUTE, &one), None);
+    assert_eq!(check(&|c| c.limits.after = 90 * MINUTE, &one), Some(BadDefinition::Time));
+    // One account holds three slots of each of four keepers to the end.
+    let wasteful = |c: &mut Configuration| c.limits.wasteful = 1;
+    let slots = |slots| Definition { slots, clients: slots, ..one.clone() };
+    assert_eq!(check(&wasteful, &slots(239)), Some(BadDefinition::Wasteful));
+    assert_eq!(check(&wasteful, &slots(240)), None, "5 % are 12");
+    // What no table reads.
+    let wide = |highest, square, slots| Definition {
+        interval: Interval::new(0, highest, square).unwrap(),
+        slots,
+        clients: slots,
+        ..one.clone()
+    };
+    let table = |c: &mut Configuration| c.limits.bits = 20;
+    assert_eq!(check(&table, &wide(100_000, true, 3000)), None, "the city's");
+    assert_eq!(check(&table, &wide(100_000, true, 10_000)), Some(BadDefinition::Unreadable));
+    let all = (1 << 32) - 1;
+    assert_eq!(check(&table, &wide(all, false, 1000)), None);
+    assert_eq!(check(&table, &wide(all, false, 3000)), Some(BadDefinition::Unreadable));
+    assert_eq!(check(&table, &wide(all, true, 24)), Some(BadDefinition::Unreadable));
+    let mean = Definition { rule: Rule::Mean { grain: 1 }, ..one.clone() };
+    assert_eq!(check(&|_| {}, &mean), Some(BadDefinition::Squares));
+}
+
+/// Accounts pool their showings: what faulty smoothers leave out of one entry serves in another.
+#[test]
+fn crowds_are_counted_for_accounts_together() {
+    let town = Town::new(4, 2, 59).unwrap();
+    let slots = |quota, accounts| town.pinned.slots_of_accounts(quota, accounts);
+    assert_eq!([slots(1, 1), slots(1, 2), slots(1, 100)], [1, 3, 150]);
+    assert_eq!([slots(3, 1), slots(3, 2), slots(3, 100)], [4, 9, 450]);
+    let mut one = town.definition("speed/a", 24).unwrap();
+    (one.quota, one.accounts, one.clients) = (1.try_into().unwrap(), 3, 40);
+    let mut endorsed = Endorsed::default();
+    (0..3).for_each(|by| endorsed.add(SmootherId(by.into()), Signed::new(&one, &signing(by))));
+    // Two accounts can fill three slots: four samples are the least.
+    assert_eq!(Agreed::open(&endorsed, &town.pinned).unwrap().crowd(), 4);
 }
 
 #[test]
@@ -74,12 +141,18 @@ fn a_signature_is_remembered_and_given_again() {
     let mut town = Town::new(4, 2, 61).unwrap();
     let one = town.definition("speed/a", 24).unwrap();
     let two = Definition { slots: 23, expected: 23, ..one.clone() };
-    let first =
-        town.smoothers[0].define(at(1), &one).unwrap().commit(&mut town.ledgers[0]).unwrap();
+    let first = town.smoothers[0]
+        .define(at(1), &proposed(&one))
+        .unwrap()
+        .commit(&mut town.ledgers[0])
+        .unwrap();
     town.restart(0, alpheus_crypto::ledger::Log::Whole, at(2)).unwrap();
-    assert_eq!(town.smoothers[0].define(at(2), &two).err(), Some(NotDefined::Overlaps));
-    let again =
-        town.smoothers[0].define(at(2), &one).unwrap().commit(&mut town.ledgers[0]).unwrap();
+    assert_eq!(town.smoothers[0].define(at(2), &proposed(&two)).err(), Some(NotDefined::Overlaps));
+    let again = town.smoothers[0]
+        .define(at(2), &proposed(&one))
+        .unwrap()
+        .commit(&mut town.ledgers[0])
+        .unwrap();
     assert_eq!(again, first);
 }
 
@@ -87,7 +160,8 @@ fn a_signature_is_remembered_and_given_again() {
 fn a_definition_comes_before_its_time_and_under_its_days_key() {
     let mut town = Town::new(4, 2, 62).unwrap();
     let one = town.definition("speed/a", 24).unwrap();
-    let mut define = |now, definition: &Definition| town.smoothers[0].define(now, definition).err();
+    let mut define =
+        |now, definition: &Definition| town.smoothers[0].define(now, &proposed(definition)).err();
     assert_eq!(define(at(60), &one), Some(NotDefined::Time));
     assert_eq!(define(at(61), &one), Some(NotDefined::Time));
     assert_eq!(define(Time(at(1).0 - 2 * DAY), &one), Some(NotDefined::Time), "not yet");
@@ -124,17 +198,19 @@ fn definitions_that_hide_nothing_are_refused() {
     assert_eq!(check(&|d| d.slots = 1_000_001), slots);
     let crowd = Some(BadDefinition::Crowd);
     assert_eq!(check(&|d| d.accounts = 1), crowd);
-    assert_eq!(check(&|d| d.accounts = 6), None, "4·5 + 1 = 21");
-    assert_eq!(check(&|d| d.accounts = 7), crowd, "4·6 + 1 = 25");
+    assert_eq!(check(&|d| d.accounts = 6), None, "3·5·3/2 + 1 = 23");
+    assert_eq!(check(&|d| d.accounts = 7), crowd, "3·6·3/2 + 1 = 28");
     let time = Some(BadDefinition::Time);
     assert_eq!(check(&|d| d.end = d.start), time);
     assert_eq!(check(&|d| d.end = Time(d.end.0 + DAY)), time, "beyond its day");
     assert_eq!(check(&|d| d.key_epoch = KeyEpoch(TODAY + 1)), time);
     assert_eq!(check(&|d| d.after.turn = 0), time);
-    assert_eq!(check(&|d| d.after.turns = 0), time);
+    assert_eq!(check(&|d| d.after.turns = 1), time, "one keeper may be faulty");
+    assert_eq!(check(&|d| d.during = 1), time);
     assert_eq!(check(&|d| d.after.settling = 0), time);
     assert_eq!(check(&|d| d.after.patience = u64::MAX), time);
-    assert_eq!(check(&|d| d.rule = Rule::Mean { grain: 0 }), Some(BadDefinition::Grain));
+    let none = Rule::Mean { grain: 0 };
+    assert_eq!(check(&|d| d.rule = none), Some(BadDefinition::Grain));
     let other = alpheus_crypto::hash::Digest([0; 32]);
     assert_eq!(check(&|d| d.deployment = other), Some(BadDefinition::Deployment));
 }
@@ -144,11 +220,22 @@ fn turns_follow_the_interval() {
     let town = Town::new(1, 1, 64).unwrap();
     let one = town.definition("speed/a", 24).unwrap();
     let turn = |time: Time| one.turn(time).map(|turn| turn.0);
+    let grants = |time: Time| one.granting(time).map(|turn| turn.0);
     let before = |minutes: u64| Time(at(minutes).0 - 1);
-    assert_eq!([before(60), at(60), before(120)].map(turn), [None, Some(0), Some(0)]);
-    assert_eq!([at(120), before(130), at(130)].map(turn), [Some(1), Some(1), Some(2)]);
-    assert_eq!([before(150), at(150)].map(turn), [Some(3), None]);
+    assert_eq!([before(60), at(60), before(90)].map(turn), [None, Some(0), Some(0)]);
+    assert_eq!([at(90), before(120), at(120)].map(turn), [Some(1), Some(1), Some(2)]);
+    assert_eq!([before(130), at(130), before(150)].map(turn), [Some(2), Some(3), Some(4)]);
+    assert_eq!(turn(at(150)), None);
+    assert_eq!([at(60), at(82), at(83)].map(grants), [Some(0), Some(0), None]);
+    assert_eq!([at(90), at(112), at(113)].map(grants), [Some(1), Some(1), None]);
+    assert_eq!([at(120), at(127), at(128)].map(grants), [Some(2), Some(2), None]);
+    assert!(!one.fills(Turn(1)) && one.fills(Turn(2)));
     assert_eq!((one.filled(), one.release(), one.deadline()), (at(150), at(151), at(211)));
+    // A length that no number of turns divides.
+    let odd = Definition { end: Time(at(60).0 + 10), during: 4, ..one };
+    let turns: Vec<u16> =
+        (0..10).filter_map(|n| odd.turn(Time(at(60).0 + n))).map(|t| t.0).collect();
+    assert_eq!(turns, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
     // Each slot is somebody else's at the next turn.
     let town = Town::new(4, 2, 64).unwrap();
     let mut endorsed = Endorsed::default();
@@ -223,8 +310,8 @@ fn quorums_intersect_and_can_be_reached() {
             let (n, t, q) = (usize::from(n), usize::from(t), pinned.quorum());
             assert!(2 * q >= n + t, "two quorums share t");
             assert!(n - pinned.faulty() >= q, "the others are enough");
-            let most = pinned.slots_of_account(3);
-            assert!(most >= 3 && (t > 1 || most < 6));
+            let most = pinned.slots_of_accounts(3, 1);
+            assert!(most >= 3 && most <= 3 * (n - t + 1) as u64);
             assert_eq!(pinned.missing_at_most(1000), 50);
         }
     }
@@ -241,8 +328,9 @@ proptest! {
 
     #[test]
     fn no_other_path_is_a_place(path in "[ -~]{0,12}") {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let good = path.split('/').all(|part| !part.is_empty() && part.chars().all(plain));
+        let plain = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-' | '_' | '.');
+        let dots = |part: &str| part.chars().all(|c| c == '.');
+        let good = path.split('/').all(|part| !dots(part) && part.chars().all(plain));
         prop_assert_eq!(Place::try_from(path).is_ok(), good);
     }
 }

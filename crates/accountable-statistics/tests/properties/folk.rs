@@ -73,7 +73,8 @@ pub(crate) fn taken(
 ) -> Result<Vec<(SmootherId, Deposit)>, NotContributed> {
     let prover = Prover::new(*attempt.agreed().terms());
     let by = SmootherId(by.into());
-    let step = attempt.granted(&mut person.client, &prover, by, signed, &mut town.rng)?;
+    let client = &mut person.client;
+    let step = attempt.granted(client, &prover, (by, signed), at(70), &mut town.rng)?;
     step.commit(&mut person.store).unwrap();
     Ok(attempt.deposits())
 }
@@ -90,7 +91,7 @@ pub(crate) fn answers(
 
 /// What an aggregator that does as it likes can show of a release.
 pub(crate) fn opened(agreed: &Agreed, release: &Release) -> Vec<(Entry, Shown)> {
-    let open = |(entry, sealed): (&Entry, _)| {
+    let open = |(entry, sealed): (&Entry, &_)| {
         let context = [
             entry.aggregate.as_bytes().to_vec(),
             entry.slot.to_be_bytes().to_vec(),
@@ -106,5 +107,5 @@ pub(crate) fn opened(agreed: &Agreed, release: &Release) -> Vec<(Entry, Shown)> 
         Some((*entry, shown))
     };
     let listed = release.listed.iter();
-    listed.filter_map(|listed| open((&listed.entry, listed.sealed.as_ref()?))).collect()
+    listed.filter_map(|listed| open((&listed.entry, &listed.sealed))).collect()
 }

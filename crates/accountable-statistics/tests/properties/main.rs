@@ -14,5 +14,6 @@ mod restarts;
 mod simulation;
 mod slots;
 #[path = "../../examples/support/mod.rs"]
+#[expect(dead_code, reason = "the walkthrough takes the rest")]
 mod support;
 mod tallies;

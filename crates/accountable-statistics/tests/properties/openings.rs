@@ -5,6 +5,7 @@ use crate::support::{Person, Town, at, signing};
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{Agreed, Rule};
 use alpheus_accountable_statistics::error::BadPartial;
+use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::messages::{Opening, Outcome, Published, Ready, Reason};
 use alpheus_accountable_statistics::refused::NotHeard;
 use alpheus_accountable_statistics::smoother::Output;
@@ -36,12 +37,12 @@ fn full(outcome: Option<Outcome>) -> (u64, i128) {
     }
 }
 
-/// With a threshold of two, an account may have got four slots: two accounts make eight, so
-/// nine are a crowd of three.
+/// With a threshold of two, two accounts may have got nine slots together: ten are a crowd of
+/// three.
 #[test]
 fn below_the_crowd_the_count_is_all_that_smoothers_learn() {
     let (mut town, agreed, _) = filled(50, |definition| definition.accounts = 3);
-    assert_eq!(agreed.crowd(), 9);
+    assert_eq!(agreed.crowd(), 10);
     let examined = town.gather(&agreed, agreed.release()).unwrap();
     let (_, ready) = town.close(examined, agreed.release()).unwrap();
     let outcome = town.open(ready, agreed.release()).unwrap().unwrap();
@@ -65,7 +66,9 @@ fn below_the_crowd_the_count_is_all_that_smoothers_learn() {
 
 #[test]
 fn a_mean_is_rounded_and_comes_without_its_count() {
-    let (mut town, agreed, _) = filled(52, |d| d.rule = Rule::Mean { grain: 5 });
+    let (mut town, agreed, _) = filled(52, |d| {
+        (d.rule, d.interval) = (Rule::Mean { grain: 5 }, Interval::new(0, 100, false).unwrap());
+    });
     let outcome = town.finish(&agreed).unwrap().unwrap();
     // 63.5, to fives.
     assert_eq!(outcome.result, Ok(Published::Mean(65)));

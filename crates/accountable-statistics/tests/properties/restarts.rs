@@ -1,12 +1,12 @@
 //! Crashes between note and answer, and smoothers that come back with an old copy.
 
 use crate::folk::{Broken, begun, people, restored, taken};
-use crate::support::{Ledger, Person, Town, at};
+use crate::support::{Ledger, Person, Town, at, proposed};
 use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::{Agreed, Definition};
-use alpheus_accountable_statistics::messages::{Published, Receipt};
-use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined};
+use alpheus_accountable_statistics::messages::Published;
+use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, NotGathered};
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_crypto::ledger::Log;
@@ -52,6 +52,7 @@ fn a_smoother_restored_from_a_backup_sits_out() {
     let refusal = town.smoothers[1].request(at(81), &asked, &mut town.rng).err();
     assert_eq!(refusal, Some(NoSlot::SitsOut));
     let other = Definition { start: at(200), end: at(220), ..(*agreed).clone() };
+    let other = proposed(&other);
     assert_eq!(town.smoothers[1].define(at(81), &other).err(), Some(NotDefined::SitsOut));
     // At the next turn what it kept is another's to give.
     town.fill(&mut people, &agreed, at(121)).unwrap();
@@ -86,11 +87,9 @@ fn a_rollback_that_nobody_admits_shows_by_ones_own_words() {
     town.upload(&mut people[0], &agreed, at(70), Contribution::Sample(10)).unwrap();
     town.ledgers[1] = backup.clone();
     town.restart(1, Log::Whole, at(80)).unwrap();
-    let own = |receipt: &Receipt| receipt.by == SmootherId(1);
-    let told: Vec<Receipt> = town.smoothers[0].receipts(&agreed.name());
-    let told = told.iter().find(|receipt| own(receipt)).unwrap();
+    let told = town.smoothers[0].certificates(&agreed.name());
     let hear = |town: &mut Town, now| {
-        let step = town.smoothers[1].hear_receipt(told, now).unwrap();
+        let step = town.smoothers[1].hear_certificate(now, &told[0]).unwrap();
         step.commit(&mut town.ledgers[1]).unwrap();
         town.smoothers[1].sits_out(agreed.key_epoch)
     };
@@ -98,12 +97,26 @@ fn a_rollback_that_nobody_admits_shows_by_ones_own_words() {
     town.restart(1, Log::Whole, at(82)).unwrap();
     assert!(town.smoothers[1].sits_out(agreed.key_epoch));
     assert!(town.ledgers[1].keys().all(|key| key[0] != b'k'));
+    // Its own receipt alone does it too, also if it does not know the aggregate any more.
+    let (mut town, agreed, mut people) = started(88, 24);
+    let nothing = {
+        let mut ledger = town.ledgers[1].clone();
+        ledger.retain(|key, _| key[0] != b'a');
+        ledger
+    };
+    let attempt = town.upload(&mut people[0], &agreed, at(70), Contribution::Sample(10)).unwrap();
+    town.ledgers[1] = nothing;
+    town.restart(1, Log::Whole, at(80)).unwrap();
+    let own = attempt.receipts().into_iter().find(|receipt| receipt.by == SmootherId(1)).unwrap();
+    let step = town.smoothers[1].hear_receipt(&own, at(81)).unwrap();
+    step.commit(&mut town.ledgers[1]).unwrap();
+    assert!(town.smoothers[1].sits_out(agreed.key_epoch));
     // One that has not forgotten goes on.
     let (mut town, agreed, mut people) = started(93, 24);
     town.upload(&mut people[0], &agreed, at(70), Contribution::Sample(10)).unwrap();
     town.restart(1, Log::Whole, at(80)).unwrap();
-    for receipt in town.smoothers[0].receipts(&agreed.name()) {
-        let step = town.smoothers[1].hear_receipt(&receipt, at(81)).unwrap();
+    for certificate in town.smoothers[0].certificates(&agreed.name()) {
+        let step = town.smoothers[1].hear_certificate(at(81), &certificate).unwrap();
         step.commit(&mut town.ledgers[1]).unwrap();
     }
     assert!(!town.smoothers[1].sits_out(agreed.key_epoch));
@@ -178,9 +191,19 @@ fn whatever_dies_between_note_and_answer_goes_on_where_it_was() {
         town.restart(id, Log::Whole, at(70)).unwrap();
         let again = town.receive(to, deposit, at(70)).unwrap().unwrap();
         assert_eq!(again, first);
-        attempt.receipt(&town.pinned, &again).unwrap();
+        let step = attempt.receipt(&town.pinned, &again).unwrap();
+        step.commit(&mut person.store).unwrap();
     }
+    // Receipts outlive the client, and are a certificate for whoever needs it.
+    let back = Attempt::restore_all(&agreed, &person.store).unwrap().pop().unwrap();
+    assert_eq!(back.receipts(), attempt.receipts());
     assert_eq!(attempt.receipts().len(), 4);
+    let certificate = attempt.certificate(&town.pinned).unwrap();
+    town.smoothers[0]
+        .hear_certificate(at(70), &certificate)
+        .unwrap()
+        .commit(&mut town.ledgers[0])
+        .unwrap();
     attempt.forget().commit(&mut person.store).unwrap();
     assert!(Attempt::restore_all(&agreed, &person.store).unwrap().is_empty());
     people.insert(0, person);
@@ -199,6 +222,7 @@ fn finishes_through_crashes(town: &mut Town, agreed: &Agreed, people: &mut [Pers
     let closing = aggregator.close(examined).unwrap().commit(ledger).unwrap();
     restart_aggregator(town);
     assert!(town.aggregator.0.shown(&agreed.name()).is_none());
+    assert_eq!(town.aggregator.0.work(&agreed.name()).err(), Some(NotGathered::Lacking));
     let examined = town.gather(agreed, now).unwrap();
     let (again, ready) = town.close(examined, now).unwrap();
     assert_eq!(again, closing, "examined again, it is the same");
@@ -243,6 +267,39 @@ fn all_restart(
     town.sync(agreed, now).unwrap();
 }
 
+/// What is certified stays so when everybody is killed, and a smoother that signed and is gone for
+/// good takes nothing with it.
+#[test]
+fn certificates_survive() {
+    let (mut town, agreed, mut people) = started(97, 24);
+    town.fill(&mut people, &agreed, at(121)).unwrap();
+    town.cut_off = vec![SmootherId(3)];
+    for id in 0..3 {
+        town.restart(id, Log::Whole, at(150)).unwrap();
+        let filled = (0..24).filter(|slot| {
+            town.smoothers[usize::from(id)].certified(&agreed.name(), *slot).is_some()
+        });
+        assert_eq!(filled.count(), 24);
+    }
+    assert!(town.finish(&agreed).unwrap().is_some());
+}
+
+/// A destroyed share is not taken again, whoever still has a copy of it.
+#[test]
+fn a_destroyed_share_stays_destroyed() {
+    let (mut town, _, _) = started(98, 24);
+    let (shared, mut shares) = crate::support::generate(&town.pinned).unwrap();
+    town.restart(1, Log::Doubtful, at(80)).unwrap();
+    let again =
+        town.smoothers[1].hold(KeyEpoch(crate::support::TODAY), shared.clone(), shares.remove(1));
+    assert_eq!(again.err(), Some(NotDefined::SitsOut));
+    let next = alpheus_anonymous_credential::schedule::Time(at(0).0 + crate::support::DAY * 3);
+    let step = town.smoothers[0].poll(next);
+    let _ = step.commit(&mut town.ledgers[0]).unwrap();
+    let again = town.smoothers[0].hold(KeyEpoch(crate::support::TODAY), shared, shares.remove(0));
+    assert_eq!(again.err(), Some(NotDefined::OtherKey));
+}
+
 /// A client that died before it had a grant asks again with what it has burnt.
 #[test]
 fn an_attempt_survives_its_client_before_a_grant() {
@@ -255,7 +312,7 @@ fn an_attempt_survives_its_client_before_a_grant() {
     let mut attempt = attempts.remove(0);
     assert_eq!(attempt.request().unwrap(), first);
     town.ask(&mut back, &mut attempt, at(75)).unwrap();
-    assert!(town.deposit(&mut attempt, at(75)).unwrap());
+    assert!(town.deposit(&mut back, &mut attempt, at(75)).unwrap());
     let damaged: Ledger = back
         .store
         .iter()

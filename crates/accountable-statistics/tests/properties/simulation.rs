@@ -10,6 +10,7 @@ use alpheus_accountable_statistics::aggregator::Examined;
 use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{After, Agreed};
+use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{
     Closing, Deposit, Entry, Grant, Outcome, Published, Reason, Receipt, Release, Shown,
     SlotRequest,
@@ -17,6 +18,7 @@ use alpheus_accountable_statistics::messages::{
 use alpheus_accountable_statistics::refused::NoSlot;
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_crypto::ledger::Log;
+use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use rand_chacha::ChaCha20Rng;
@@ -52,7 +54,10 @@ pub(crate) enum Letter {
     Answer(VerifyingKey, SmootherId, Result<Signed<Grant>, NoSlot>),
     Deposit(usize, Box<Deposit>),
     Receipt(Receipt),
-    Receipts(Vec<Receipt>),
+    Receipts(Vec<Endorsed<Entry>>, Vec<Receipt>),
+    WantKept(usize, Vec<u32>),
+    Kept(Vec<(u32, Sealed)>),
+    Certificate(Endorsed<Entry>),
     Said(SmootherId, Output),
     WantRelease,
     Release(SmootherId, Release),
@@ -183,7 +188,12 @@ impl World {
                 self.to_others(id, &Letter::Receipt(receipt));
             }
             Letter::Receipt(receipt) => self.hear_receipts(which, vec![receipt]),
-            Letter::Receipts(receipts) => self.hear_receipts(which, receipts),
+            Letter::Receipts(certificates, receipts) => {
+                certificates.iter().for_each(|one| self.hear_certificate(which, one));
+                self.hear_receipts(which, receipts);
+            }
+            Letter::Certificate(certificate) => self.hear_certificate(which, &certificate),
+            Letter::WantKept(..) | Letter::Kept(_) => self.pass_on(which, letter),
             Letter::Said(by, output) => self.hear(which, by, &output),
             Letter::WantRelease => {
                 if let Ok(release) = smoother.release(now, &self.agreed.name()) {
@@ -198,6 +208,33 @@ impl World {
                 self.say(id, Output::Ready(ready));
             }
             Letter::Answer(..) | Letter::Release(..) => {}
+        }
+    }
+
+    /// What is sealed goes from smoother to smoother.
+    fn pass_on(&mut self, which: usize, letter: Letter) {
+        let name = self.agreed.name();
+        match letter {
+            Letter::WantKept(from, slots) => {
+                let smoother = &self.town.smoothers[which];
+                let kept = |slot: &u32| Some((*slot, smoother.kept(&name, *slot)?.clone()));
+                let kept = slots.iter().filter_map(kept).collect();
+                self.send(Party::Smoother(from), Letter::Kept(kept));
+            }
+            Letter::Kept(kept) => {
+                for (slot, sealed) in kept {
+                    let step = self.town.smoothers[which].keep(&name, slot, sealed);
+                    self.commit(which, step);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn hear_certificate(&mut self, which: usize, certificate: &Endorsed<Entry>) {
+        let smoother = &mut self.town.smoothers[which];
+        if let Ok(step) = smoother.hear_certificate(at(self.minute), certificate) {
+            self.commit(which, step);
         }
     }
 
@@ -289,8 +326,12 @@ impl World {
             self.say(id, output);
         }
         if self.minute % 4 == 0 && now < self.agreed.deadline() {
-            let receipts = self.town.smoothers[which].receipts(&self.agreed.name());
-            self.to_others(id, &Letter::Receipts(receipts));
+            let name = self.agreed.name();
+            let smoother = &self.town.smoothers[which];
+            let (certificates, receipts) = (smoother.certificates(&name), smoother.receipts(&name));
+            let lacking = smoother.lacking(&name);
+            self.to_others(id, &Letter::Receipts(certificates, receipts));
+            self.to_others(id, &Letter::WantKept(which, lacking));
         }
     }
 
@@ -317,8 +358,7 @@ impl World {
             self.send(Party::Smoother(which), Letter::WantRelease);
         }
         let (aggregator, ledger) = &mut self.town.aggregator;
-        let hasty = at(self.minute) > at(250);
-        let Ok(work) = aggregator.work(&self.agreed.name(), hasty) else { return };
+        let Ok(work) = aggregator.work(&self.agreed.name()) else { return };
         let examined = Examined::join(vec![work.run()]).unwrap();
         if let Ok(step) = aggregator.close(examined) {
             step.commit(ledger).unwrap();

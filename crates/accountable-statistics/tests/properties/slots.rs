@@ -1,15 +1,18 @@
 //! Slots: one entry for each and one for each key, whatever keepers and clients do.
 
 use crate::folk::{answers, begun, grant, people, taken};
-use crate::support::{Person, Town, at};
+use crate::support::{Person, Town, at, signing};
 use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::Agreed;
-use alpheus_accountable_statistics::messages::Deposit;
+use alpheus_accountable_statistics::definition::Turn;
+use alpheus_accountable_statistics::messages::{Deposit, Evidence, Grant, Receipt};
 use alpheus_accountable_statistics::refused::{NoSlot, NotContributed};
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_anonymous_credential::error::Refused;
 use alpheus_crypto::hash::Digest;
+use alpheus_crypto::ledger::Log;
+use alpheus_crypto::signed::Signed;
 
 fn town(seed: u8) -> (Town, Agreed, Vec<Person>) {
     let mut town = Town::new(4, 2, seed).unwrap();
@@ -43,13 +46,16 @@ fn of_two_valid_grants_for_one_slot_one_is_certified_at_most() {
         let [(one, ones), (_, twos)] = &rivals[..] else { panic!("two") };
         let reached = answers(&mut town, ones[..first].to_vec());
         assert_eq!(reached, vec![Ok(()); first]);
+        // Once one is certified nobody signs the other.
         let reached = answers(&mut town, twos[first..].to_vec());
-        assert_eq!(reached, vec![Ok(()); 4 - first]);
+        let second = if expected { Err(NoSlot::SlotTaken) } else { Ok(()) };
+        assert_eq!(reached, vec![second; 4 - first]);
         // Now each is sent everywhere: who has signed the one does not sign the other.
         let refused = answers(&mut town, twos[..first].to_vec());
         assert_eq!(refused, vec![Err(NoSlot::SlotTaken); first]);
-        let refused = answers(&mut town, ones[first..].to_vec());
-        assert_eq!(refused, vec![Err(NoSlot::SlotTaken); 4 - first]);
+        let again = answers(&mut town, ones[first..].to_vec());
+        let again_at = if expected { Ok(()) } else { Err(NoSlot::SlotTaken) };
+        assert_eq!(again, vec![again_at; 4 - first]);
         let certified: Vec<_> =
             town.smoothers.iter().map(|s| s.certified(&agreed.name(), 0).copied()).collect();
         let entry = expected.then(|| *one.entry().unwrap());
@@ -62,6 +68,7 @@ fn of_two_valid_grants_for_one_slot_one_is_certified_at_most() {
 fn a_key_has_one_slot() {
     let (mut town, agreed, mut people) = town(31);
     let mut attempt = begun(&mut town, &mut people[0], &agreed, 50);
+    let twin = Attempt::restore_all(&agreed, &people[0].store).unwrap().pop();
     let key = attempt.ephemeral();
     let (first, second) = (grant(&agreed, 0, 0, key), grant(&agreed, 1, 1, key));
     let deposits = taken(&mut town, &mut people[0], &mut attempt, (0, &first)).unwrap();
@@ -69,15 +76,107 @@ fn a_key_has_one_slot() {
     // What is deposited stays, whatever else is granted.
     let again = taken(&mut town, &mut people[0], &mut attempt, (1, &second)).unwrap();
     assert_eq!(again, deposits);
-    // Another deposit by the same key, as a client that does as it likes makes it.
-    let mut other = deposits[2].1.clone();
-    (other.keeper, other.grant) = (SmootherId(1), second);
-    let refusal = town.receive(SmootherId(2), other, at(70));
-    assert_eq!(refusal.err(), Some(NoSlot::KeyTaken));
+    // The same key with another grant, by a copy of the device.
+    let mut twin = twin.unwrap();
+    let others = taken(&mut town, &mut people[0], &mut twin, (1, &second)).unwrap();
+    assert_eq!(answers(&mut town, others), vec![Err(NoSlot::KeyTaken); 4]);
     let request = attempt.request().unwrap();
     let smoother = &mut town.smoothers[usize::from(request.0.0)];
     let refusal = smoother.request(at(70), &request.1, &mut town.rng).err();
     assert_eq!(refusal, Some(NoSlot::KeyTaken));
+    // What is refused can be given again, by another key.
+    let begun = attempt.again(&mut people[0].client, at(71), &mut town.rng).unwrap();
+    let mut attempt = begun.commit(&mut people[0].store).unwrap();
+    assert_ne!(attempt.ephemeral(), key);
+    town.ask(&mut people[0], &mut attempt, at(71)).unwrap();
+    assert!(town.deposit(&mut people[0], &mut attempt, at(71)).unwrap());
+}
+
+/// A keeper that gives one slot twice at one turn is named by its own words, also after a restart.
+#[test]
+fn two_grants_of_one_slot_prove_who_gave_them() {
+    let (mut town, agreed, mut people) = town(36);
+    let rivals = rivals(&mut town, &agreed, &mut people);
+    let [(_, ones), (_, twos)] = &rivals[..] else { panic!("two") };
+    assert_eq!(answers(&mut town, ones[..3].to_vec()), vec![Ok(()); 3]);
+    let refused = twos[1].1.clone();
+    assert_eq!(town.receive(SmootherId(1), refused.clone(), at(70)).err(), Some(NoSlot::SlotTaken));
+    let evidence =
+        |town: &Town| town.smoothers[1].evidence(&agreed.name()).cloned().collect::<Vec<_>>();
+    assert_eq!(evidence(&town), []);
+    let step = town.smoothers[1].compare_grants(&refused);
+    step.commit(&mut town.ledgers[1]).unwrap();
+    let [Evidence::Grants(by, one, two)] = &evidence(&town)[..] else { panic!("no evidence") };
+    let key = signing(0).verifying_key();
+    let [one, two] = [one, two].map(|grant| grant.open(&key).unwrap().into_inner());
+    assert_eq!((*by, one.slot, one.turn), (SmootherId(0), two.slot, two.turn));
+    assert_ne!(one.ephemeral, two.ephemeral);
+    town.restart(1, Log::Whole, at(71)).unwrap();
+    assert_eq!(evidence(&town).len(), 1);
+    // An honest keeper gives none of what it has given at the same turn.
+    let slots: Vec<u32> = (0..24).filter(|slot| slot % 4 == 2).collect();
+    let mut given = Vec::new();
+    for person in people.iter_mut().skip(2) {
+        for _ in 0..3 {
+            let mut attempt = begun(&mut town, person, &agreed, 1);
+            let asked = std::iter::from_fn(|| {
+                let request = attempt.request().ok();
+                attempt.refused();
+                request
+            });
+            let Some((_, request)) = asked.into_iter().find(|(to, _)| to.0 == 2) else { continue };
+            let step = town.smoothers[2].request(at(72), &request, &mut town.rng).unwrap();
+            let grant = step.commit(&mut town.ledgers[2]).unwrap();
+            given.push(grant.open(&signing(2).verifying_key()).unwrap().slot);
+            town.restart(2, Log::Whole, at(72)).unwrap();
+        }
+    }
+    given.sort_unstable();
+    assert_eq!(given, slots);
+}
+
+/// A smoother that signs two entries of one slot is named too.
+#[test]
+fn two_entries_of_one_slot_prove_who_signed_them() {
+    let (mut town, agreed, mut people) = town(37);
+    let rivals = rivals(&mut town, &agreed, &mut people);
+    let entries = [0, 1].map(|at| *rivals[at].0.entry().unwrap());
+    for entry in entries {
+        let receipt = Receipt { by: SmootherId(3), entry: Signed::new(&entry, &signing(3)) };
+        let step = town.smoothers[0].hear_receipt(&receipt, at(70)).unwrap();
+        step.commit(&mut town.ledgers[0]).unwrap();
+    }
+    let evidence: Vec<_> = town.smoothers[0].evidence(&agreed.name()).collect();
+    let [Evidence::Entries(SmootherId(3), _, _)] = evidence[..] else { panic!("{evidence:?}") };
+    // One receipt of each smoother for a slot is kept, however many it signs.
+    assert_eq!(town.smoothers[0].receipts(&agreed.name()).len(), 1);
+}
+
+/// Grants stop before a turn's end; a deposit that is late all the same goes through if others
+/// have signed it in time.
+#[test]
+fn a_deposit_that_crosses_the_end_of_its_turn_is_completed() {
+    let (mut town, agreed, mut people) = town(38);
+    let mut late = begun(&mut town, &mut people[1], &agreed, 1);
+    let (keeper, request) = late.request().unwrap();
+    let smoother = &mut town.smoothers[usize::from(keeper.0)];
+    let refusal = smoother.request(at(83), &request, &mut town.rng).err();
+    assert_eq!(refusal, Some(NoSlot::NotNow), "the last quarter is for deposits");
+    let mut attempt = begun(&mut town, &mut people[0], &agreed, 50);
+    let granted = grant(&agreed, 0, 0, attempt.ephemeral());
+    taken(&mut town, &mut people[0], &mut attempt, (0, &granted)).unwrap();
+    let mut send = |attempt: &mut Attempt, to: u16, minute| {
+        let deposit = attempt.deposits().into_iter().find(|(id, _)| id.0 == to).unwrap().1;
+        let receipt = town.receive(SmootherId(to), deposit, at(minute))?.unwrap();
+        let step = attempt.receipt(&town.pinned, &receipt).unwrap();
+        step.commit(&mut people[0].store).unwrap();
+        Ok::<(), NoSlot>(())
+    };
+    assert_eq!(send(&mut attempt, 0, 89), Ok(()));
+    assert_eq!(send(&mut attempt, 1, 91), Err(NoSlot::NotGranted), "one may be faulty");
+    assert_eq!(send(&mut attempt, 2, 89), Ok(()));
+    assert_eq!(send(&mut attempt, 1, 91), Ok(()));
+    assert!(attempt.certificate(&town.pinned).is_some());
 }
 
 #[test]
@@ -107,7 +206,7 @@ fn a_grant_is_its_keepers_for_its_turn() {
     assert_eq!(send(&mut town, &wrong_keeper, 70), Some(NoSlot::NotGranted));
     let not_signed = |d: &mut Deposit| d.keeper = SmootherId(1);
     assert_eq!(send(&mut town, &not_signed, 70), Some(NoSlot::NotGranted));
-    assert_eq!(send(&mut town, &|_| {}, 121), Some(NoSlot::NotGranted), "another turn");
+    assert_eq!(send(&mut town, &|_| {}, 91), Some(NoSlot::NotGranted), "another turn");
     assert_eq!(send(&mut town, &|_| {}, 59), Some(NoSlot::NotNow));
     assert_eq!(send(&mut town, &|_| {}, 150), Some(NoSlot::NotNow));
     assert_eq!(send(&mut town, &|_| {}, 70), None);
@@ -141,28 +240,27 @@ fn a_deposit_is_what_its_key_signed_and_its_showing_is_for() {
     assert_eq!(send(&mut town, thief.clone()), None);
 }
 
-/// Nothing that a client sends tells by its size what is in it.
+/// Nothing that a client sends tells by its size what is in it, or which slot it is for.
 #[test]
 fn deposits_have_one_size() {
-    let (mut town, agreed, mut people) = town(34);
+    let mut town = Town::new(4, 2, 34).unwrap();
+    let definition = town.definition("speed/a", 300).unwrap();
+    let agreed = town.define(&definition).unwrap();
+    let mut people = people(&mut town, 4);
     let mut sizes = std::collections::BTreeSet::new();
-    let given = [Contribution::Sample(0), Contribution::Sample(100), Contribution::Dummy];
-    for (person, contribution) in people.iter_mut().zip(given) {
-        let attempt = town.upload(person, &agreed, at(121), contribution).unwrap();
-        drop(attempt);
+    let given = [(0, 0, 0), (100, 200, u64::MAX), (50, 4, 1 << 40), (7, 296, 127)];
+    for (person, (value, slot, revision)) in people.iter_mut().zip(given) {
+        let mut attempt = begun(&mut town, person, &agreed, value);
+        let (aggregate, ephemeral) = (agreed.name(), attempt.ephemeral());
+        let grant = Grant { aggregate, slot, turn: Turn(0), revision, ephemeral };
+        let granted = Signed::new(&grant, &signing(0));
+        for (_, deposit) in taken(&mut town, person, &mut attempt, (0, &granted)).unwrap() {
+            sizes.insert(postcard::to_allocvec(&deposit).unwrap().len());
+        }
     }
-    let seen = town.smoothers[0].receipts(&agreed.name());
-    assert_eq!(seen.len(), 3 * 4);
-    let mut attempt = begun(&mut town, &mut people[3], &agreed, 7);
-    let granted = grant(&agreed, 0, 0, attempt.ephemeral());
-    let deposits = taken(&mut town, &mut people[3], &mut attempt, (0, &granted)).unwrap();
-    for (_, deposit) in deposits {
-        sizes.insert((deposit.sealed.length(), deposit.showing.len()));
-        let shorter = Deposit { showing: deposit.showing, ..deposit };
-        assert!(town.receive(SmootherId(0), shorter, at(70)).is_ok());
-        break;
-    }
-    assert_eq!(sizes.len(), 1);
+    assert_eq!(sizes.len(), 1, "{sizes:?}");
+    let dummy = people[0].client.begin(at(121), &agreed, Contribution::Dummy, &mut town.rng);
+    assert!(dummy.is_ok());
 }
 
 /// Each keeper has its share of the slots; when it has given them, the next one is asked, and

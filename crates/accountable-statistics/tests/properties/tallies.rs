@@ -2,10 +2,9 @@
 
 use crate::folk::{Broken, copy, people};
 use crate::support::{Town, at, signing};
+use alpheus_accountable_statistics::aggregator::Node;
 use alpheus_accountable_statistics::definition::Place;
-use alpheus_accountable_statistics::refused::NotContributed;
 use alpheus_accountable_statistics::tally::{Counter, NotTallied, Question, Tally};
-use alpheus_anonymous_credential::error::HolderRefused;
 use alpheus_crypto::signed::Signed;
 use std::collections::BTreeMap;
 
@@ -29,7 +28,7 @@ fn tally(town: &Town, place: &str) -> Tally {
 fn each_account_counts_once_and_also_after_a_crash() {
     let mut town = Town::new(1, 1, 70).unwrap();
     let (tally, other) = (tally(&town, "park/gate"), tally(&town, "park/pond"));
-    let mut counter = Counter::restore(tally.clone(), &town.pinned, []).unwrap();
+    let mut counter = Counter::restore(tally.clone(), &town.pinned, Node::ALONE, []).unwrap();
     let mut ledger: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     let mut people = people(&mut town, 4);
     let mut twin = copy(&town, &people[0]);
@@ -57,15 +56,28 @@ fn each_account_counts_once_and_also_after_a_crash() {
     // Killed before the third is durable: it was not acknowledged, and is sent again.
     let lost = counter.take(at(131), &showings[2], verifier).unwrap();
     assert!(lost.commit(&mut Broken).is_err());
-    let mut counter = Counter::restore(tally.clone(), &town.pinned, ledger.clone()).unwrap();
+    let mut counter =
+        Counter::restore(tally.clone(), &town.pinned, Node::ALONE, ledger.clone()).unwrap();
     assert_eq!(take(&mut counter, &mut ledger, &showings[2]), Ok(()));
-    let counter = Counter::restore(tally.clone(), &town.pinned, ledger.clone()).unwrap();
+    let counter =
+        Counter::restore(tally.clone(), &town.pinned, Node::ALONE, ledger.clone()).unwrap();
     assert_eq!((counter.result(at(179)), counter.result(at(180))), (None, Some(3)));
     // A showing is about its question, and a client knows what it has shown.
-    let mut elsewhere = Counter::restore(other, &town.pinned, ledger).unwrap();
+    let mut elsewhere = Counter::restore(other, &town.pinned, Node::ALONE, ledger.clone()).unwrap();
     let moved = elsewhere.take(at(130), &showings[3], verifier).err();
     assert_eq!(moved, Some(NotTallied::OtherShowing));
+    // A client sends what it has shown, also after a restart.
     let mut back = crate::folk::restored(&town, people[0].store.clone());
-    let burnt = back.client.count(&tally, &mut town.rng).err();
-    assert_eq!(burnt, Some(NotContributed::Holder(HolderRefused::Burnt)));
+    for client in [&mut people[0].client, &mut back.client] {
+        let again = client.count(&tally, &mut town.rng).unwrap();
+        assert_eq!(again.commit(&mut BTreeMap::new()).unwrap(), showings[0]);
+    }
+    // Of two nodes one counts.
+    let of_two = [0, 1].map(|index| {
+        let node = Node { index, of: 2 };
+        let mut counter =
+            Counter::restore(tally.clone(), &town.pinned, node, ledger.clone()).unwrap();
+        counter.take(at(130), &showings[3], town.aggregator.0.verifier()).err()
+    });
+    assert!(of_two.contains(&None) && of_two.contains(&Some(NotTallied::Elsewhere)));
 }

@@ -85,6 +85,14 @@ impl About {
         Ok(Step::new(vec![change], bytes))
     }
 
+    /// What was shown last, once more, byte for byte; none if nothing was.
+    #[must_use]
+    pub fn resend(&self) -> Option<Step<Vec<u8>>> {
+        let ((_, index), shown) = self.holder.shown.last_key_value()?;
+        let change = records::about(&self.subject, *index, shown);
+        Some(Step::new(vec![change], shown.bytes.clone()))
+    }
+
     fn next(&self) -> u32 {
         self.holder.shown.last_key_value().map_or(0, |((_, index), _)| index + 1)
     }

@@ -81,7 +81,25 @@ impl World {
         }
     }
 
+    /// What cannot be had is given again by another key, as long as there is a turn and a quota.
     fn give_up(&mut self, who: usize) {
+        let now = at(self.minute);
+        let walker = &mut self.walkers[who];
+        let certified = walker.attempt.as_ref().and_then(|a| a.certificate(&self.town.pinned));
+        let Some(attempt) = walker.attempt.take_if(|_| certified.is_none()) else {
+            return self.forget(who);
+        };
+        let value = self.given.get(&attempt.ephemeral()).copied();
+        walker.done_until = self.minute + 2;
+        let Ok(step) = attempt.again(&mut walker.person.client, now, &mut self.town.rng) else {
+            return;
+        };
+        let attempt = step.commit(&mut walker.person.store).unwrap();
+        value.and_then(|value| self.given.insert(attempt.ephemeral(), value));
+        (walker.attempt, walker.since, walker.tries) = (Some(attempt), self.minute, 0);
+    }
+
+    fn forget(&mut self, who: usize) {
         let walker = &mut self.walkers[who];
         if let Some(attempt) = walker.attempt.take() {
             attempt.forget().commit(&mut walker.person.store).unwrap();
@@ -104,9 +122,19 @@ impl World {
             }
             Letter::Receipt(receipt) => {
                 let pinned = self.town.pinned.clone();
-                let Some(attempt) = &mut self.walkers[who].attempt else { return };
-                if attempt.receipt(&pinned, &receipt) == Ok(true) && attempt.deposits().is_empty() {
-                    self.give_up(who);
+                let walker = &mut self.walkers[who];
+                let Some(attempt) = &mut walker.attempt else { return };
+                let Ok(step) = attempt.receipt(&pinned, &receipt) else { return };
+                step.commit(&mut walker.person.store).unwrap();
+                let done = attempt.deposits().is_empty();
+                if let Some(certificate) = attempt.certificate(&pinned) {
+                    for to in 0..4 {
+                        let letter = Letter::Certificate(certificate.clone());
+                        self.send(Party::Smoother(to), letter);
+                    }
+                }
+                if done {
+                    self.forget(who);
                 }
             }
             _ => {}
@@ -128,7 +156,7 @@ impl World {
         let prover = Prover::new(*self.agreed.terms());
         let rng = &mut self.town.rng;
         let client = &mut walker.person.client;
-        if let Ok(step) = attempt.granted(client, &prover, keeper, grant, rng) {
+        if let Ok(step) = attempt.granted(client, &prover, (keeper, grant), at(self.minute), rng) {
             step.commit(&mut walker.person.store).unwrap();
             walker.since = self.minute;
         }
@@ -139,7 +167,6 @@ impl World {
         let store = self.walkers[who].person.store.clone();
         let person = restored(&self.town, store);
         let mut attempts = Attempt::restore_all(&self.agreed, &person.store).unwrap();
-        assert!(attempts.len() <= 1);
         let walker = &mut self.walkers[who];
         (walker.person, walker.attempt) = (person, attempts.pop());
     }
