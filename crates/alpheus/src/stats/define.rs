@@ -5,23 +5,26 @@ use crate::failure::{Blame, Category, Failure};
 use crate::pass::serve::block_on;
 use crate::stats::card::{self, Opened};
 use crate::stats::clock::Clock;
+use crate::pass::link::LinkError;
+use crate::stats::keys;
 use crate::stats::names::hex;
 use crate::stats::plan::Plan;
-use crate::stats::ways::{AGAIN, StatsError, Ways};
+use crate::stats::ways::{AGAIN, StatsError, Way, Ways};
 use alpheus_accountable_statistics::configuration::KeyEpoch;
 use alpheus_accountable_statistics::definition::{Agreed, BadDefinition, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::Card;
 use alpheus_accountable_statistics::tuple::ThresholdKey;
 use alpheus_anonymous_credential::schedule::Time;
+use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus stats define speed.yaml --card roads/card.json
-  alpheus stats define speed.yaml --card roads/card.json --count 24
+  alpheus stats define speed.yaml --card roads/card.json --key roads/definer.key
+  alpheus stats define speed.yaml --card roads/card.json --key roads/definer.key --count 24
 
 Aggregates begin at the next multiple of their length. Each smoother signs one only if it
 overlaps none that it has signed; a quorum of signatures makes it count.";
@@ -38,6 +41,9 @@ pub struct Args {
     /// The deployment's card
     #[arg(long, value_name = "FILE")]
     card: PathBuf,
+    /// The key that smoothers define for
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
     /// How many aggregates, one after the other
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     count: u64,
@@ -70,12 +76,12 @@ impl From<NotDefined> for Failure {
 pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let plan = Plan::open(&args.plan)?;
     let card = card::open(&args.card)?;
-    let ways = Ways::new(&card)?;
+    let (ways, key) = (Ways::new(&card)?, keys::signing(&args.key)?);
     let every = plan.every.0;
     let first = Clock::Wall.now().0.checked_div(every).unwrap_or(0) + 1;
     block_on(async {
         for at in first..first + args.count {
-            let agreed = define(&card, &ways, &plan, Time(at * every)).await?;
+            let agreed = define(&card, &ways, (&plan, &key), Time(at * every)).await?;
             println!("{} {}", hex(&agreed.name()), agreed.start.0 / 1000);
         }
         Ok(())
@@ -89,13 +95,13 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
 pub async fn define(
     card: &Opened,
     ways: &Ways,
-    plan: &Plan,
+    (plan, definer): (&Plan, &SigningKey),
     start: Time,
 ) -> Result<Agreed, NotDefined> {
     let epoch = card.pinned.key_epoch(start).ok_or(BadDefinition::Time)?;
     let key = key_of(card, ways, epoch).await?;
     let definition = plan.definition(&card.pinned, start, key)?;
-    let signed = propose(card, ways, &definition).await?;
+    let signed = propose(card, ways, &Signed::new(&definition, definer)).await?;
     let agreed = Agreed::open(&signed, &card.pinned)?;
     for way in ways.smoothers.iter().chain([&ways.aggregator]) {
         // Smoothers tell each other; who is down learns it then.
@@ -133,14 +139,30 @@ async fn key_of(card: &Opened, ways: &Ways, epoch: KeyEpoch) -> Result<Threshold
     }
 }
 
+/// Proposes it to a smoother, which may not have heard yet that the key is made.
+async fn propose_to(
+    way: &Way,
+    definition: &Signed<Definition>,
+) -> Result<Signed<Definition>, LinkError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match way.post("/v1/definitions/propose", definition).await {
+            Err(error) if error.rule() == Some("key") && Instant::now() < until => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            other => return other,
+        }
+    }
+}
+
 async fn propose(
     card: &Opened,
     ways: &Ways,
-    definition: &Definition,
+    definition: &Signed<Definition>,
 ) -> Result<Endorsed<Definition>, StatsError> {
     let (mut endorsed, mut have, mut refused) = (Endorsed::default(), 0, None);
     for (id, way) in card.pinned.ids().zip(&ways.smoothers) {
-        match way.post("/v1/definitions/propose", definition).await {
+        match propose_to(way, definition).await {
             Ok(signed) => {
                 endorsed.add(id, signed);
                 have += 1;

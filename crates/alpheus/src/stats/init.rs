@@ -7,14 +7,14 @@ use crate::pass::clock;
 use crate::pass::init::write_new;
 use crate::stats::card::{Addresses, Card, Opened, SmootherAt};
 use crate::stats::keys;
-use alpheus_accountable_statistics::configuration::{Configuration, Days, Smoother};
+use alpheus_accountable_statistics::configuration::{Configuration, Days, Limits, Smoother};
 use alpheus_anonymous_credential::configuration::Configuration as Credential;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::schedule::{Schedule, Time};
 use alpheus_crypto::seal::SealingKey;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 use rand_chacha::ChaCha20Rng;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,12 @@ n is at least 3t - 2. Smoothers that one person runs hide nothing from that pers
 
 /// Of the folder.
 pub const CARD: &str = "card.json";
-/// Of the folder: signs definitions, and nothing else after `init`.
-pub const OPERATOR: &str = "operator.key";
+/// Of the folder: signed the card, and signs nothing else.
+const OPERATOR: &str = "operator.key";
+/// Of the folder: signs what smoothers are asked to define.
+pub const DEFINER: &str = "definer.key";
+/// Bits of the table by which sums are read: 16 MiB.
+const BITS: u8 = 20;
 const DAY: u64 = 86_400_000_000;
 
 /// Arguments of `alpheus stats init`.
@@ -54,6 +58,12 @@ pub struct Args {
     /// Authorities of their certificates, in PEM form
     #[arg(long, value_name = "FILE")]
     authority: Option<PathBuf>,
+    /// The least crowd of a definition: more accounts than one party can obtain
+    #[arg(long, value_name = "NUMBER", default_value = "20")]
+    crowd: u32,
+    /// So many accounts may waste what they can, and aggregates still close
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    wasteful: u32,
 }
 
 /// What a deployment is made of.
@@ -66,6 +76,10 @@ pub struct Plan {
     pub authority: Option<String>,
     /// The first day.
     pub start: Time,
+    /// The least crowd.
+    pub crowd: u32,
+    /// Accounts that may waste what they can.
+    pub wasteful: u32,
     /// Days for which an account's credentials are good.
     pub days: u64,
 }
@@ -86,7 +100,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (registrar, aggregator) = (args.registrar.clone(), args.aggregator.clone());
     let at = Addresses { registrar, aggregator, smoothers: args.smoother.clone() };
     let start = Time(clock::now().0 / DAY * DAY);
-    let plan = Plan { at, threshold: args.threshold, authority, start, days: 7 };
+    let Args { threshold, crowd, wasteful, .. } = *args;
+    let plan = Plan { at, threshold, authority, start, crowd, wasteful, days: 7 };
     let opened = make(&args.folder, plan)?;
     println!("{}", opened.pinned.fingerprint());
     Ok(())
@@ -121,15 +136,18 @@ pub fn make(folder: &Path, plan: Plan) -> Result<Opened, Failure> {
     let mut rng = entropy::rng()?;
     let operator_seed = Secret::random(&mut rng);
     let operator = SigningKey::from_seed(&operator_seed);
+    let definer = Secret::random(&mut rng);
     let aggregator = Secrets::draw(&mut rng)?;
     let smoothers = plan.at.smoothers.iter().map(|_| Secrets::draw(&mut rng));
     let smoothers = smoothers.collect::<Result<Vec<_>, _>>()?;
     let deployment = *Secret::<32>::random(&mut rng).expose();
-    let configuration = configuration(&plan, deployment, &operator, &aggregator, &smoothers);
+    let keys = (&operator, SigningKey::from_seed(&definer).verifying_key());
+    let configuration = configuration(&plan, deployment, keys, &aggregator, &smoothers);
     let card = Card::new(&configuration, plan.at, plan.authority, &operator);
     let opened = card.open().blame(Category::Usage)?;
     make_private_folder(folder)?;
     keys::write(&folder.join(OPERATOR), operator_seed.expose())?;
+    keys::write(&folder.join(DEFINER), definer.expose())?;
     aggregator.write(&folder.join("aggregator"), keys::UPLOADS)?;
     let registrar = folder.join("registrar");
     make_private_folder(&registrar)?;
@@ -147,7 +165,7 @@ pub fn make(folder: &Path, plan: Plan) -> Result<Opened, Failure> {
 fn configuration(
     plan: &Plan,
     deployment: [u8; 32],
-    operator: &SigningKey,
+    (operator, definer): (&SigningKey, VerifyingKey),
     aggregator: &Secrets,
     smoothers: &[Secrets],
 ) -> Configuration {
@@ -174,6 +192,8 @@ fn configuration(
         deployment,
         threshold: plan.threshold,
         smoothers: (1..).zip(smoothers).map(smoother).collect(),
+        definer,
+        limits: Limits { accounts: plan.crowd, wasteful: plan.wasteful, after: DAY, bits: BITS },
         aggregator: SigningKey::from_seed(&aggregator.signing).verifying_key(),
         sealing: SealingKey::from_seed(&aggregator.sealing).public(),
         uploads: credential(0, &aggregator.issuing),

@@ -34,7 +34,7 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus stats init roads --registrar https://localhost:7701 --aggregator https://localhost:7702 --smoother https://localhost:7711,https://localhost:7721 --threshold 1 --authority pki/ca.pem
   alpheus stats smoother --identity pki/smoother-1 --card roads/card.json --keys roads/smoother-1 --state run/smoother-1 --api 127.0.0.1:7711 --peers 127.0.0.1:7721
-  alpheus stats define speed.yaml --card roads/card.json
+  alpheus stats define speed.yaml --card roads/card.json --key roads/definer.key
   alpheus stats results --card roads/card.json
   alpheus stats replay --input speed.csv --source source.yaml --define define.yaml --output out.csv";
 

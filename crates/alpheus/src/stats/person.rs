@@ -2,13 +2,13 @@
 //! replays, where many of them live in one process.
 
 use crate::entropy;
-use crate::failure::{Category, Failure};
 use crate::stats::clock::Clock;
 use crate::stats::ways::{AGAIN, StatsError, Ways};
 use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registering};
 use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::Agreed;
-use alpheus_accountable_statistics::messages::{Deposit, Grant, Receipt};
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::{Deposit, Entry, Grant, Receipt};
 use alpheus_accountable_statistics::refused::NotContributed;
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_anonymous_credential::holder::Which;
@@ -132,23 +132,29 @@ pub async fn go_on<L: Ledger + Send + 'static>(
     ways: &Ways,
     prover: Arc<Prover>,
     mut attempt: Attempt,
-    pinned: &Pinned,
+    (pinned, clock): (&Pinned, &Clock),
 ) -> Result<Upload, StatsError> {
     if attempt.deposits().is_empty() {
         let Some((keeper, grant)) = slot(&mut attempt, ways).await? else {
             return Ok(Upload::Waits(Box::new(attempt)));
         };
+        let (person, now) = (Arc::clone(&person), clock.now());
         attempt = beside(move || {
             let mut rng = rng()?;
             let mut person = person.lock().unwrap_or_else(PoisonError::into_inner);
             let Person { client, ledger } = &mut *person;
-            attempt.granted(client, &prover, keeper, &grant, &mut rng)?.commit(ledger)?;
+            let step = attempt.granted(client, &prover, (keeper, &grant), now, &mut rng)?;
+            step.commit(ledger)?;
             Ok(attempt)
         })
         .await?;
     }
-    let enough = deposit(&mut attempt, ways, pinned).await?;
-    Ok(if enough { Upload::Done } else { Upload::Lost })
+    deposit(&person, &mut attempt, ways, pinned).await?;
+    let Some(certificate) = attempt.certificate(pinned) else { return Ok(Upload::Lost) };
+    certify(&certificate, ways).await;
+    let mut person = person.lock().unwrap_or_else(PoisonError::into_inner);
+    attempt.forget().commit(&mut person.ledger)?;
+    Ok(Upload::Done)
 }
 
 /// Asks keepers for a slot, one after the other.
@@ -177,26 +183,44 @@ async fn slot(
     }
 }
 
-/// Deposits with all smoothers at once; whether a quorum has it.
-async fn deposit(
+/// Gives all smoothers what shows that a quorum has it; one that is down fetches it.
+async fn certify(certificate: &Endorsed<Entry>, ways: &Ways) {
+    let mut sent = tokio::task::JoinSet::new();
+    for way in ways.smoothers.iter().cloned() {
+        let certificate = certificate.clone();
+        sent.spawn(async move { way.post::<()>("/v1/certificates", &certificate).await });
+    }
+    while let Some(answer) = sent.join_next().await {
+        if let Ok(Err(error)) = answer {
+            tracing::debug!(%error, "a smoother takes no certificate");
+        }
+    }
+}
+
+/// Deposits with all smoothers at once.
+async fn deposit<L: Ledger>(
+    person: &Shared<L>,
     attempt: &mut Attempt,
     ways: &Ways,
     pinned: &Pinned,
-) -> Result<bool, StatsError> {
+) -> Result<(), StatsError> {
     let mut sent = tokio::task::JoinSet::new();
     for (to, deposit) in attempt.deposits() {
         let Some(way) = ways.smoother(to).cloned() else { continue };
         sent.spawn(async move { deposit_with(&way, &deposit).await });
     }
-    let mut enough = false;
     while let Some(answer) = sent.join_next().await {
         match answer {
-            Ok(Some(receipt)) => enough = attempt.receipt(pinned, &receipt)?,
+            Ok(Some(receipt)) => {
+                let step = attempt.receipt(pinned, &receipt)?;
+                let mut person = person.lock().unwrap_or_else(PoisonError::into_inner);
+                step.commit(&mut person.ledger)?;
+            }
             Ok(None) => {}
             Err(error) => return Err(StatsError::Machine(error.to_string())),
         }
     }
-    Ok(enough)
+    Ok(())
 }
 
 async fn deposit_with(way: &crate::stats::ways::Way, deposit: &Deposit) -> Option<Receipt> {
@@ -210,11 +234,4 @@ async fn deposit_with(way: &crate::stats::ways::Way, deposit: &Deposit) -> Optio
             }
         }
     }
-}
-
-/// An upload failed: whose fault it is.
-#[must_use]
-pub fn lost() -> Failure {
-    let what = "too few smoothers took a deposit; see whether all of them run";
-    Failure::new(Category::Io, what)
 }

@@ -27,6 +27,7 @@ struct Written {
     #[serde(default)]
     deviation: bool,
     every: String,
+    during: u16,
     quota: u32,
     accounts: u32,
     slots: u32,
@@ -76,7 +77,10 @@ pub struct Plan {
     pub every: Span,
     quota: Limit,
     rule: Rule,
-    after: After,
+    /// What comes after an aggregate's end.
+    pub after: After,
+    /// Turns of an aggregate's time.
+    pub during: u16,
     written: Written,
 }
 
@@ -147,6 +151,7 @@ impl Plan {
             quota: Limit::try_from(written.quota).map_err(|_| BadPlan::Quota)?,
             rule,
             after,
+            during: written.during,
             written,
         })
     }
@@ -167,6 +172,7 @@ impl Plan {
             place: self.place.clone(),
             start,
             end: Time(start.0.saturating_add(self.every.0)),
+            during: self.during,
             quota: self.quota,
             accounts,
             interval: self.interval,

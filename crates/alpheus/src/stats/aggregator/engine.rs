@@ -55,7 +55,7 @@ pub struct Ended {
     pub agreed: Agreed,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
-    /// Uploads that were rejected, once it is closed.
+    /// Slots that are empty or rejected, once it is closed.
     pub rejected: Option<usize>,
 }
 
@@ -113,7 +113,7 @@ impl Engine {
                 let _ = reply.send(self.aggregator.take(by, *release));
             }
             Job::Work(name, reply) => {
-                let _ = reply.send(self.aggregator.work(&name, false));
+                let _ = reply.send(self.aggregator.work(&name));
             }
             Job::Examined(examined, reply) => {
                 let closed = match self.aggregator.close(*examined) {
@@ -156,12 +156,12 @@ impl Engine {
         self.aggregator.aggregates().filter(open).map(due).collect()
     }
 
-    fn all(&self) -> Vec<Ended> {
+    fn all(&mut self) -> Vec<Ended> {
         let ended = |agreed: &Agreed| {
             let name = agreed.name();
             let closing = self.aggregator.closing(&name);
             let closing = closing.and_then(|closing| closing.open(&self.key).ok());
-            let rejected = closing.map(|closing| closing.rejected.len());
+            let rejected = closing.map(|closing| closing.rejected.len() + closing.empty.len());
             let outcome = self.aggregator.published(&name);
             Ended { agreed: agreed.clone(), outcome, rejected }
         };

@@ -33,7 +33,11 @@ const PATIENCE: Duration = Duration::from_secs(300);
 enum What {
     /// The result of an aggregate must be there before its deadline.
     Deadline(usize),
-    /// A turn of an aggregate begins.
+    /// An aggregate is defined.
+    Define(usize),
+    /// A turn of an aggregate's time begins.
+    Border(usize),
+    /// A turn of its filling begins.
     Turn(usize),
     /// A sample.
     Sample(usize),
@@ -84,8 +88,7 @@ pub async fn run(stage: Stage, plan: &Plan, samples: &Samples) -> Result<Vec<Row
         lost: 0,
     };
     drive.register().await?;
-    drive.define(plan, &samples.starts).await?;
-    drive.play(samples).await?;
+    drive.play(plan, samples).await?;
     if drive.lost > 0 {
         eprintln!("{} uploads found no quorum of smoothers", drive.lost);
     }
@@ -117,40 +120,18 @@ impl Drive {
         Ok(())
     }
 
-    async fn define(&mut self, plan: &Plan, starts: &[Time]) -> Result<(), Failure> {
-        let mut progress = Progress::new("aggregates defined", Some(starts.len() as u64));
-        for start in starts {
-            // A smoother signs for the running and the next day only.
-            let day = start.0.saturating_sub(DAY - plan.every.0);
-            self.stage.hand.set(Time(day.max(self.stage.clock.now().0)))?;
-            let agreed = define(&self.stage.card, &self.ways, plan, *start).await?;
-            let prover = Arc::new(Prover::new(*agreed.terms()));
-            self.aggregates.push(Aggregate { agreed, prover, waiting: Vec::new() });
-            progress.advance(1);
-        }
+    /// Has an aggregate defined.
+    async fn define(&mut self, plan: &Plan, start: Time) -> Result<(), Failure> {
+        let by = (plan, &self.stage.definer);
+        let agreed = define(&self.stage.card, &self.ways, by, start).await?;
+        let prover = Arc::new(Prover::new(*agreed.terms()));
+        self.aggregates.push(Aggregate { agreed, prover, waiting: Vec::new() });
         Ok(())
     }
 
-    /// All moments, in order.
-    fn moments(&self, samples: &Samples) -> Vec<(Time, What)> {
-        let mut moments = Vec::new();
-        for (at, Aggregate { agreed, .. }) in self.aggregates.iter().enumerate() {
-            for turn in 0..agreed.after.turns {
-                let since = agreed.after.turn.saturating_mul(turn.into());
-                moments.push((Time(agreed.end.0.saturating_add(since)), What::Turn(at)));
-            }
-            moments.push((agreed.release(), What::Release(at)));
-            moments.push((Time(agreed.deadline().0.saturating_sub(1)), What::Deadline(at)));
-        }
-        let samples = samples.all.iter().enumerate();
-        moments.extend(samples.map(|(at, sample)| (sample.time, What::Sample(at))));
-        moments.sort_unstable();
-        moments
-    }
-
-    async fn play(&mut self, samples: &Samples) -> Result<(), Failure> {
+    async fn play(&mut self, plan: &Plan, samples: &Samples) -> Result<(), Failure> {
         let mut progress = Progress::new("samples uploaded", Some(samples.all.len() as u64));
-        for (time, what) in self.moments(samples) {
+        for (time, what) in moments(plan, samples) {
             match what {
                 What::Sample(at) => {
                     self.stage.hand.set(time)?;
@@ -158,9 +139,21 @@ impl Drive {
                     self.upload(sample).await?;
                     progress.advance(1);
                 }
+                What::Define(at) => {
+                    self.settle().await?;
+                    self.stage.hand.set(time)?;
+                    let start = samples.starts.get(at).copied().unwrap_or(time);
+                    self.define(plan, start).await?;
+                }
+                What::Border(at) => {
+                    self.settle().await?;
+                    self.stage.hand.set(time)?;
+                    self.retry(at).await?;
+                }
                 What::Turn(at) => {
                     self.settle().await?;
                     self.stage.hand.set(time)?;
+                    self.retry(at).await?;
                     self.fill(at).await?;
                 }
                 What::Release(_) => {
@@ -190,8 +183,8 @@ impl Drive {
         let (person, ways) = (Arc::clone(person), self.ways.clone());
         let (clock, pinned) = (self.stage.clock.clone(), self.stage.card.pinned.clone());
         self.under_way.spawn(async move {
-            let begun = person::begin(Arc::clone(&person), agreed, contribution, clock).await?;
-            Ok((at, who, person::go_on(person, &ways, prover, begun, &pinned).await?))
+            let begun = person::begin(Arc::clone(&person), agreed, contribution, clock.clone()).await?;
+            Ok((at, who, person::go_on(person, &ways, prover, begun, (&pinned, &clock)).await?))
         });
     }
 
@@ -202,8 +195,9 @@ impl Drive {
         };
         let (prover, person) = (Arc::clone(&aggregate.prover), Arc::clone(person));
         let (ways, pinned) = (self.ways.clone(), self.stage.card.pinned.clone());
+        let clock = self.stage.clock.clone();
         self.under_way.spawn(async move {
-            Ok((at, who, person::go_on(person, &ways, prover, attempt, &pinned).await?))
+            Ok((at, who, person::go_on(person, &ways, prover, attempt, (&pinned, &clock)).await?))
         });
     }
 
@@ -237,15 +231,20 @@ impl Drive {
         self.aggregates.get(at).map_or(0, |aggregate| aggregate.waiting.len())
     }
 
-    /// Volunteers, in an order that is drawn, until no keeper has a free slot at this turn.
-    async fn fill(&mut self, at: usize) -> Result<(), Failure> {
+    /// Uploads that found no slot at an earlier turn.
+    async fn retry(&mut self, at: usize) -> Result<(), Failure> {
         let Some(aggregate) = self.aggregates.get_mut(at) else { return Ok(()) };
-        let agreed = aggregate.agreed.clone();
         for (who, attempt) in std::mem::take(&mut aggregate.waiting) {
             self.again(at, who, *attempt);
             self.bound(TOGETHER).await?;
         }
-        self.settle().await?;
+        self.settle().await
+    }
+
+    /// Volunteers, in an order that is drawn, until no keeper has a free slot at this turn.
+    async fn fill(&mut self, at: usize) -> Result<(), Failure> {
+        let Some(aggregate) = self.aggregates.get(at) else { return Ok(()) };
+        let agreed = aggregate.agreed.clone();
         let mut rng = entropy::rng()?;
         let mut left = Vec::new();
         for (who, person) in self.people.iter().enumerate() {
@@ -286,4 +285,28 @@ impl Drive {
     }
 }
 
-const DAY: u64 = 86_400_000_000;
+/// All moments, in order.
+fn moments(plan: &Plan, samples: &Samples) -> Vec<(Time, What)> {
+    let mut moments = Vec::new();
+    for (at, start) in samples.starts.iter().enumerate() {
+        let end = start.0.saturating_add(plan.every.0);
+        moments.push((Time(start.0.saturating_sub(plan.every.0)), What::Define(at)));
+        let during = plan.every.0.div_ceil(u64::from(plan.during).max(1));
+        for turn in 1..plan.during {
+            moments.push((Time(start.0 + during.saturating_mul(turn.into())), What::Border(at)));
+        }
+        for turn in 0..plan.after.turns {
+            let since = plan.after.turn.saturating_mul(turn.into());
+            moments.push((Time(end.saturating_add(since)), What::Turn(at)));
+        }
+        let filled = plan.after.turn.saturating_mul(plan.after.turns.into());
+        let release = end.saturating_add(filled).saturating_add(plan.after.settling);
+        moments.push((Time(release), What::Release(at)));
+        let deadline = release.saturating_add(plan.after.patience);
+        moments.push((Time(deadline.saturating_sub(1)), What::Deadline(at)));
+    }
+    let samples = samples.all.iter().enumerate();
+    moments.extend(samples.map(|(at, sample)| (sample.time, What::Sample(at))));
+    moments.sort_unstable();
+    moments
+}

@@ -11,8 +11,10 @@ use crate::service::children::{Children, Folder, free_address};
 use crate::stats::card::{Addresses, Opened, SmootherAt};
 use crate::stats::clock::{Clock, Hand};
 use crate::stats::init::{self, Plan};
+use crate::stats::keys;
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sign::SigningKey;
 use data_encoding::BASE64URL_NOPAD;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -22,6 +24,8 @@ use zeroize::Zeroizing;
 pub struct Stage {
     /// The deployment's card.
     pub card: Opened,
+    /// What definitions are signed with.
+    pub definer: SigningKey,
     /// What all processes read the time from.
     pub clock: Clock,
     /// What moves it.
@@ -74,6 +78,7 @@ impl Stage {
         let at = at.collect::<Result<Vec<At>, Failure>>()?;
         let others = [free_address()?, free_address()?];
         let card = init::make(&path.join("keys"), plan(path, size, &at, others)?)?;
+        let definer = keys::signing(&path.join("keys").join(init::DEFINER))?;
         let accounts = accounts(path, size.clients)?;
         let clock = path.join("clock");
         let hand = Hand::create(&clock, size.now)?;
@@ -84,7 +89,7 @@ impl Stage {
             start(&mut children, path, name, &at.clients, &["--peers", &at.peers.to_string()])?;
         }
         let clock = Clock::of(Some(&clock))?;
-        Ok(Self { card, clock, hand, accounts, children, _folder: folder })
+        Ok(Self { card, definer, clock, hand, accounts, children, _folder: folder })
     }
 
     /// Whether a process has ended, which none should.
@@ -105,6 +110,8 @@ fn plan(folder: &Path, size: Size, at: &[At], others: [SocketAddr; 2]) -> Result
         threshold: size.threshold,
         authority: Some(authority),
         start: size.start,
+        crowd: 2,
+        wasteful: 0,
         days: size.days,
     })
 }

@@ -5,11 +5,14 @@
 //! | --- | --- | --- |
 //! | `POST /v1/slots` | clients | a slot for a showing |
 //! | `POST /v1/deposits` | clients | a receipt for a deposit |
+//! | `POST /v1/certificates` | clients | takes the receipts of a quorum |
 //! | `GET /v1/key` | everybody | the keys that this smoother has a share of, signed |
 //! | `POST /v1/definitions/propose` | whoever defines | this smoother's signature |
 //! | `POST /v1/definitions` | everybody | takes a definition that a quorum has signed |
 //! | `GET /v1/definitions` | everybody | those that it works by |
 //! | `GET /v1/said/{boot}/{from}` | smoothers | what this smoother has said |
+//! | `GET /v1/certificates/{aggregate}` | smoothers | the receipts of quorums that it has |
+//! | `GET /v1/kept/{aggregate}/{slot}` | smoothers | what is sealed for a certified slot |
 //! | `GET /v1/release/{aggregate}` | aggregator | what is deposited, once the time has come |
 //! | `POST /v1/check/{aggregate}` | aggregator | tuples to check |
 //! | `POST /v1/close` | aggregator | a closing to agree to |
@@ -52,6 +55,7 @@ pub fn clients(api: Api) -> Router {
     let router = Router::new()
         .route("/v1/slots", post(slot))
         .route("/v1/deposits", post(deposit))
+        .route("/v1/certificates", post(certify))
         .route("/v1/key", get(key))
         .route("/v1/definitions/propose", post(propose))
         .route("/v1/definitions", post(learn).get(definitions))
@@ -67,6 +71,8 @@ pub fn peers(api: Api) -> Router {
     let aggregator: &[Role] = &[Role::Aggregator];
     Router::new()
         .route("/v1/said/{boot}/{from}", door.guard(get(said), smoothers, 0))
+        .route("/v1/certificates/{aggregate}", door.guard(get(certificates), smoothers, 0))
+        .route("/v1/kept/{aggregate}/{slot}", door.guard(get(kept), smoothers, 0))
         .route("/v1/release/{aggregate}", door.guard(get(release), aggregator, 0))
         .route("/v1/check/{aggregate}", door.guard(post(check), aggregator, LARGEST))
         .route("/v1/close", door.guard(post(close), aggregator, LARGEST))
@@ -104,6 +110,7 @@ impl From<NotDefined> for ApiError {
     fn from(why: NotDefined) -> Self {
         let rule = match why {
             NotDefined::Bad(_) => "definition",
+            NotDefined::NotProposed => "definer",
             NotDefined::Time => "time",
             NotDefined::OtherKey => "key",
             NotDefined::Overlaps => "overlaps",
@@ -139,6 +146,27 @@ async fn slot(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> 
 async fn deposit(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
     let deposit = Box::new(decode(&body)?);
     encode(&api.engine.ask(|reply| Job::Deposit(deposit, reply)).await??)
+}
+
+async fn certify(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    api.engine.tell(Job::Certified(vec![decode(&body)?])).await;
+    encode(&())
+}
+
+async fn certificates(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(&api.engine.ask(|reply| Job::Certificates(name, reply)).await?)
+}
+
+async fn kept(
+    State(api): State<Api>,
+    Path((name, slot)): Path<(String, u32)>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(&api.engine.ask(|reply| Job::Kept(name, slot, reply)).await?)
 }
 
 async fn key(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {

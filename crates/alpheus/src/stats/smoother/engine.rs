@@ -8,19 +8,21 @@ use crate::service::engine::Reply;
 use crate::service::shutdown::Trigger;
 use crate::stats::clock::Clock;
 use alpheus_accountable_statistics::configuration::SmootherId;
-use alpheus_accountable_statistics::definition::Definition;
+use alpheus_accountable_statistics::definition::{Agreed, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{
-    Card, Closing, Deposit, Grant, Outcome, Receipt, Release, Shown, SlotRequest,
+    Card, Closing, Deposit, Entry, Grant, Outcome, Receipt, Release, Shown, SlotRequest,
 };
 use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, NotHeard, NotReleased};
 use alpheus_accountable_statistics::smoother::Smoother;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
+use alpheus_anonymous_credential::schedule::Time;
+use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use rand_chacha::ChaCha20Rng;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use tokio::sync::mpsc;
 
 /// As many are done together.
@@ -35,9 +37,19 @@ pub enum Job {
     /// A client deposits.
     Deposit(Box<Deposit>, Reply<Result<Receipt, NoSlot>>),
     /// Somebody proposes a definition.
-    Define(Box<Definition>, Reply<Result<Signed<Definition>, NotDefined>>),
+    Define(Box<Signed<Definition>>, Reply<Result<Signed<Definition>, NotDefined>>),
     /// A quorum has signed one.
     Learn(Box<Endorsed<Definition>>, Reply<Result<(), NotDefined>>),
+    /// A client shows that a quorum has its deposit, or a peer that one has another's.
+    Certified(Vec<Endorsed<Entry>>),
+    /// What is to be fetched before a release.
+    Needs(Reply<Vec<Need>>),
+    /// A peer asks for certificates.
+    Certificates(Digest, Reply<Vec<Endorsed<Entry>>>),
+    /// A peer asks for what is sealed for a slot.
+    Kept(Digest, u32, Reply<Option<Sealed>>),
+    /// A peer had it.
+    Keep(Digest, u32, Box<Sealed>),
     /// The aggregator asks for what is deposited.
     Release(Digest, Reply<Result<Release, NotReleased>>),
     /// The aggregator shows tuples.
@@ -52,12 +64,24 @@ pub enum Job {
     Stop,
 }
 
+/// What a smoother lacks of an aggregate that is about to be released.
+pub struct Need {
+    /// Which.
+    pub aggregate: Digest,
+    /// Whether slots are not certified here.
+    pub uncertified: bool,
+    /// Certified slots whose deposit is not here.
+    pub lacking: Vec<u32>,
+}
+
 /// The role and what it needs.
 pub struct Engine {
     /// The role.
     pub smoother: Smoother,
     /// Its ledger.
     pub ledger: FencedLedger,
+    /// Definitions that it works by.
+    pub agreed: BTreeMap<Digest, Agreed>,
     /// Keys that are made, and definitions.
     pub side: Side,
     /// What it has said.
@@ -163,7 +187,10 @@ impl Engine {
                 together.answer(done, reply, |_, _| ());
             }
             Job::Deposit(deposit, reply) => {
-                let done = self.smoother.deposit(now, *deposit);
+                let done = self.smoother.deposit(now, (*deposit).clone());
+                if matches!(done, Err(NoSlot::SlotTaken)) {
+                    together.add(self.smoother.compare_grants(&deposit), |(), _| ());
+                }
                 together.answer(done, reply, |receipt, bulletin| {
                     bulletin.say(Said::Receipt(Box::new(receipt.clone())));
                 });
@@ -174,6 +201,25 @@ impl Engine {
             Job::Learn(signed, reply) => {
                 let done = self.learn(&signed, together);
                 together.answer(done.map(|()| Step::new(Vec::new(), ())), reply, |(), _| ());
+            }
+            Job::Certified(certificates) => {
+                for certificate in certificates {
+                    match self.smoother.hear_certificate(now, &certificate) {
+                        Ok(step) => together.add(step, |(), _| ()),
+                        Err(why) => tracing::debug!(%why, "a certificate is not taken"),
+                    }
+                }
+            }
+            Job::Needs(reply) => drop(reply.send(self.needs(now))),
+            Job::Certificates(name, reply) => {
+                let all = self.smoother.certificates(&name);
+                together.add(Step::new(Vec::new(), all), |all, _| drop(reply.send(all)));
+            }
+            Job::Kept(name, slot, reply) => {
+                drop(reply.send(self.smoother.kept(&name, slot).cloned()));
+            }
+            Job::Keep(name, slot, sealed) => {
+                together.add(self.smoother.keep(&name, slot, *sealed), |(), _| ());
             }
             Job::Release(name, reply) => {
                 let done = self.smoother.release(now, &name);
@@ -199,6 +245,22 @@ impl Engine {
         }
     }
 
+    /// What is to be fetched of aggregates that take no more deposits.
+    fn needs(&self, now: Time) -> Vec<Need> {
+        let open = self.agreed.values().filter(|agreed| {
+            let over = self.smoother.outcome(&agreed.name()).is_some();
+            !over && agreed.filled() <= now && now < agreed.deadline()
+        });
+        let need = |agreed: &Agreed| {
+            let aggregate = agreed.name();
+            let certified = |slot| self.smoother.certified(&aggregate, slot).is_some();
+            let uncertified = !(0..agreed.slots).all(certified);
+            let lacking = self.smoother.lacking(&aggregate);
+            Need { aggregate, uncertified, lacking }
+        };
+        open.map(need).filter(|need| need.uncertified || !need.lacking.is_empty()).collect()
+    }
+
     fn learn(
         &mut self,
         signed: &Endorsed<Definition>,
@@ -206,7 +268,9 @@ impl Engine {
     ) -> Result<(), NotDefined> {
         let step = self.smoother.learn(signed)?;
         let signed = signed.clone();
+        let known = &mut self.agreed;
         let step = step.then(|agreed| {
+            known.insert(agreed.name(), agreed.clone());
             Step::new(vec![Side::definition(&agreed.name(), &signed)], (agreed, signed))
         });
         together.add(step, |(agreed, signed), bulletin| bulletin.define(agreed.name(), &signed));

@@ -30,8 +30,9 @@ use crate::stats::clock::Clock;
 use crate::stats::keys;
 use crate::stats::ways::Way;
 use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::definition::Agreed;
 use alpheus_accountable_statistics::logarithm::Table;
-use alpheus_accountable_statistics::smoother::{Identity, Smoother};
+use alpheus_accountable_statistics::smoother::{Identity, Output, Smoother};
 use alpheus_crypto::ledger::Log;
 use alpheus_crypto::sign::VerifyingKey;
 use api::Api;
@@ -39,7 +40,7 @@ use bulletin::Bulletin;
 use engine::{Engine, Job, name_of};
 use rand_core::Rng;
 use side::Side;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,8 +54,6 @@ that comes back from an older copy of its state than its fence has seen sits out
 
 /// The spaces of the store.
 const SPACES: [&str; 2] = ["stats", "stats-fence"];
-/// 2^bits logarithms are looked up, the rest is walked: 16 MiB.
-const TABLE: u8 = 20;
 
 /// Arguments of `alpheus stats smoother`.
 #[derive(Debug, clap::Args)]
@@ -154,7 +153,8 @@ fn ways(
 
 fn start(ways: Vec<(SmootherId, Way)>, engine: &Handle<Job>) {
     for (by, way) in ways {
-        tokio::spawn(courier::run(by, way, engine.clone()));
+        tokio::spawn(courier::run(by, way.clone(), engine.clone()));
+        tokio::spawn(courier::complete(way, engine.clone()));
     }
     tokio::spawn(courier::tick(engine.clone()));
 }
@@ -186,20 +186,25 @@ fn restore(
         eprintln!("the state is older than its fence: this smoother sits out two days");
     }
     let identity = Identity { id, key: signing()?, slots };
-    let (table, now) = (Arc::new(Table::new(TABLE)), clock.now());
+    let (table, now) = (Arc::new(Table::new(card.pinned.limits.bits)), clock.now());
     let restored = Smoother::restore(&card.pinned, identity, table, log, records, now);
     let (smoother, step) = restored.blame(Category::Input)?;
     step.commit(&mut ledger).blame(Category::Io)?;
+    let mut known = BTreeMap::new();
     for signed in bulletin.definitions() {
-        let agreed = alpheus_accountable_statistics::definition::Agreed::open(&signed, &card.pinned);
-        let name = agreed.blame(Category::Input)?.name();
+        let agreed = Agreed::open(&signed, &card.pinned).blame(Category::Input)?;
+        let name = agreed.name();
         for receipt in smoother.receipts(&name) {
             bulletin.say(bulletin::Said::Receipt(Box::new(receipt)));
         }
+        let outcome = smoother.signed_outcome(&name).map(Output::Outcome);
+        bulletin.put_out(|outcome| name_of(&key, outcome), outcome.into_iter().collect());
+        known.insert(name, agreed);
     }
     bulletin.put_out(|outcome| name_of(&key, outcome), smoother.repeat(now));
     let early = VecDeque::new();
-    Ok(Engine { smoother, ledger, side, bulletin, key, clock, rng, early })
+    let agreed = known;
+    Ok(Engine { smoother, ledger, agreed, side, bulletin, key, clock, rng, early })
 }
 
 fn flags(args: &Args) -> Flags {
