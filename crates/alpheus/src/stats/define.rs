@@ -1,7 +1,7 @@
 //! `alpheus stats define`: has smoothers sign what will be measured, and tells everybody.
 
 use crate::commands::Globals;
-use crate::failure::{Blame, Category, Failure};
+use crate::failure::{Category, Failure};
 use crate::pass::serve::block_on;
 use crate::stats::card::{self, Opened};
 use crate::stats::clock::Clock;
