@@ -132,7 +132,9 @@ pub enum BadDealing {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSettled {
     /// As many as the threshold, or more.
-    #[error("as many members as the threshold are left out of the key; mend them and begin a new attempt")]
+    #[error(
+        "as many members as the threshold are left out of the key; mend them and begin a new attempt"
+    )]
     TooManyLeftOut(Vec<u16>),
     /// A dealing of another ceremony.
     #[error("a dealing is of another ceremony")]

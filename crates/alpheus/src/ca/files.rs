@@ -146,11 +146,7 @@ fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, F
         Role::Server | Role::Issuer | Role::Board | Role::Registrar => {
             vec![ExtendedKeyUsagePurpose::ServerAuth]
         }
-        Role::Controller
-        | Role::Verifier
-        | Role::Gateway
-        | Role::Smoother
-        | Role::Aggregator => {
+        Role::Controller | Role::Verifier | Role::Gateway | Role::Smoother | Role::Aggregator => {
             vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth]
         }
         Role::Producer | Role::Owner | Role::Consumer => vec![ExtendedKeyUsagePurpose::ClientAuth],

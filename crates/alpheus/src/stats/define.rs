@@ -2,10 +2,10 @@
 
 use crate::commands::Globals;
 use crate::failure::{Category, Failure};
+use crate::pass::link::LinkError;
 use crate::pass::serve::block_on;
 use crate::stats::card::{self, Opened};
 use crate::stats::clock::Clock;
-use crate::pass::link::LinkError;
 use crate::stats::keys;
 use crate::stats::names::hex;
 use crate::stats::plan::Plan;

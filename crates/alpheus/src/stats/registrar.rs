@@ -119,16 +119,13 @@ fn issuing_keys(card: &Opened, folder: &Path) -> Result<Vec<IssuerKey>, Failure>
     files.map(|file| keys::issuing(&folder.join(file))).collect()
 }
 
-fn restore(
-    found: Found,
-    card: &Opened,
-    folder: &Path,
-    clock: &Clock,
-) -> Result<Desk, Failure> {
+fn restore(found: Found, card: &Opened, folder: &Path, clock: &Clock) -> Result<Desk, Failure> {
     let Found { mut ledger, records, log, untouched, .. } = found;
     let log = if untouched { Log::New } else { log };
     if log == Log::Doubtful {
-        eprintln!("the state is older than its fence: credentials are given for later periods only");
+        eprintln!(
+            "the state is older than its fence: credentials are given for later periods only"
+        );
     }
     let keys = issuing_keys(card, folder)?;
     let restored = Registrar::restore(&card.pinned, keys, log, &records, clock.now());
@@ -155,8 +152,8 @@ async fn register(
 
 impl Api {
     fn register(&self, headers: &HeaderMap, body: &[u8]) -> Result<Vec<u8>, ApiError> {
-        let (name, secret) = credentials(headers)
-            .ok_or(crate::pass::issuer::accounts::AccountError::Unknown)?;
+        let (name, secret) =
+            credentials(headers).ok_or(crate::pass::issuer::accounts::AccountError::Unknown)?;
         self.accounts.check(&name, &secret)?;
         let requests: Vec<Vec<u8>> = decode(body)?;
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);

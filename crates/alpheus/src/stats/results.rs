@@ -136,8 +136,9 @@ fn cell<T: ToString>(value: Option<T>) -> String {
 /// As a spreadsheet takes it.
 #[must_use]
 pub fn csv(rows: &[Row]) -> String {
-    let mut said = "aggregate,interval_start,interval_end,count,sum,mean,stddev,slots,dummies,state\n"
-        .to_owned();
+    let mut said =
+        "aggregate,interval_start,interval_end,count,sum,mean,stddev,slots,dummies,state\n"
+            .to_owned();
     for row in rows {
         let cells = [
             row.aggregate.clone(),
@@ -162,7 +163,8 @@ fn table(rows: &[Row]) -> String {
         let Row { aggregate, interval_start, state, slots, .. } = row;
         let mean = row.mean.map_or_else(String::new, |mean| format!(", mean {mean:.3}"));
         let count = row.count.map_or_else(String::new, |count| format!(", {count} samples"));
-        said += &format!("{aggregate} from {interval_start}: {state}{count}{mean}, {slots} slots\n");
+        said +=
+            &format!("{aggregate} from {interval_start}: {state}{count}{mean}, {slots} slots\n");
     }
     said
 }

@@ -161,7 +161,8 @@ impl From<BadDefinition> for ApiError {
 async fn all(engine: &Handle<Job>) -> Result<Vec<Row>, ApiError> {
     let mut all = engine.ask(Job::All).await?;
     all.sort_by_key(|ended| (ended.agreed.start, ended.agreed.place.clone()));
-    let row = |ended: &engine::Ended| Row::new(&ended.agreed, ended.outcome.as_ref(), ended.rejected);
+    let row =
+        |ended: &engine::Ended| Row::new(&ended.agreed, ended.outcome.as_ref(), ended.rejected);
     Ok(all.iter().map(row).collect())
 }
 

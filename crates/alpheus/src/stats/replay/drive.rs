@@ -97,7 +97,8 @@ pub async fn run(stage: Stage, plan: &Plan, samples: &Samples) -> Result<Vec<Row
 
 impl Drive {
     async fn register(&mut self) -> Result<(), Failure> {
-        let mut progress = Progress::new("clients registered", Some(self.stage.accounts.len() as u64));
+        let mut progress =
+            Progress::new("clients registered", Some(self.stage.accounts.len() as u64));
         let until = Instant::now() + PATIENCE;
         for (name, secret) in &self.stage.accounts {
             let account = Account { name, secret };
@@ -183,7 +184,8 @@ impl Drive {
         let (person, ways) = (Arc::clone(person), self.ways.clone());
         let (clock, pinned) = (self.stage.clock.clone(), self.stage.card.pinned.clone());
         self.under_way.spawn(async move {
-            let begun = person::begin(Arc::clone(&person), agreed, contribution, clock.clone()).await?;
+            let begun =
+                person::begin(Arc::clone(&person), agreed, contribution, clock.clone()).await?;
             Ok((at, who, person::go_on(person, &ways, prover, begun, (&pinned, &clock)).await?))
         });
     }

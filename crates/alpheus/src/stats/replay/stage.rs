@@ -72,9 +72,7 @@ impl Stage {
         let mut identities = vec![(Role::Registrar, "registrar"), (Role::Aggregator, "aggregator")];
         identities.extend(names.iter().map(|name| (Role::Smoother, name.as_str())));
         ca::make(&path.join("pki"), &identities)?;
-        let at = names.iter().map(|_| {
-            Ok(At { clients: free_address()?, peers: free_address()? })
-        });
+        let at = names.iter().map(|_| Ok(At { clients: free_address()?, peers: free_address()? }));
         let at = at.collect::<Result<Vec<At>, Failure>>()?;
         let others = [free_address()?, free_address()?];
         let card = init::make(&path.join("keys"), plan(path, size, &at, others)?)?;

@@ -196,10 +196,7 @@ async fn said(
     encode(&page)
 }
 
-async fn release(
-    State(api): State<Api>,
-    Path(name): Path<String>,
-) -> Result<Vec<u8>, ApiError> {
+async fn release(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
     encode(&api.engine.ask(|reply| Job::Release(name, reply)).await??)
 }

@@ -13,11 +13,13 @@ use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{
     Card, Closing, Deposit, Entry, Grant, Outcome, Receipt, Release, Shown, SlotRequest,
 };
-use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, NotHeard, NotReleased};
+use alpheus_accountable_statistics::refused::{
+    NoSlot, NotClosed, NotDefined, NotHeard, NotReleased,
+};
 use alpheus_accountable_statistics::smoother::Smoother;
+use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{LedgerError, Step};
-use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;

@@ -84,7 +84,9 @@ pub struct Args {
 
 /// The key belongs to nobody here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the signing key belongs to no smoother on the card; give the folder that `alpheus stats init` made for this smoother")]
+#[error(
+    "the signing key belongs to no smoother on the card; give the folder that `alpheus stats init` made for this smoother"
+)]
 struct NoSmoother;
 
 /// Runs the command until it is told to stop.
@@ -99,10 +101,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let card = card::open(&Settings::needed(&stats.card, "stats.card")?)?;
     let folder = Settings::needed(&stats.keys, "stats.keys")?;
     let clock = Clock::of(stats.clock.as_deref())?;
-    let addresses = [
-        Settings::needed(&settings.api, "api")?,
-        Settings::needed(&stats.peers, "stats.peers")?,
-    ];
+    let addresses =
+        [Settings::needed(&settings.api, "api")?, Settings::needed(&stats.peers, "stats.peers")?];
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let state = Settings::needed(&settings.state, "state")?;
     let found = FencedLedger::open_spaces(store, &state.join("fence"), None, SPACES)?;
@@ -127,7 +127,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     handle.tell_blocking(Job::Stop);
     match worker.join() {
         Ok(worked) => worked.blame(Category::Io),
-        Err(_) => Err("the smoother ended in a panic, which is a mistake of ours").blame(Category::Io),
+        Err(_) => {
+            Err("the smoother ended in a panic, which is a mistake of ours").blame(Category::Io)
+        }
     }
 }
 
@@ -165,12 +167,7 @@ fn which(card: &Opened, key: &VerifyingKey) -> Result<SmootherId, Failure> {
 }
 
 /// The role with what its ledgers hold.
-fn restore(
-    found: Found,
-    card: &Opened,
-    folder: &Path,
-    clock: Clock,
-) -> Result<Engine, Failure> {
+fn restore(found: Found, card: &Opened, folder: &Path, clock: Clock) -> Result<Engine, Failure> {
     let mut rng = entropy::rng()?;
     let bulletin = Bulletin::new(rng.next_u64());
     let signing = || keys::signing(&folder.join(keys::SIGNING));
