@@ -22,6 +22,7 @@
 //! - [`runtime`]: every role in one process, over a durable log,
 //! - [`server`]: the service,
 //! - [`service`]: health, metrics, logs, TLS and an orderly stop, for all of them,
+//! - [`stats`]: accountable statistics: registrar, smoothers, aggregator, clients,
 //! - [`table`]: an encrypted table on a server that is not trusted.
 
 #[cfg(feature = "bench")]
@@ -48,5 +49,7 @@ pub mod replay;
 pub mod runtime;
 pub mod server;
 pub mod service;
+#[cfg(feature = "stats")]
+pub mod stats;
 #[cfg(feature = "table")]
 pub mod table;

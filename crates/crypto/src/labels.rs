@@ -298,6 +298,10 @@ pub const STATISTICS_DEFINITION: &str = "alpheus/statistics/definition/v1";
 pub const STATISTICS_DAY: &str = "alpheus/statistics/day/v1";
 /// A key epoch's public keys, by a smoother (signature).
 pub const STATISTICS_CARD: &str = "alpheus/statistics/card/v1";
+/// A deployment's card, by its operator (signature).
+pub const STATISTICS_CARD_FILE: &str = "alpheus/statistics/card-file/v1";
+/// What a smoother says while a key is made (signature).
+pub const STATISTICS_KEY_WORD: &str = "alpheus/statistics/key/word/v1";
 /// What a slot credential is shown for (hash).
 pub const STATISTICS_REQUEST: &str = "alpheus/statistics/request/v1";
 /// A slot is given to a key, by its keeper (signature).

@@ -7,14 +7,15 @@ use crate::board::keys;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::init::write_new;
+use crate::service::children::{Children, Folder, free_address};
 use alpheus_anonymous_board::admission::{Admission, Members};
 use alpheus_anonymous_board::configuration::{Party, Servers};
 use alpheus_anonymous_board::row::Format;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::{SigningKey, VerifyingKey};
-use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Who keeps the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Keepers {
 pub struct Stage {
     /// The board.
     pub card: Opened,
-    servers: Processes,
+    servers: Children,
     // Last: it goes when nothing runs in it any more.
     _folder: Folder,
 }
@@ -72,48 +73,16 @@ impl Stage {
         rows: Option<u32>,
         keepers: Keepers,
     ) -> Result<Self, Failure> {
-        let folder = Folder::create()?;
-        let servers = start(&folder.0, writers, format, rows, keepers)?;
-        let card = card::open(&folder.0.join("board.json"))?;
+        let folder = Folder::create("board")?;
+        let servers = start(folder.path(), writers, format, rows, keepers)?;
+        let card = card::open(&folder.path().join("board.json"))?;
         Ok(Self { card, servers, _folder: folder })
     }
 
     /// The process of one of them.
     #[must_use]
     pub fn process(&self, party: Party) -> u32 {
-        self.servers.0.get(party.index()).map_or(0, Child::id)
-    }
-}
-
-/// A folder that goes with the command.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn create() -> Result<Self, Failure> {
-        let name = Secret::<16>::random(&mut entropy::rng()?);
-        let name = data_encoding::HEXLOWER.encode(name.expose());
-        let path = std::env::temp_dir().join(format!("alpheus-board-{name}"));
-        std::fs::create_dir(&path).blame_io(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What cannot be removed is left to the system's cleaning of temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Processes that go with the command.
-struct Processes(Vec<Child>);
-
-impl Drop for Processes {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.servers.id(party.index())
     }
 }
 
@@ -124,7 +93,7 @@ fn start(
     format: Format,
     rows: Option<u32>,
     keepers: Keepers,
-) -> Result<Processes, Failure> {
+) -> Result<Children, Failure> {
     command(folder, &["ca", "init", "pki"])?;
     let (names, mut at, mut keys_of) = (keepers.names(), Vec::new(), Vec::new());
     for (name, _) in &names {
@@ -152,25 +121,26 @@ fn start(
     card.open().blame(Category::Usage)?;
     let text = serde_json::to_string_pretty(&card).blame(Category::Io)?;
     write_new(&folder.join("board.json"), &text, 0o644)?;
-    let mut started = Processes(Vec::new());
+    let mut started = Children::default();
     for ((name, role), at) in names.iter().zip(&at) {
-        started.0.push(serve(folder, name, role, at)?);
+        serve(&mut started, folder, name, role, at)?;
     }
     Ok(started)
 }
 
-fn serve(folder: &Path, name: &str, role: &str, at: &SocketAddr) -> Result<Child, Failure> {
+fn serve(
+    started: &mut Children,
+    folder: &Path,
+    name: &str,
+    role: &str,
+    at: &SocketAddr,
+) -> Result<(), Failure> {
     let (identity, key, state) =
         (format!("pki/{name}"), format!("{name}.key"), format!("run/{name}"));
     let at = at.to_string();
-    let mut command = Command::new(std::env::current_exe().blame(Category::Io)?);
-    command.current_dir(folder).args(["board", "serve", "--role", role, "--identity", &identity]);
-    command.args(["--card", "board.json", "--key", &key, "--members", "members.txt"]);
-    command.args(["--state", &state, "--api", &at]).stdin(Stdio::null()).stdout(Stdio::null());
-    if std::env::var_os("ALPHEUS_LOG").is_none() {
-        command.stderr(Stdio::null());
-    }
-    command.spawn().blame(Category::Io)
+    let who = ["board", "serve", "--role", role, "--identity", &identity, "--key", &key];
+    let rest = ["--card", "board.json", "--members", "members.txt", "--state", &state];
+    started.start(folder, &[who.as_slice(), &rest, &["--api", &at]].concat())
 }
 
 fn command(folder: &Path, args: &[&str]) -> Result<(), Failure> {
@@ -179,9 +149,4 @@ fn command(folder: &Path, args: &[&str]) -> Result<(), Failure> {
         Command::new(program).current_dir(folder).args(args).stdout(Stdio::null()).status();
     let done = status.blame(Category::Io)?.success();
     if done { Ok(()) } else { Err(NotMade).blame(Category::Io) }
-}
-
-fn free_address() -> Result<SocketAddr, Failure> {
-    let listener = TcpListener::bind("127.0.0.1:0").blame(Category::Io)?;
-    listener.local_addr().blame(Category::Io)
 }

@@ -130,7 +130,8 @@ fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, F
     let mut names = hosts.to_vec();
     // Who is reached also on the machine itself.
     let serves = matches!(name.role, Role::Server | Role::Controller)
-        || matches!(name.role, Role::Issuer | Role::Verifier | Role::Gateway | Role::Board);
+        || matches!(name.role, Role::Issuer | Role::Verifier | Role::Gateway | Role::Board)
+        || matches!(name.role, Role::Registrar | Role::Smoother | Role::Aggregator);
     if serves {
         names.extend(["localhost".to_owned(), "127.0.0.1".to_owned()]);
     }
@@ -142,8 +143,10 @@ fn leaf(name: &Name, hosts: &[String], days: u32) -> Result<CertificateParams, F
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     // Who only calls cannot pose as somebody who listens, nor the service as a caller.
     params.extended_key_usages = match name.role {
-        Role::Server | Role::Issuer | Role::Board => vec![ExtendedKeyUsagePurpose::ServerAuth],
-        Role::Controller | Role::Verifier | Role::Gateway => {
+        Role::Server | Role::Issuer | Role::Board | Role::Registrar => {
+            vec![ExtendedKeyUsagePurpose::ServerAuth]
+        }
+        Role::Controller | Role::Verifier | Role::Gateway | Role::Smoother | Role::Aggregator => {
             vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth]
         }
         Role::Producer | Role::Owner | Role::Consumer => vec![ExtendedKeyUsagePurpose::ClientAuth],

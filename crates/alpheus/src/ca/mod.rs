@@ -103,7 +103,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If a folder cannot be written, or is there already.
-#[cfg(feature = "table")]
+#[cfg(any(feature = "stats", feature = "table"))]
 pub(crate) fn make(folder: &Path, identities: &[(Role, &str)]) -> Result<(), Failure> {
     init(folder)?;
     identities.iter().try_for_each(|(role, name)| {
@@ -145,7 +145,10 @@ fn issue_one(issue: &Issue) -> Result<(), Failure> {
         | Role::Issuer
         | Role::Verifier
         | Role::Gateway
-        | Role::Board => Ok(()),
+        | Role::Board
+        | Role::Registrar
+        | Role::Smoother
+        | Role::Aggregator => Ok(()),
     }
 }
 

@@ -154,6 +154,9 @@ pub enum Command {
     #[cfg(feature = "board")]
     /// Write to a public board without anybody knowing who wrote what
     Board(crate::board::Args),
+    #[cfg(feature = "stats")]
+    /// Learn averages of what nobody has told anybody
+    Stats(crate::stats::Args),
     #[cfg(feature = "table")]
     /// Keep an encrypted table on a server that is not trusted, and check its answers
     Table(crate::table::Args),
@@ -206,6 +209,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Pass(args) => crate::pass::run(&args, &globals),
         #[cfg(feature = "board")]
         Command::Board(args) => crate::board::run(&args, &globals),
+        #[cfg(feature = "stats")]
+        Command::Stats(args) => crate::stats::run(&args, &globals),
         #[cfg(feature = "table")]
         Command::Table(args) => crate::table::run(&args, &globals),
         Command::Ca(args) => crate::ca::run(&args, &globals),

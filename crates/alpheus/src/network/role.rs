@@ -29,6 +29,12 @@ pub enum Role {
     Gateway,
     /// A database or the auditor of an anonymous board.
     Board,
+    /// Gives clients of statistics their credentials.
+    Registrar,
+    /// Keeps slots of statistics, and decrypts their sums with others.
+    Smoother,
+    /// Checks and closes statistics.
+    Aggregator,
 }
 
 /// Who a process is.
@@ -64,7 +70,7 @@ const LONGEST: usize = 64;
 
 impl Role {
     /// Every role.
-    pub const ALL: [Role; 9] = [
+    pub const ALL: [Role; 12] = [
         Role::Server,
         Role::Controller,
         Role::Producer,
@@ -74,6 +80,9 @@ impl Role {
         Role::Verifier,
         Role::Gateway,
         Role::Board,
+        Role::Registrar,
+        Role::Smoother,
+        Role::Aggregator,
     ];
 
     /// How it is written.
@@ -89,6 +98,9 @@ impl Role {
             Role::Verifier => "verifier",
             Role::Gateway => "gateway",
             Role::Board => "board",
+            Role::Registrar => "registrar",
+            Role::Smoother => "smoother",
+            Role::Aggregator => "aggregator",
         }
     }
 }

@@ -136,6 +136,15 @@ impl LinkError {
     }
 }
 
+/// What an answer may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    /// Bytes.
+    pub bytes: usize,
+    /// Time.
+    pub time: Duration,
+}
+
 /// A way to one server.
 #[derive(Clone)]
 pub struct Link {
@@ -204,6 +213,22 @@ impl Link {
         headers: &[(header::HeaderName, &str)],
         body: Vec<u8>,
     ) -> Result<Vec<u8>, LinkError> {
+        let most = Most { bytes: LARGEST, time: PATIENCE };
+        self.exchange_within(method, path, headers, body, most).await
+    }
+
+    /// Sends bytes and takes an answer of so many bytes at most, in so much time.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn exchange_within(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(header::HeaderName, &str)],
+        body: Vec<u8>,
+        most: Most,
+    ) -> Result<Vec<u8>, LinkError> {
         let mut request = Request::new(Body::from(body));
         *request.method_mut() = method;
         let malformed = || LinkError::Malformed(self.base.origin());
@@ -213,7 +238,7 @@ impl Link {
             request.headers_mut().insert(name, value);
         }
         let unreachable = |why: &str| LinkError::Unreachable(self.base.origin(), why.to_owned());
-        let answer = tokio::time::timeout(PATIENCE, self.short(request)).await;
+        let answer = tokio::time::timeout(most.time, self.short(request, most.bytes)).await;
         let (status, bytes) = answer.map_err(|_| unreachable("it took too long"))??;
         if status.is_success() {
             Ok(bytes)
@@ -222,10 +247,14 @@ impl Link {
         }
     }
 
-    async fn short(&self, request: Request<Body>) -> Result<(StatusCode, Vec<u8>), LinkError> {
+    async fn short(
+        &self,
+        request: Request<Body>,
+        most: usize,
+    ) -> Result<(StatusCode, Vec<u8>), LinkError> {
         let answer = self.send(request).await?;
         let status = answer.status();
-        let body = Limited::new(answer.into_body(), LARGEST).collect().await;
+        let body = Limited::new(answer.into_body(), most).collect().await;
         let body = body.map_err(|error| match error.downcast::<LengthLimitError>() {
             Ok(_) => LinkError::Malformed(self.base.origin()),
             // The connection broke on the way.

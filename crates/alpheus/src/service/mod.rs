@@ -6,6 +6,7 @@
 //! `alpheus_transport::local`; [`Settings::open_store`] opens it and has it
 //! watched.
 
+pub mod children;
 pub mod config;
 pub mod engine;
 pub mod health;
@@ -67,6 +68,9 @@ pub struct Settings {
     /// Of the anonymous board.
     #[cfg(feature = "board")]
     pub board: Option<crate::board::settings::BoardSettings>,
+    /// Of accountable statistics.
+    #[cfg(feature = "stats")]
+    pub stats: Option<crate::stats::settings::StatsSettings>,
     /// Of the access pass.
     #[cfg(feature = "pass")]
     pub pass: Option<crate::pass::settings::PassSettings>,

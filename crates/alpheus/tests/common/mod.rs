@@ -43,7 +43,7 @@ pub(crate) fn bash(folder: &Path, seconds: u32) -> Command {
 
 /// Runs a script whose background jobs end with it, and gives what it said and logged.
 pub(crate) fn run_script(folder: &Path, seconds: u32, script: &str) -> (String, String) {
-    let script = format!("set -eu\ntrap 'kill $(jobs -p) 2> /dev/null' EXIT\n{script}");
+    let script = format!("set -eu\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{script}");
     ended_well(bash(folder, seconds).args(["-c", &script]))
 }
 

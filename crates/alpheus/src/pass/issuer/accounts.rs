@@ -110,13 +110,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let secret = Secret::<32>::random(&mut entropy::rng()?);
     let secret = zeroize::Zeroizing::new(BASE64URL_NOPAD.encode(secret.expose()));
-    let line = format!("{} {}\n", args.name, HEXLOWER.encode(&digest(&args.name, &secret)));
+    let line = line(&args.name, &secret);
     let mut options = std::fs::OpenOptions::new();
     let file = options.append(true).create(true).mode(0o600).open(&args.accounts);
     let mut file = file.blame_io(&args.accounts)?;
     file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).blame_io(&args.accounts)?;
     println!("{}", *secret);
     Ok(())
+}
+
+/// The line of an account in a file of accounts.
+#[must_use]
+pub(crate) fn line(name: &str, secret: &str) -> String {
+    format!("{name} {}\n", HEXLOWER.encode(&digest(name, secret)))
 }
 
 /// Secrets are 32 random bytes, so a fast digest is enough: nobody guesses them.

@@ -255,7 +255,8 @@ impl Api {
     }
 }
 
-fn credentials(headers: &HeaderMap) -> Option<(String, zeroize::Zeroizing<String>)> {
+/// Account and secret of basic authentication.
+pub(crate) fn credentials(headers: &HeaderMap) -> Option<(String, zeroize::Zeroizing<String>)> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let decoded = BASE64.decode(value.strip_prefix("Basic ")?.as_bytes()).ok()?;
     let text = String::from_utf8(decoded).ok().map(zeroize::Zeroizing::new)?;

@@ -1,0 +1,88 @@
+//! Processes of this program that go with the command that started them, in a folder
+//! that goes with it too: for replays and measurements on one machine.
+
+use crate::entropy;
+use crate::failure::{Blame, Category, Failure};
+use alpheus_crypto::secret::Secret;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A folder that goes with the command.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// A new one among the temporary files, which only its owner reads.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn create(what: &str) -> Result<Self, Failure> {
+        let name = Secret::<16>::random(&mut entropy::rng()?);
+        let name = data_encoding::HEXLOWER.encode(name.expose());
+        let path = std::env::temp_dir().join(format!("alpheus-{what}-{name}"));
+        crate::files::make_private_folder(&path)?;
+        Ok(Self(path))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system's cleaning of temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Processes that go with the command.
+#[derive(Default)]
+pub struct Children(Vec<Child>);
+
+impl Children {
+    /// Starts this program in a folder. It says nothing, unless a log is asked for.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(&mut self, folder: &Path, args: &[&str]) -> Result<(), Failure> {
+        let mut command = Command::new(std::env::current_exe().blame(Category::Io)?);
+        command.current_dir(folder).args(args).stdin(Stdio::null()).stdout(Stdio::null());
+        if std::env::var_os("ALPHEUS_LOG").is_none() {
+            command.stderr(Stdio::null());
+        }
+        self.0.push(command.spawn().blame(Category::Io)?);
+        Ok(())
+    }
+
+    /// The process that was started as the `index`-th.
+    #[must_use]
+    pub fn id(&self, index: usize) -> u32 {
+        self.0.get(index).map_or(0, Child::id)
+    }
+
+    /// Whether one of them has ended.
+    pub fn any_ended(&mut self) -> bool {
+        self.0.iter_mut().any(|child| !matches!(child.try_wait(), Ok(None)))
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// An address of this machine that is free now.
+///
+/// # Errors
+/// If there is none.
+pub fn free_address() -> Result<SocketAddr, Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").blame(Category::Io)?;
+    listener.local_addr().blame(Category::Io)
+}

@@ -1,0 +1,170 @@
+//! The aggregator's role on a thread of its own: one writer.
+
+use crate::pass::ledger::FencedLedger;
+use crate::service::engine::Reply;
+use crate::service::shutdown::Trigger;
+use crate::stats::clock::Clock;
+use alpheus_accountable_statistics::aggregator::{Aggregator, Examined, Work};
+use alpheus_accountable_statistics::closing::Inclusion;
+use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::definition::{Agreed, BadDefinition, Definition};
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::{Closing, Outcome, Release, Shown};
+use alpheus_accountable_statistics::refused::NotGathered;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::ledger::LedgerError;
+use alpheus_crypto::signed::Signed;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Something to do.
+pub enum Job {
+    /// A quorum has signed a definition.
+    Learn(Box<Endorsed<Definition>>, Reply<Result<(), BadDefinition>>),
+    /// What is to be done now.
+    Due(Reply<Vec<Due>>),
+    /// What a smoother releases.
+    Take(SmootherId, Box<Release>, Reply<Result<bool, NotGathered>>),
+    /// What is to be examined.
+    Work(Digest, Reply<Result<Work, NotGathered>>),
+    /// It was.
+    Examined(Box<Examined>, Reply<Result<Signed<Closing>, NotGathered>>),
+    /// How a smoother says that aggregates ended.
+    Outcomes(SmootherId, Vec<Signed<Outcome>>),
+    /// All aggregates, and how they ended.
+    All(Reply<Vec<Ended>>),
+    /// A closing.
+    Closing(Digest, Reply<Option<Signed<Closing>>>),
+    /// That a slot's entry is counted.
+    Inclusion(Digest, u32, Reply<Option<Inclusion>>),
+    /// The process stops.
+    Stop,
+}
+
+/// An aggregate whose time has come.
+pub struct Due {
+    /// Its name.
+    pub name: Digest,
+    /// Once it is closed: the closing, and what is shown to smoothers.
+    pub closed: Option<(Signed<Closing>, Arc<Vec<Shown>>)>,
+}
+
+/// An aggregate for everybody.
+pub struct Ended {
+    /// What it is.
+    pub agreed: Agreed,
+    /// How it ended, once it has.
+    pub outcome: Option<Outcome>,
+    /// Slots that are empty or rejected, once it is closed.
+    pub rejected: Option<usize>,
+}
+
+/// The role and what it needs.
+pub struct Engine {
+    /// The role.
+    pub aggregator: Aggregator,
+    /// Its ledger.
+    pub ledger: FencedLedger,
+    /// The time.
+    pub clock: Clock,
+    /// Its public key.
+    pub key: alpheus_crypto::sign::VerifyingKey,
+}
+
+/// Runs until it is told to stop, or its ledger fails.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn run(
+    mut engine: Engine,
+    mut jobs: mpsc::Receiver<Job>,
+    trigger: Trigger,
+) -> Result<(), LedgerError> {
+    let mut worked = Ok(());
+    while let Some(job) = jobs.blocking_recv() {
+        if matches!(job, Job::Stop) {
+            break;
+        }
+        worked = engine.job(job);
+        if let Err(error) = &worked {
+            tracing::error!(%error, "the aggregator stops");
+            break;
+        }
+    }
+    drop(trigger);
+    worked
+}
+
+impl Engine {
+    fn job(&mut self, job: Job) -> Result<(), LedgerError> {
+        match job {
+            Job::Learn(signed, reply) => {
+                let learnt = match self.aggregator.learn(&signed) {
+                    Ok(step) => step.commit(&mut self.ledger).map(|_| Ok(()))?,
+                    Err(why) => Err(why),
+                };
+                let _ = reply.send(learnt);
+            }
+            Job::Due(reply) => {
+                self.aggregator.poll(self.clock.now()).commit(&mut self.ledger)?;
+                let _ = reply.send(self.due());
+            }
+            Job::Take(by, release, reply) => {
+                let _ = reply.send(self.aggregator.take(by, *release));
+            }
+            Job::Work(name, reply) => {
+                let _ = reply.send(self.aggregator.work(&name));
+            }
+            Job::Examined(examined, reply) => {
+                let closed = match self.aggregator.close(*examined) {
+                    Ok(step) => Ok(step.commit(&mut self.ledger)?),
+                    Err(why) => Err(why),
+                };
+                let _ = reply.send(closed);
+            }
+            Job::Outcomes(by, outcomes) => self.hear(by, &outcomes)?,
+            Job::All(reply) => drop(reply.send(self.all())),
+            Job::Closing(name, reply) => drop(reply.send(self.aggregator.closing(&name))),
+            Job::Inclusion(name, slot, reply) => {
+                let _ = reply.send(self.aggregator.inclusion(&name, slot));
+            }
+            Job::Stop => {}
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, by: SmootherId, outcomes: &[Signed<Outcome>]) -> Result<(), LedgerError> {
+        for outcome in outcomes {
+            match self.aggregator.hear(by, outcome) {
+                Ok(step) => drop(step.commit(&mut self.ledger)?),
+                Err(why) => tracing::warn!(%why, by = by.0, "an outcome is not taken"),
+            }
+        }
+        Ok(())
+    }
+
+    fn due(&self) -> Vec<Due> {
+        let now = self.clock.now();
+        let open = |agreed: &&Agreed| {
+            now >= agreed.release() && self.aggregator.published(&agreed.name()).is_none()
+        };
+        let due = |agreed: &Agreed| {
+            let name = agreed.name();
+            let closed = self.aggregator.closing(&name).zip(self.aggregator.shown(&name));
+            Due { name, closed }
+        };
+        self.aggregator.aggregates().filter(open).map(due).collect()
+    }
+
+    fn all(&mut self) -> Vec<Ended> {
+        let ended = |agreed: &Agreed| {
+            let name = agreed.name();
+            let closing = self.aggregator.closing(&name);
+            let closing = closing.and_then(|closing| closing.open(&self.key).ok());
+            let rejected = closing.map(|closing| closing.rejected.len() + closing.empty.len());
+            let outcome = self.aggregator.published(&name);
+            Ended { agreed: agreed.clone(), outcome, rejected }
+        };
+        self.aggregator.aggregates().map(ended).collect()
+    }
+}

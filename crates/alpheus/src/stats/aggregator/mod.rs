@@ -1,0 +1,215 @@
+//! `alpheus stats aggregator`: checks what smoothers release, closes, publishes.
+//!
+//! - [`engine`]: the role on a thread of its own, one writer of its ledger,
+//! - [`conductor`]: brings aggregates from their release to their results.
+//!
+//! | request | answers |
+//! | --- | --- |
+//! | `GET /v1/results` | all aggregates as JSON |
+//! | `GET /v1/results.csv` | the same for a spreadsheet |
+//! | `GET /v1/rows` | the same for this program |
+//! | `POST /v1/definitions` | takes a definition that a quorum of smoothers has signed |
+//! | `GET /v1/closings/{aggregate}` | what is counted, signed |
+//! | `GET /v1/inclusion/{aggregate}/{slot}` | that a slot's entry is under the closing |
+
+pub mod conductor;
+pub mod engine;
+
+use crate::commands::Globals;
+use crate::failure::{Blame, Category, Failure};
+use crate::network::answer::{ApiError, decode, encode};
+use crate::network::door::in_time;
+use crate::network::identity::IdentityFolder;
+use crate::network::role::Role;
+use crate::pass::ledger::{FencedLedger, Found};
+use crate::pass::serve::{Listener, serve};
+use crate::service::engine::{Handle, channel};
+use crate::service::health::State as Is;
+use crate::service::shutdown::Trigger;
+use crate::service::tls::TlsFiles;
+use crate::service::{Flags, ServiceError, Settings};
+use crate::stats::card::{self, Opened};
+use crate::stats::clock::Clock;
+use crate::stats::keys;
+use crate::stats::names::name_in;
+use crate::stats::results::{Row, csv};
+use crate::stats::ways::Way;
+use alpheus_accountable_statistics::aggregator::{Aggregator, Identity, Node};
+use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::definition::BadDefinition;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use engine::{Engine, Job};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus stats aggregator --identity pki/aggregator --card roads/card.json --keys roads/aggregator --state run/aggregator --api 127.0.0.1:7702
+  curl --cacert pki/ca.pem https://localhost:7702/v1/results";
+
+const SPACES: [&str; 2] = ["stats", "stats-fence"];
+/// The largest definition with its signatures.
+const LARGEST: usize = 64 << 10;
+
+/// Arguments of `alpheus stats aggregator`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The folder that says who it is to TLS
+    #[arg(long, value_name = "FOLDER")]
+    identity: Option<PathBuf>,
+    /// The deployment's card
+    #[arg(long, value_name = "FILE")]
+    card: Option<PathBuf>,
+    /// The folder with the aggregator's keys
+    #[arg(long, value_name = "FOLDER")]
+    keys: Option<PathBuf>,
+    /// Where it keeps what must outlive it
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// Where everybody reaches it
+    #[arg(long, value_name = "ADDRESS")]
+    api: Option<SocketAddr>,
+    /// A replay's clock, instead of the machine's
+    #[arg(long, value_name = "FILE")]
+    clock: Option<PathBuf>,
+}
+
+/// Runs the command until it is told to stop.
+///
+/// # Errors
+/// A setting is missing or wrong, the store or the address cannot be had.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let settings = globals.settings(flags(args))?;
+    let stats = settings.stats.clone().unwrap_or_default();
+    let identity = Settings::needed(&settings.identity, "identity")?;
+    let identity = IdentityFolder::open(&identity, Role::Aggregator)?;
+    let card = card::open(&Settings::needed(&stats.card, "stats.card")?)?;
+    let folder = Settings::needed(&stats.keys, "stats.keys")?;
+    let clock = Clock::of(stats.clock.as_deref())?;
+    let address = Settings::needed(&settings.api, "api")?;
+    let store = settings.open_store(&globals.health, &globals.metrics)?;
+    let fence = Settings::needed(&settings.state, "state")?.join("fence");
+    let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
+    let engine = restore(found, &card, &folder, clock)?;
+    let (handle, jobs) = channel();
+    let (trigger, part) = (Trigger::new(), globals.health.part("aggregator"));
+    let broken = trigger.shutdown();
+    let worker = std::thread::Builder::new().name("aggregator".into());
+    let worker = worker.spawn(move || engine::run(engine, jobs, trigger));
+    let worker = worker.map_err(ServiceError::from)?;
+    part.set(Is::Ready);
+    let ways = (0..).map(SmootherId).zip(&card.smoothers);
+    let ways = ways.map(|(id, (_, peers))| Ok((id, Way::named(peers, &identity)?)));
+    let ways = ways.collect::<Result<Vec<_>, Failure>>()?;
+    let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
+    let router = router(handle.clone());
+    let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
+    let conducted = handle.clone();
+    serve(listeners, &settings, globals, broken, |at| {
+        eprintln!("serving at {}", at.join(" "));
+        tokio::spawn(conductor::run(ways, conducted));
+    })?;
+    handle.tell_blocking(Job::Stop);
+    match worker.join() {
+        Ok(worked) => worked.blame(Category::Io),
+        Err(_) => {
+            Err("the aggregator ended in a panic, which is a mistake of ours").blame(Category::Io)
+        }
+    }
+}
+
+fn restore(
+    found: Found,
+    card: &Opened,
+    folder: &std::path::Path,
+    clock: Clock,
+) -> Result<Engine, Failure> {
+    let identity = Identity {
+        key: keys::signing(&folder.join(keys::SIGNING))?,
+        sealing: keys::sealing(&folder.join(keys::SEALING))?,
+        uploads: keys::issuing(&folder.join(keys::UPLOADS))?,
+    };
+    let key = identity.key.verifying_key();
+    let restored = Aggregator::restore(&card.pinned, identity, Node::ALONE, found.records);
+    Ok(Engine { aggregator: restored.blame(Category::Input)?, ledger: found.ledger, clock, key })
+}
+
+fn router(engine: Handle<Job>) -> Router {
+    let router = Router::new()
+        .route("/v1/results", get(results))
+        .route("/v1/results.csv", get(results_csv))
+        .route("/v1/rows", get(rows))
+        .route("/v1/definitions", post(learn))
+        .route("/v1/closings/{aggregate}", get(closing))
+        .route("/v1/inclusion/{aggregate}/{slot}", get(inclusion))
+        .with_state(engine);
+    in_time(router, LARGEST)
+}
+
+impl From<BadDefinition> for ApiError {
+    fn from(why: BadDefinition) -> Self {
+        ApiError::new(StatusCode::CONFLICT, "definition", why.to_string())
+    }
+}
+
+async fn all(engine: &Handle<Job>) -> Result<Vec<Row>, ApiError> {
+    let mut all = engine.ask(Job::All).await?;
+    all.sort_by_key(|ended| (ended.agreed.start, ended.agreed.place.clone()));
+    let row =
+        |ended: &engine::Ended| Row::new(&ended.agreed, ended.outcome.as_ref(), ended.rejected);
+    Ok(all.iter().map(row).collect())
+}
+
+async fn results(State(engine): State<Handle<Job>>) -> Result<Json<Vec<Row>>, ApiError> {
+    Ok(Json(all(&engine).await?))
+}
+
+async fn results_csv(State(engine): State<Handle<Job>>) -> Result<impl IntoResponse, ApiError> {
+    Ok(([(header::CONTENT_TYPE, "text/csv")], csv(&all(&engine).await?)))
+}
+
+async fn rows(State(engine): State<Handle<Job>>) -> Result<Vec<u8>, ApiError> {
+    encode(&all(&engine).await?)
+}
+
+async fn learn(State(engine): State<Handle<Job>>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let signed = Box::new(decode(&body)?);
+    engine.ask(|reply| Job::Learn(signed, reply)).await??;
+    encode(&())
+}
+
+async fn closing(
+    State(engine): State<Handle<Job>>,
+    Path(name): Path<String>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    let closing = engine.ask(|reply| Job::Closing(name, reply)).await?;
+    encode(&closing.ok_or_else(|| ApiError::missing("the aggregate is not closed here"))?)
+}
+
+async fn inclusion(
+    State(engine): State<Handle<Job>>,
+    Path((name, slot)): Path<(String, u32)>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    let proof = engine.ask(|reply| Job::Inclusion(name, slot, reply)).await?;
+    encode(&proof.ok_or_else(|| ApiError::missing("the aggregate has no such slot, or is open"))?)
+}
+
+fn flags(args: &Args) -> Flags {
+    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    vec![
+        ("identity", text(&args.identity)),
+        ("state", text(&args.state)),
+        ("api", args.api.map(|api| api.to_string())),
+        ("stats.card", text(&args.card)),
+        ("stats.keys", text(&args.keys)),
+        ("stats.clock", text(&args.clock)),
+    ]
+}

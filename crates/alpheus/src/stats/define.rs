@@ -1,0 +1,179 @@
+//! `alpheus stats define`: has smoothers sign what will be measured, and tells everybody.
+
+use crate::commands::Globals;
+use crate::failure::{Category, Failure};
+use crate::pass::link::LinkError;
+use crate::pass::serve::block_on;
+use crate::stats::card::{self, Opened};
+use crate::stats::clock::Clock;
+use crate::stats::keys;
+use crate::stats::names::hex;
+use crate::stats::plan::Plan;
+use crate::stats::ways::{AGAIN, StatsError, Way, Ways};
+use alpheus_accountable_statistics::configuration::KeyEpoch;
+use alpheus_accountable_statistics::definition::{Agreed, BadDefinition, Definition};
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::Card;
+use alpheus_accountable_statistics::tuple::ThresholdKey;
+use alpheus_anonymous_credential::schedule::Time;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus stats define speed.yaml --card roads/card.json --key roads/definer.key
+  alpheus stats define speed.yaml --card roads/card.json --key roads/definer.key --count 24
+
+Aggregates begin at the next multiple of their length. Each smoother signs one only if it
+overlaps none that it has signed; a quorum of signatures makes it count.";
+
+/// How long keys may take to be made.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Arguments of `alpheus stats define`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What is to be measured
+    plan: PathBuf,
+    /// The deployment's card
+    #[arg(long, value_name = "FILE")]
+    card: PathBuf,
+    /// The key that smoothers define for
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// How many aggregates, one after the other
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    count: u64,
+}
+
+/// Why nothing is defined.
+#[derive(Debug, thiserror::Error)]
+pub enum NotDefined {
+    /// The plan makes no good definition.
+    #[error(transparent)]
+    Bad(#[from] BadDefinition),
+    /// The smoothers do not answer, or not alike.
+    #[error(transparent)]
+    Ways(#[from] StatsError),
+}
+
+impl From<NotDefined> for Failure {
+    fn from(error: NotDefined) -> Self {
+        match error {
+            NotDefined::Bad(bad) => Self::new(Category::Input, bad),
+            NotDefined::Ways(error) => error.into(),
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the plan cannot be used, or too few smoothers sign.
+pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
+    let plan = Plan::open(&args.plan)?;
+    let card = card::open(&args.card)?;
+    let (ways, key) = (Ways::new(&card)?, keys::signing(&args.key)?);
+    let every = plan.every.0;
+    let first = Clock::Wall.now().0.checked_div(every).unwrap_or(0) + 1;
+    block_on(async {
+        for at in first..first + args.count {
+            let agreed = define(&card, &ways, (&plan, &key), Time(at * every)).await?;
+            println!("{} {}", hex(&agreed.name()), agreed.start.0 / 1000);
+        }
+        Ok(())
+    })
+}
+
+/// Has one aggregate defined.
+///
+/// # Errors
+/// [`NotDefined`].
+pub async fn define(
+    card: &Opened,
+    ways: &Ways,
+    (plan, definer): (&Plan, &SigningKey),
+    start: Time,
+) -> Result<Agreed, NotDefined> {
+    let epoch = card.pinned.key_epoch(start).ok_or(BadDefinition::Time)?;
+    let key = key_of(card, ways, epoch).await?;
+    let definition = plan.definition(&card.pinned, start, key)?;
+    let signed = propose(card, ways, &Signed::new(&definition, definer)).await?;
+    let agreed = Agreed::open(&signed, &card.pinned)?;
+    for way in ways.smoothers.iter().chain([&ways.aggregator]) {
+        // Smoothers tell each other; who is down learns it then.
+        if let Err(error) = way.post::<()>("/v1/definitions", &signed).await {
+            tracing::warn!(%error, "a party is not told of a definition");
+        }
+    }
+    Ok(agreed)
+}
+
+/// The key of a key epoch, once a quorum of smoothers says that it is made.
+async fn key_of(card: &Opened, ways: &Ways, epoch: KeyEpoch) -> Result<ThresholdKey, StatsError> {
+    let (until, needed) = (Instant::now() + PATIENCE, card.pinned.quorum());
+    loop {
+        let (mut endorsed, mut have) = (Endorsed::<Card>::default(), 0);
+        for (id, way) in card.pinned.ids().zip(&ways.smoothers) {
+            let cards: Vec<Signed<Card>> = way.get("/v1/key").await.unwrap_or_default();
+            let key = card.pinned.key(id);
+            let of_epoch = |card: &Signed<Card>| {
+                let opened = key.and_then(|key| card.open(key).ok());
+                opened.is_some_and(|card| card.key_epoch == epoch)
+            };
+            if let Some(card) = cards.into_iter().find(of_epoch) {
+                endorsed.add(id, card);
+                have += 1;
+            }
+        }
+        if let Ok(opened) = endorsed.open(&card.pinned, needed) {
+            return Ok(*opened.key.key());
+        }
+        if Instant::now() > until {
+            return Err(StatsError::TooFew { have, needed });
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// Proposes it to a smoother, which may not have heard yet that the key is made.
+async fn propose_to(
+    way: &Way,
+    definition: &Signed<Definition>,
+) -> Result<Signed<Definition>, LinkError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match way.post("/v1/definitions/propose", definition).await {
+            Err(error) if error.rule() == Some("key") && Instant::now() < until => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+async fn propose(
+    card: &Opened,
+    ways: &Ways,
+    definition: &Signed<Definition>,
+) -> Result<Endorsed<Definition>, StatsError> {
+    let (mut endorsed, mut have, mut refused) = (Endorsed::default(), 0, None);
+    for (id, way) in card.pinned.ids().zip(&ways.smoothers) {
+        match propose_to(way, definition).await {
+            Ok(signed) => {
+                endorsed.add(id, signed);
+                have += 1;
+            }
+            Err(error) => refused = Some(error),
+        }
+    }
+    let needed = card.pinned.quorum();
+    match (endorsed.open(&card.pinned, needed), refused) {
+        (Ok(_), _) => Ok(endorsed),
+        (Err(_), Some(error)) => Err(error.into()),
+        (Err(_), None) => Err(StatsError::TooFew { have, needed }),
+    }
+}

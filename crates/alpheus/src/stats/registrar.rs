@@ -1,0 +1,183 @@
+//! `alpheus stats registrar`: gives each account its credentials, once in a period.
+
+use crate::commands::Globals;
+use crate::entropy;
+use crate::failure::{Blame, Category, Failure};
+use crate::network::answer::{ApiError, decode, encode};
+use crate::network::door::in_time;
+use crate::network::identity::IdentityFolder;
+use crate::network::role::Role;
+use crate::pass::issuer::accounts::{Accounts, AccountsFile};
+use crate::pass::issuer::credentials;
+use crate::pass::ledger::{FencedLedger, Found};
+use crate::pass::serve::{Listener, serve};
+use crate::service::shutdown::Trigger;
+use crate::service::tls::TlsFiles;
+use crate::service::{Flags, Settings};
+use crate::stats::card::{self, Opened};
+use crate::stats::clock::Clock;
+use crate::stats::keys;
+use alpheus_accountable_statistics::refused::NotRegistered;
+use alpheus_accountable_statistics::registrar::Registrar;
+use alpheus_anonymous_credential::keys::IssuerKey;
+use alpheus_crypto::ledger::Log;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use rand_chacha::ChaCha20Rng;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus stats registrar --identity pki/registrar --card roads/card.json --keys roads/registrar --accounts accounts.txt --state run/registrar --api 127.0.0.1:7701
+
+`alpheus pass account ada --accounts accounts.txt` adds an account and prints its secret. A
+registrar that comes back from an older copy of its state gives credentials for later periods only.";
+
+const SPACES: [&str; 2] = ["stats", "stats-fence"];
+/// Requests for 65 credentials.
+const LARGEST: usize = 64 << 10;
+
+/// Arguments of `alpheus stats registrar`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The folder that says who it is to TLS
+    #[arg(long, value_name = "FOLDER")]
+    identity: Option<PathBuf>,
+    /// The deployment's card
+    #[arg(long, value_name = "FILE")]
+    card: Option<PathBuf>,
+    /// The folder with the registrar's keys
+    #[arg(long, value_name = "FOLDER")]
+    keys: Option<PathBuf>,
+    /// The file of accounts
+    #[arg(long, value_name = "FILE")]
+    accounts: Option<PathBuf>,
+    /// Where it keeps who has credentials
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// Where clients reach it
+    #[arg(long, value_name = "ADDRESS")]
+    api: Option<SocketAddr>,
+    /// A replay's clock, instead of the machine's
+    #[arg(long, value_name = "FILE")]
+    clock: Option<PathBuf>,
+}
+
+struct Desk {
+    registrar: Registrar,
+    ledger: FencedLedger,
+    rng: ChaCha20Rng,
+}
+
+#[derive(Clone)]
+struct Api {
+    desk: Arc<Mutex<Desk>>,
+    accounts: Arc<Accounts>,
+    clock: Clock,
+    trigger: Arc<Trigger>,
+}
+
+/// Runs the command until it is told to stop.
+///
+/// # Errors
+/// A setting is missing or wrong, the store or the address cannot be had.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let settings = globals.settings(flags(args))?;
+    let stats = settings.stats.clone().unwrap_or_default();
+    let identity = Settings::needed(&settings.identity, "identity")?;
+    let identity = IdentityFolder::open(&identity, Role::Registrar)?;
+    let card = card::open(&Settings::needed(&stats.card, "stats.card")?)?;
+    let folder = Settings::needed(&stats.keys, "stats.keys")?;
+    let clock = Clock::of(stats.clock.as_deref())?;
+    let accounts = AccountsFile::new(Settings::needed(&stats.accounts, "stats.accounts")?);
+    let store = settings.open_store(&globals.health, &globals.metrics)?;
+    let fence = Settings::needed(&settings.state, "state")?.join("fence");
+    let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
+    let desk = restore(found, &card, &folder, &clock)?;
+    let trigger = Trigger::new();
+    let broken = trigger.shutdown();
+    let (desk, trigger) = (Arc::new(Mutex::new(desk)), Arc::new(trigger));
+    let api = Api { desk, accounts: Arc::new(Accounts::File(accounts)), clock, trigger };
+    let router = Router::new().route("/v1/credentials", post(register)).with_state(api);
+    let router = in_time(router, LARGEST);
+    let address = Settings::needed(&settings.api, "api")?;
+    let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
+    let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
+    serve(listeners, &settings, globals, broken, |at| eprintln!("serving at {}", at.join(" ")))
+}
+
+/// The keys in the order of the configuration's credentials.
+fn issuing_keys(card: &Opened, folder: &Path) -> Result<Vec<IssuerKey>, Failure> {
+    let slots = (0..card.smoothers.len()).map(keys::slots_of);
+    let files = std::iter::once(keys::UPLOADS.to_owned()).chain(slots);
+    files.map(|file| keys::issuing(&folder.join(file))).collect()
+}
+
+fn restore(found: Found, card: &Opened, folder: &Path, clock: &Clock) -> Result<Desk, Failure> {
+    let Found { mut ledger, records, log, untouched, .. } = found;
+    let log = if untouched { Log::New } else { log };
+    if log == Log::Doubtful {
+        eprintln!(
+            "the state is older than its fence: credentials are given for later periods only"
+        );
+    }
+    let keys = issuing_keys(card, folder)?;
+    let restored = Registrar::restore(&card.pinned, keys, log, &records, clock.now());
+    let (registrar, step) = restored.blame(Category::Input)?;
+    step.commit(&mut ledger).blame(Category::Io)?;
+    Ok(Desk { registrar, ledger, rng: entropy::rng()? })
+}
+
+impl From<NotRegistered> for ApiError {
+    fn from(why: NotRegistered) -> Self {
+        ApiError::new(StatusCode::CONFLICT, "not-registered", why.to_string())
+    }
+}
+
+/// `POST /v1/credentials`: account and secret by basic authentication, requests as body.
+async fn register(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let answered = tokio::task::spawn_blocking(move || api.register(&headers, &body));
+    answered.await.map_err(|_| ApiError::failed("the request was cut short"))?
+}
+
+impl Api {
+    fn register(&self, headers: &HeaderMap, body: &[u8]) -> Result<Vec<u8>, ApiError> {
+        let (name, secret) =
+            credentials(headers).ok_or(crate::pass::issuer::accounts::AccountError::Unknown)?;
+        self.accounts.check(&name, &secret)?;
+        let requests: Vec<Vec<u8>> = decode(body)?;
+        let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let Desk { registrar, ledger, rng } = &mut *desk;
+        let step = registrar.register(self.clock.now(), name.as_bytes(), &requests, rng)?;
+        let answers = step.commit(ledger).map_err(|error| {
+            // What it knows now may not be what its ledger holds.
+            self.trigger.stop();
+            tracing::error!(%error, "the registrar stops");
+            ApiError::failed(error.to_string())
+        })?;
+        encode(&answers)
+    }
+}
+
+fn flags(args: &Args) -> Flags {
+    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    vec![
+        ("identity", text(&args.identity)),
+        ("state", text(&args.state)),
+        ("api", args.api.map(|api| api.to_string())),
+        ("stats.card", text(&args.card)),
+        ("stats.keys", text(&args.keys)),
+        ("stats.accounts", text(&args.accounts)),
+        ("stats.clock", text(&args.clock)),
+    ]
+}

@@ -1,0 +1,170 @@
+//! Results of aggregates as rows: what the aggregator answers, and what
+//! `alpheus stats results` prints.
+
+use crate::commands::{Format, Globals};
+use crate::failure::{Blame, Category, Failure, printed};
+use crate::pass::serve::block_on;
+use crate::stats::card;
+use crate::stats::names::hex;
+use crate::stats::ways::{StatsError, Ways};
+use alpheus_accountable_statistics::definition::{Agreed, Rule};
+use alpheus_accountable_statistics::messages::{Outcome, Published};
+use alpheus_accountable_statistics::results::mean_and_deviation;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus stats results --card roads/card.json
+  alpheus stats results --card roads/card.json --format csv > results.csv
+
+Values are in steps of the definition; a replay, which knows them, prints them in their unit.";
+
+/// Arguments of `alpheus stats results`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The deployment's card
+    #[arg(long, value_name = "FILE")]
+    card: PathBuf,
+}
+
+/// One aggregate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The digest that names it everywhere.
+    pub name: String,
+    /// Its place.
+    pub aggregate: String,
+    /// In Unix milliseconds.
+    pub interval_start: u64,
+    /// Exclusive.
+    pub interval_end: u64,
+    /// Samples, if the rule says so.
+    pub count: Option<u64>,
+    /// Σ v, in steps.
+    pub sum: Option<i128>,
+    /// Σ v², in steps.
+    pub squares: Option<i128>,
+    /// In steps; with `release: mean` rounded as the rule says.
+    pub mean: Option<f64>,
+    /// Of the population, in steps.
+    pub deviation: Option<f64>,
+    /// Uploads that the aggregator saw at most.
+    pub slots: u32,
+    /// Of these, dummies.
+    pub dummies: Option<u64>,
+    /// `open`, `result`, or why there is none.
+    pub state: String,
+}
+
+impl Row {
+    /// A row of an aggregate.
+    #[must_use]
+    pub fn new(agreed: &Agreed, outcome: Option<&Outcome>, rejected: Option<usize>) -> Self {
+        let milliseconds = |time: u64| time / 1000;
+        let mut row = Self {
+            name: hex(&agreed.name()),
+            aggregate: agreed.place.as_str().to_owned(),
+            interval_start: milliseconds(agreed.start.0),
+            interval_end: milliseconds(agreed.end.0),
+            count: None,
+            sum: None,
+            squares: None,
+            mean: None,
+            deviation: None,
+            slots: agreed.slots,
+            dummies: None,
+            state: "open".to_owned(),
+        };
+        match outcome.map(|outcome| outcome.result) {
+            None => {}
+            Some(Err(reason)) => row.state = reason.to_string(),
+            Some(Ok(published)) => row.publish(agreed, published, rejected.unwrap_or(0) as u64),
+        }
+        row
+    }
+
+    fn publish(&mut self, agreed: &Agreed, published: Published, rejected: u64) {
+        self.state = "result".to_owned();
+        match published {
+            #[expect(clippy::cast_precision_loss, reason = "a mean of 41 bits at most")]
+            Published::Mean(mean) => self.mean = Some(mean as f64),
+            Published::Full { count, sum, squares } => {
+                (self.count, self.sum, self.squares) = (Some(count), Some(sum), squares);
+                let moments = mean_and_deviation(count, sum, squares);
+                self.mean = moments.map(|(mean, _)| mean);
+                self.deviation = moments.and_then(|(_, deviation)| deviation);
+                let others = u64::from(agreed.slots).saturating_sub(rejected);
+                self.dummies = Some(others.saturating_sub(count));
+            }
+        }
+        debug_assert!(matches!(agreed.rule, Rule::Full) || self.count.is_none());
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the aggregator does not answer.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let card = card::open(&args.card)?;
+    let ways = Ways::new(&card)?;
+    let rows = block_on(async { Ok(fetch(&ways).await?) })?;
+    let said = match globals.format.unwrap_or_default() {
+        Format::Json => serde_json::to_string_pretty(&rows).blame(Category::Io)? + "\n",
+        Format::Csv => csv(&rows),
+        Format::Table => table(&rows),
+    };
+    let written = std::io::stdout().lock().write_all(said.as_bytes());
+    printed(written).map(|_| ())
+}
+
+/// All rows, from the aggregator.
+///
+/// # Errors
+/// If it does not answer.
+pub async fn fetch(ways: &Ways) -> Result<Vec<Row>, StatsError> {
+    Ok(ways.aggregator.get("/v1/rows").await?)
+}
+
+fn cell<T: ToString>(value: Option<T>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// As a spreadsheet takes it.
+#[must_use]
+pub fn csv(rows: &[Row]) -> String {
+    let mut said =
+        "aggregate,interval_start,interval_end,count,sum,mean,stddev,slots,dummies,state\n"
+            .to_owned();
+    for row in rows {
+        let cells = [
+            row.aggregate.clone(),
+            row.interval_start.to_string(),
+            row.interval_end.to_string(),
+            cell(row.count),
+            cell(row.sum),
+            cell(row.mean),
+            cell(row.deviation),
+            row.slots.to_string(),
+            cell(row.dummies),
+            row.state.clone(),
+        ];
+        said += &(cells.join(",") + "\n");
+    }
+    said
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut said = String::new();
+    for row in rows {
+        let Row { aggregate, interval_start, state, slots, .. } = row;
+        let mean = row.mean.map_or_else(String::new, |mean| format!(", mean {mean:.3}"));
+        let count = row.count.map_or_else(String::new, |count| format!(", {count} samples"));
+        said +=
+            &format!("{aggregate} from {interval_start}: {state}{count}{mean}, {slots} slots\n");
+    }
+    said
+}

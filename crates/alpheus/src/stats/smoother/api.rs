@@ -1,0 +1,223 @@
+//! The requests that a smoother answers. Clients show no certificate: what they send is
+//! signed by a key of one upload, and sealed. Peers and the aggregator show theirs.
+//!
+//! | request | by | answers |
+//! | --- | --- | --- |
+//! | `POST /v1/slots` | clients | a slot for a showing |
+//! | `POST /v1/deposits` | clients | a receipt for a deposit |
+//! | `POST /v1/certificates` | clients | takes the receipts of a quorum |
+//! | `GET /v1/key` | everybody | the keys that this smoother has a share of, signed |
+//! | `POST /v1/definitions/propose` | whoever defines | this smoother's signature |
+//! | `POST /v1/definitions` | everybody | takes a definition that a quorum has signed |
+//! | `GET /v1/definitions` | everybody | those that it works by |
+//! | `GET /v1/said/{boot}/{from}` | smoothers | what this smoother has said |
+//! | `GET /v1/certificates/{aggregate}` | smoothers | the receipts of quorums that it has |
+//! | `GET /v1/kept/{aggregate}/{slot}` | smoothers | what is sealed for a certified slot |
+//! | `GET /v1/release/{aggregate}` | aggregator | what is deposited, once the time has come |
+//! | `POST /v1/check/{aggregate}` | aggregator | tuples to check |
+//! | `POST /v1/close` | aggregator | a closing to agree to |
+//! | `GET /v1/outcomes` | aggregator | how aggregates ended |
+
+use super::bulletin::{Bulletin, Page};
+use super::engine::Job;
+use crate::network::answer::{ApiError, decode, encode};
+use crate::network::door::{Door, in_time};
+use crate::network::role::Role;
+use crate::service::engine::Handle;
+use crate::service::metrics::Requests;
+use crate::stats::names::{hex, name_in};
+use crate::stats::ways::LARGEST;
+use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, NotReleased};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{get, post};
+
+/// What requests need.
+#[derive(Clone)]
+pub struct Api {
+    /// The role.
+    pub engine: Handle<Job>,
+    /// What it has said.
+    pub bulletin: Bulletin,
+    /// Counts requests.
+    pub requests: Requests,
+}
+
+/// The largest message of a client; one of 64 smoothers and a quota of thousands is smaller.
+const LARGEST_OF_CLIENTS: usize = 64 << 10;
+
+/// For clients and everybody.
+pub fn clients(api: Api) -> Router {
+    let router = Router::new()
+        .route("/v1/slots", post(slot))
+        .route("/v1/deposits", post(deposit))
+        .route("/v1/certificates", post(certify))
+        .route("/v1/key", get(key))
+        .route("/v1/definitions/propose", post(propose))
+        .route("/v1/definitions", post(learn).get(definitions))
+        .route_layer(middleware::from_fn_with_state(api.clone(), counted))
+        .with_state(api);
+    in_time(router, LARGEST_OF_CLIENTS)
+}
+
+/// For the other smoothers and the aggregator.
+pub fn peers(api: Api) -> Router {
+    let door = Door::default();
+    let smoothers: &[Role] = &[Role::Smoother];
+    let aggregator: &[Role] = &[Role::Aggregator];
+    Router::new()
+        .route("/v1/said/{boot}/{from}", door.guard(get(said), smoothers, 0))
+        .route("/v1/certificates/{aggregate}", door.guard(get(certificates), smoothers, 0))
+        .route("/v1/kept/{aggregate}/{slot}", door.guard(get(kept), smoothers, 0))
+        .route("/v1/release/{aggregate}", door.guard(get(release), aggregator, 0))
+        .route("/v1/check/{aggregate}", door.guard(post(check), aggregator, LARGEST))
+        .route("/v1/close", door.guard(post(close), aggregator, LARGEST))
+        .route("/v1/outcomes", door.guard(get(outcomes), aggregator, 0))
+        .route_layer(middleware::from_fn_with_state(api.clone(), counted))
+        .with_state(api)
+}
+
+async fn counted(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let name = path.trim_start_matches("/v1/").split('/').next().unwrap_or_default().to_owned();
+    let answer = next.run(request).await;
+    api.requests.count(name, answer.status().as_u16());
+    answer
+}
+
+impl From<NoSlot> for ApiError {
+    fn from(why: NoSlot) -> Self {
+        let (status, rule) = match why {
+            NoSlot::Unknown => (StatusCode::NOT_FOUND, "unknown"),
+            NoSlot::NotNow => (StatusCode::CONFLICT, "not-now"),
+            NoSlot::SitsOut => (StatusCode::CONFLICT, "sits-out"),
+            NoSlot::Full => (StatusCode::CONFLICT, "full"),
+            NoSlot::NotGranted => (StatusCode::CONFLICT, "not-granted"),
+            NoSlot::SlotTaken => (StatusCode::CONFLICT, "slot-taken"),
+            NoSlot::KeyTaken => (StatusCode::CONFLICT, "key-taken"),
+            NoSlot::Spent => (StatusCode::FORBIDDEN, "spent"),
+            _ => (StatusCode::FORBIDDEN, "showing"),
+        };
+        ApiError::new(status, rule, why.to_string())
+    }
+}
+
+impl From<NotDefined> for ApiError {
+    fn from(why: NotDefined) -> Self {
+        let rule = match why {
+            NotDefined::Bad(_) => "definition",
+            NotDefined::NotProposed => "definer",
+            NotDefined::Time => "time",
+            NotDefined::OtherKey => "key",
+            NotDefined::Overlaps => "overlaps",
+            NotDefined::SitsOut => "sits-out",
+        };
+        ApiError::new(StatusCode::CONFLICT, rule, why.to_string())
+    }
+}
+
+impl From<NotReleased> for ApiError {
+    fn from(why: NotReleased) -> Self {
+        ApiError::new(StatusCode::CONFLICT, "not-released", why.to_string())
+    }
+}
+
+impl From<NotClosed> for ApiError {
+    fn from(why: NotClosed) -> Self {
+        let rule = match why {
+            NotClosed::Time => "time",
+            NotClosed::SitsOut => "sits-out",
+            NotClosed::Unknown => "unknown",
+            _ => "not-closed",
+        };
+        ApiError::new(StatusCode::CONFLICT, rule, why.to_string())
+    }
+}
+
+async fn slot(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let request = Box::new(decode(&body)?);
+    encode(&api.engine.ask(|reply| Job::Request(request, reply)).await??)
+}
+
+async fn deposit(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let deposit = Box::new(decode(&body)?);
+    encode(&api.engine.ask(|reply| Job::Deposit(deposit, reply)).await??)
+}
+
+async fn certify(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    api.engine.tell(Job::Certified(vec![decode(&body)?])).await;
+    encode(&())
+}
+
+async fn certificates(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(&api.engine.ask(|reply| Job::Certificates(name, reply)).await?)
+}
+
+async fn kept(
+    State(api): State<Api>,
+    Path((name, slot)): Path<(String, u32)>,
+) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(&api.engine.ask(|reply| Job::Kept(name, slot, reply)).await?)
+}
+
+async fn key(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
+    encode(&api.bulletin.cards())
+}
+
+async fn propose(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let definition = Box::new(decode(&body)?);
+    encode(&api.engine.ask(|reply| Job::Define(definition, reply)).await??)
+}
+
+async fn learn(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let signed = Box::new(decode(&body)?);
+    api.engine.ask(|reply| Job::Learn(signed, reply)).await??;
+    encode(&())
+}
+
+async fn definitions(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
+    encode(&api.bulletin.definitions())
+}
+
+async fn said(
+    State(api): State<Api>,
+    Path((boot, from)): Path<(u64, usize)>,
+) -> Result<Vec<u8>, ApiError> {
+    let page: Page = api.bulletin.page(boot, from);
+    encode(&page)
+}
+
+async fn release(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(&api.engine.ask(|reply| Job::Release(name, reply)).await??)
+}
+
+async fn check(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (name, shown) = (name_in(&name)?, decode(&body)?);
+    tracing::debug!(aggregate = hex(&name), "tuples to check");
+    api.engine.ask(|reply| Job::Check(name, shown, reply)).await??;
+    encode(&())
+}
+
+async fn close(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let closing = Box::new(decode(&body)?);
+    api.engine.ask(|reply| Job::Close(closing, reply)).await??;
+    encode(&())
+}
+
+async fn outcomes(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
+    encode(&api.bulletin.outcomes())
+}

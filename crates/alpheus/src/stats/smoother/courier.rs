@@ -1,0 +1,76 @@
+//! Fetches what the other smoothers have said. Everybody asks, nobody pushes: what was
+//! missed is asked for again.
+
+use super::bulletin::Page;
+use super::engine::Job;
+use crate::service::engine::Handle;
+use crate::stats::names::hex;
+use crate::stats::ways::Way;
+use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::Entry;
+use alpheus_crypto::seal::Sealed;
+use std::time::Duration;
+
+/// How often.
+const ROUND: Duration = Duration::from_millis(50);
+/// How long after a peer did not answer it is asked again.
+const LATER: Duration = Duration::from_millis(500);
+
+/// Asks one peer for as long as the engine runs.
+pub async fn run(by: SmootherId, way: Way, engine: Handle<Job>) {
+    let (mut boot, mut next) = (0, 0);
+    loop {
+        let path = format!("/v1/said/{boot}/{next}");
+        match way.get::<Page>(&path).await {
+            Ok(page) => {
+                let idle = page.said.is_empty();
+                if !idle {
+                    engine.tell(Job::Heard(by, page.said)).await;
+                }
+                (boot, next) = (page.boot, page.next);
+                if idle {
+                    tokio::time::sleep(ROUND).await;
+                }
+            }
+            Err(error) => {
+                tracing::debug!(%error, "asking a smoother");
+                tokio::time::sleep(LATER).await;
+            }
+        }
+    }
+}
+
+/// Fetches from a peer what is lacking before a release.
+pub async fn complete(way: Way, engine: Handle<Job>) {
+    loop {
+        tokio::time::sleep(LATER).await;
+        for need in engine.ask(Job::Needs).await.unwrap_or_default() {
+            let name = hex(&need.aggregate);
+            if need.uncertified {
+                let path = format!("/v1/certificates/{name}");
+                match way.get::<Vec<Endorsed<Entry>>>(&path).await {
+                    Ok(certificates) => engine.tell(Job::Certified(certificates)).await,
+                    Err(error) => tracing::debug!(%error, "asking for certificates"),
+                }
+            }
+            for slot in need.lacking {
+                match way.get::<Option<Sealed>>(&format!("/v1/kept/{name}/{slot}")).await {
+                    Ok(Some(sealed)) => {
+                        engine.tell(Job::Keep(need.aggregate, slot, Box::new(sealed))).await;
+                    }
+                    Ok(None) => {}
+                    Err(error) => tracing::debug!(%error, "asking for a deposit"),
+                }
+            }
+        }
+    }
+}
+
+/// Tells the engine that time passes.
+pub async fn tick(engine: Handle<Job>) {
+    loop {
+        tokio::time::sleep(ROUND).await;
+        engine.tell(Job::Tick).await;
+    }
+}

@@ -1,0 +1,218 @@
+//! `alpheus stats smoother`: gives out slots, keeps deposits, decrypts with the others.
+//!
+//! - [`engine`]: the role on a thread of its own, one writer of its ledger,
+//! - [`side`], [`keymaking`]: keys of key epochs, as smoothers make them,
+//! - [`api`]: the requests,
+//! - [`bulletin`]: what it has said, for peers to fetch,
+//! - [`courier`]: fetches what peers have said.
+
+pub mod api;
+pub mod bulletin;
+pub mod courier;
+pub mod engine;
+pub mod keymaking;
+pub mod side;
+
+use crate::commands::Globals;
+use crate::entropy;
+use crate::failure::{Blame, Category, Failure};
+use crate::network::identity::IdentityFolder;
+use crate::network::role::Role;
+use crate::pass::ledger::{FencedLedger, Found};
+use crate::pass::serve::{Listener, serve};
+use crate::service::engine::{Handle, channel};
+use crate::service::health::State;
+use crate::service::shutdown::Trigger;
+use crate::service::tls::TlsFiles;
+use crate::service::{Flags, ServiceError, Settings};
+use crate::stats::card::{self, Opened};
+use crate::stats::clock::Clock;
+use crate::stats::keys;
+use crate::stats::ways::Way;
+use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::definition::Agreed;
+use alpheus_accountable_statistics::logarithm::Table;
+use alpheus_accountable_statistics::smoother::{Identity, Output, Smoother};
+use alpheus_crypto::ledger::Log;
+use alpheus_crypto::sign::VerifyingKey;
+use api::Api;
+use bulletin::Bulletin;
+use engine::{Engine, Job, name_of};
+use rand_core::Rng;
+use side::Side;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus stats smoother --identity pki/smoother-1 --card roads/card.json --keys roads/smoother-1 --state run/smoother-1 --api 127.0.0.1:7711 --peers 127.0.0.1:7721
+
+All smoothers together make the key of each day; until all are there, nothing is defined. One
+that comes back from an older copy of its state than its fence has seen sits out two days.";
+
+/// The spaces of the store.
+const SPACES: [&str; 2] = ["stats", "stats-fence"];
+
+/// Arguments of `alpheus stats smoother`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The folder that says who it is to TLS
+    #[arg(long, value_name = "FOLDER")]
+    identity: Option<PathBuf>,
+    /// The deployment's card
+    #[arg(long, value_name = "FILE")]
+    card: Option<PathBuf>,
+    /// The folder with this smoother's keys
+    #[arg(long, value_name = "FOLDER")]
+    keys: Option<PathBuf>,
+    /// Where it keeps what must outlive it
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// Where clients reach it
+    #[arg(long, value_name = "ADDRESS")]
+    api: Option<SocketAddr>,
+    /// Where the other smoothers and the aggregator reach it
+    #[arg(long, value_name = "ADDRESS")]
+    peers: Option<SocketAddr>,
+    /// A replay's clock, instead of the machine's
+    #[arg(long, value_name = "FILE")]
+    clock: Option<PathBuf>,
+}
+
+/// The key belongs to nobody here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the signing key belongs to no smoother on the card; give the folder that `alpheus stats init` made for this smoother"
+)]
+struct NoSmoother;
+
+/// Runs the command until it is told to stop.
+///
+/// # Errors
+/// A setting is missing or wrong, the store or an address cannot be had.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let settings = globals.settings(flags(args))?;
+    let stats = settings.stats.clone().unwrap_or_default();
+    let identity = Settings::needed(&settings.identity, "identity")?;
+    let identity = IdentityFolder::open(&identity, Role::Smoother)?;
+    let card = card::open(&Settings::needed(&stats.card, "stats.card")?)?;
+    let folder = Settings::needed(&stats.keys, "stats.keys")?;
+    let clock = Clock::of(stats.clock.as_deref())?;
+    let addresses =
+        [Settings::needed(&settings.api, "api")?, Settings::needed(&stats.peers, "stats.peers")?];
+    let store = settings.open_store(&globals.health, &globals.metrics)?;
+    let state = Settings::needed(&settings.state, "state")?;
+    let found = FencedLedger::open_spaces(store, &state.join("fence"), None, SPACES)?;
+    let engine = restore(found, &card, &folder, clock)?;
+    let (id, bulletin) = (engine.smoother.id(), engine.bulletin.clone());
+    let (handle, jobs) = channel();
+    let requests = globals.metrics.requests("stats_requests");
+    let api = Api { engine: handle.clone(), bulletin, requests };
+    let (trigger, part) = (Trigger::new(), globals.health.part("smoother"));
+    let broken = trigger.shutdown();
+    let worker = std::thread::Builder::new().name("smoother".into());
+    let worker = worker.spawn(move || engine::run(engine, jobs, trigger));
+    let worker = worker.map_err(ServiceError::from)?;
+    part.set(State::Ready);
+    let ways = ways(&card, &identity, id)?;
+    let listeners = || Ok(listeners(&identity, addresses, api));
+    let couriers = handle.clone();
+    serve(listeners, &settings, globals, broken, |at| {
+        eprintln!("serving at {}", at.join(" "));
+        start(ways, &couriers);
+    })?;
+    handle.tell_blocking(Job::Stop);
+    match worker.join() {
+        Ok(worked) => worked.blame(Category::Io),
+        Err(_) => {
+            Err("the smoother ended in a panic, which is a mistake of ours").blame(Category::Io)
+        }
+    }
+}
+
+fn listeners(identity: &IdentityFolder, at: [SocketAddr; 2], api: Api) -> Vec<Listener> {
+    let clients = Listener {
+        address: at[0],
+        tls: Some(TlsFiles { client_ca: None, ..identity.tls() }),
+        router: api::clients(api.clone()),
+        streams: false,
+    };
+    let (address, tls) = (at[1], Some(identity.tls()));
+    vec![clients, Listener { address, tls, router: api::peers(api), streams: false }]
+}
+
+fn ways(
+    card: &Opened,
+    identity: &IdentityFolder,
+    own: SmootherId,
+) -> Result<Vec<(SmootherId, Way)>, Failure> {
+    let others = (0..).map(SmootherId).zip(&card.smoothers).filter(|(id, _)| *id != own);
+    others.map(|(id, (_, peers))| Ok((id, Way::named(peers, identity)?))).collect()
+}
+
+fn start(ways: Vec<(SmootherId, Way)>, engine: &Handle<Job>) {
+    for (by, way) in ways {
+        tokio::spawn(courier::run(by, way.clone(), engine.clone()));
+        tokio::spawn(courier::complete(way, engine.clone()));
+    }
+    tokio::spawn(courier::tick(engine.clone()));
+}
+
+fn which(card: &Opened, key: &VerifyingKey) -> Result<SmootherId, Failure> {
+    let id = card.pinned.ids().find(|id| card.pinned.key(*id) == Some(key));
+    id.ok_or(NoSmoother).blame(Category::Input)
+}
+
+/// The role with what its ledgers hold.
+fn restore(found: Found, card: &Opened, folder: &Path, clock: Clock) -> Result<Engine, Failure> {
+    let mut rng = entropy::rng()?;
+    let bulletin = Bulletin::new(rng.next_u64());
+    let signing = || keys::signing(&folder.join(keys::SIGNING));
+    let key = signing()?.verifying_key();
+    let id = which(card, &key)?;
+    let slots = keys::issuing(&folder.join(keys::SLOTS))?;
+    let Found { mut ledger, records, log, untouched, .. } = found;
+    let (records, beside) = side::divided(records);
+    let side = Side::restore(beside, (id, signing()?), &card.pinned, &bulletin);
+    let side = side.blame(Category::Input)?;
+    let log = if untouched { Log::New } else { log };
+    if log == Log::Doubtful {
+        eprintln!("the state is older than its fence: this smoother sits out two days");
+    }
+    let identity = Identity { id, key: signing()?, slots };
+    let (table, now) = (Arc::new(Table::new(card.pinned.limits.bits)), clock.now());
+    let restored = Smoother::restore(&card.pinned, identity, table, log, records, now);
+    let (smoother, step) = restored.blame(Category::Input)?;
+    step.commit(&mut ledger).blame(Category::Io)?;
+    let mut known = BTreeMap::new();
+    for signed in bulletin.definitions() {
+        let agreed = Agreed::open(&signed, &card.pinned).blame(Category::Input)?;
+        let name = agreed.name();
+        for receipt in smoother.receipts(&name) {
+            bulletin.say(bulletin::Said::Receipt(Box::new(receipt)));
+        }
+        let outcome = smoother.signed_outcome(&name).map(Output::Outcome);
+        bulletin.put_out(|outcome| name_of(&key, outcome), outcome.into_iter().collect());
+        known.insert(name, agreed);
+    }
+    bulletin.put_out(|outcome| name_of(&key, outcome), smoother.repeat(now));
+    let early = VecDeque::new();
+    let agreed = known;
+    Ok(Engine { smoother, ledger, agreed, side, bulletin, key, clock, rng, early })
+}
+
+fn flags(args: &Args) -> Flags {
+    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    vec![
+        ("identity", text(&args.identity)),
+        ("state", text(&args.state)),
+        ("api", args.api.map(|api| api.to_string())),
+        ("stats.card", text(&args.card)),
+        ("stats.keys", text(&args.keys)),
+        ("stats.peers", args.peers.map(|peers| peers.to_string())),
+        ("stats.clock", text(&args.clock)),
+    ]
+}

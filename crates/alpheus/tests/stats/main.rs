@@ -1,0 +1,10 @@
+//! Accountable statistics as processes over real sockets: replayed, and compared with
+//! the plaintext.
+
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod guide;
+mod replay;
