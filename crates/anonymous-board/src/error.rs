@@ -14,6 +14,9 @@ pub enum Refused {
     /// Another epoch is open, or none.
     #[error("the write is for an epoch that is not open here; write in the one that is")]
     Epoch,
+    /// Mode 2: this server has not heard yet that all others have begun the epoch.
+    #[error("not all servers have begun the epoch yet; send the same write again in a moment")]
+    Beginning,
     /// The epoch has closed.
     #[error("the epoch has closed; write in the next one")]
     Late,

@@ -271,12 +271,20 @@ pub enum Why {
     /// nobody can tell.
     #[error("more than half of the writes that had come in were left out or rejected")]
     Dwindled,
-    /// Mode 2: all servers were bound to their shares, and not all came. Some server may have
-    /// read the table alone.
+    /// All were bound to their shares, and not all came, or something ended the epoch then.
+    /// Some server may have read the table alone.
     #[error(
         "not all servers gave their shares in time, and some may have read the table; do not write the same again"
     )]
     Unshared,
+}
+
+impl Why {
+    /// Whether some server may have read the table: whoever wrote must not write the same again.
+    #[must_use]
+    pub fn warns(&self) -> bool {
+        matches!(self, Self::Withheld(_) | Self::Unshared)
+    }
 }
 
 /// What a server is blamed for. [`LeftOut`](Self::LeftOut) is shown by a receipt and a

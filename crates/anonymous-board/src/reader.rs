@@ -53,8 +53,7 @@ pub struct Reading {
 pub fn read(board: &Pinned, transcript: &Transcript, table: &[u8]) -> Result<Reading, NotRead> {
     let databases = board.databases();
     if !databases.iter().all(|by| transcript.published(*by).is_some()) {
-        let aborted = board.parties().iter().find_map(|by| transcript.aborted(*by));
-        return Err(aborted.map_or(NotRead::NotPublished, NotRead::Burnt));
+        return Err(transcript.burnt().map_or(NotRead::NotPublished, NotRead::Burnt));
     }
     let set = transcript.set().and_then(Result::ok).ok_or(NotRead::Contradiction)?;
     let (published, named) = transcript.all_published().ok_or(NotRead::Contradiction)?;

@@ -90,6 +90,9 @@ pub enum Fate {
     Lost,
     /// It was a cover.
     Covered,
+    /// A server left the write out, or made its audit fail; the table may be out without it.
+    /// Whoever did so may wait for the same to be written again.
+    LeftOut,
 }
 
 /// A receipt is not that database's for this write.
@@ -364,8 +367,19 @@ impl Written {
         Some(Standing::Complain(Box::new(Grounds::Digest { side, opening })))
     }
 
-    /// What became of the write, by a table that [was read](crate::reader::Reading). An
-    /// equal message of somebody else does not count as this one.
+    /// What became of the write in an epoch that was published, by its table that [was
+    /// read](crate::reader::Reading).
+    #[must_use]
+    pub fn became(&self, transcript: &Transcript, table: &[u8]) -> Fate {
+        let set = transcript.set().and_then(Result::ok);
+        match set.map(|set| set.accepted.binary_search(&self.name)) {
+            Some(Ok(_)) => self.fate(table),
+            _ => Fate::LeftOut,
+        }
+    }
+
+    /// What became of a write that is in the set, by the table. An equal message of somebody
+    /// else does not count as this one.
     #[must_use]
     pub fn fate(&self, table: &[u8]) -> Fate {
         if self.cover {

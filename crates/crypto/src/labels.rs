@@ -175,7 +175,7 @@ pub const BOARD_CONFIGURATION: &str = "alpheus/board/configuration/v2";
 /// What a board's server says of an epoch, for all to read (signature).
 pub const BOARD_STATEMENT: &str = "alpheus/board/statement/v2";
 /// A database has an accepted write, by it (signature).
-pub const BOARD_RECEIPT: &str = "alpheus/board/receipt/v1";
+pub const BOARD_RECEIPT: &str = "alpheus/board/receipt/v2";
 /// A member sends this write in this epoch, by the member (signature).
 pub const BOARD_TICKET: &str = "alpheus/board/ticket/v1";
 /// A writer that showed a pass may write once in this epoch, by the doorkeeper (signature).

@@ -11,7 +11,7 @@ use alpheus_anonymous_board::auditor::Verdict;
 use alpheus_anonymous_board::coalition::parity::Grid;
 use alpheus_anonymous_board::configuration::{Epoch, Party, Pinned, Time};
 use alpheus_anonymous_board::error::NotWritten;
-use alpheus_anonymous_board::messages::{Receipt, Statement, Submission, WriteName};
+use alpheus_anonymous_board::messages::{Receipt, Statement, Submission, Why, WriteName};
 use alpheus_anonymous_board::reader::{NotRead, Reading, read};
 use alpheus_anonymous_board::transcript::{Heard, Transcript};
 use alpheus_anonymous_board::writer::{Content, Fate, NoReceipt, Received, View, Written};
@@ -26,6 +26,10 @@ use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The rule of a refusal after which the same write is sent again.
+pub(super) const BEGINNING: &str = "beginning";
+/// How often it is sent, and how often an epoch is looked for that all have begun.
+const TRIES: u32 = 40;
 /// How often whoever waits asks again.
 const AGAIN: Duration = Duration::from_millis(250);
 /// How long after an epoch that is not published should be burnt it is still asked for,
@@ -63,6 +67,11 @@ pub enum BoardError {
     /// The board has no such server.
     #[error("the board has no {0}")]
     NoServer(Party),
+    /// A server has begun an epoch twice, or another one says so.
+    #[error(
+        "the {0} has begun the epoch with other keys toward the {1}, or that one says so falsely; nothing was written"
+    )]
+    TwoBegins(Party, Party),
     /// No epoch is open yet.
     #[error("the board's first epoch has not begun by this machine's clock; set it right, or wait")]
     NoEpoch,
@@ -78,7 +87,9 @@ impl From<BoardError> for Failure {
             BoardError::NotWritten(_) | BoardError::NoEpoch | BoardError::NoServer(_) => {
                 Category::Usage
             }
-            BoardError::Receipt(_) | BoardError::NotRead(_) => Category::Check,
+            BoardError::Receipt(_) | BoardError::NotRead(_) | BoardError::TwoBegins(..) => {
+                Category::Check
+            }
         };
         Self::new(category, error)
     }
@@ -184,25 +195,54 @@ impl Client {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Waits until all databases have begun the epoch that is open.
+    /// Waits until all databases have begun the epoch that is open, and each has heard it of
+    /// all others as it is heard here: one that has not would refuse the write, and who shows
+    /// other keys to some chooses whose writes are taken.
     ///
     /// # Errors
     /// [`BoardError`].
     pub async fn view(&self) -> Result<View, BoardError> {
-        let mut tries = 0;
-        loop {
-            let epoch = self.now()?;
-            let mut transcript = Transcript::new(&self.board, epoch);
-            for of in self.board.databases().iter().copied() {
-                for said in self.statements(of, of, epoch, 0).await? {
-                    transcript.hear(of, &said).map_err(|_| BoardError::Malformed(of))?;
+        for _ in 0..TRIES {
+            if let Some(view) = self.begun(self.now()?).await? {
+                return Ok(view);
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+        Err(NotWritten::NotBegun.into())
+    }
+
+    async fn begun(&self, epoch: Epoch) -> Result<Option<View>, BoardError> {
+        let (mut transcript, databases) =
+            (Transcript::new(&self.board, epoch), self.board.databases());
+        for of in databases.iter().copied() {
+            for said in self.statements(of, of, epoch, 0).await? {
+                transcript.hear(of, &said).map_err(|_| BoardError::Malformed(of))?;
+            }
+        }
+        for via in databases.iter().copied() {
+            let heard = self.heard(via, epoch).await?;
+            for of in databases.iter().copied().filter(|of| *of != via) {
+                let theirs = heard.get(of.index()).and_then(|heard| heard.first());
+                match (transcript.digests(of).next(), theirs) {
+                    (Some(ours), Some(theirs)) if ours == *theirs => {}
+                    (Some(_), Some(_)) => {
+                        self.hand_on(via, of, &transcript).await;
+                        return Err(BoardError::TwoBegins(of, via));
+                    }
+                    _ => return Ok(None),
                 }
             }
-            match View::open(&self.board, &transcript) {
-                Err(_) if tries < 40 => tokio::time::sleep(AGAIN).await,
-                opened => return Ok(opened?),
-            }
-            tries += 1;
+        }
+        Ok(View::open(&self.board, &transcript).ok())
+    }
+
+    /// Shows a server with what another has begun here: with what it has heard itself it
+    /// has the proof.
+    async fn hand_on(&self, to: Party, of: Party, transcript: &Transcript) {
+        let path = format!("/v1/statements/{}/{}", transcript.epoch().0, of.index());
+        let Some(begin) = transcript.statements(of).next() else { return };
+        if let Err(error) = self.send::<()>(to, &path, begin).await {
+            tracing::warn!(%error, "handing on what a server has begun with");
         }
     }
 
@@ -238,7 +278,7 @@ impl Client {
     ) -> Result<Received, BoardError> {
         let all = |to: &Party| {
             let (client, to, submission) = (self.clone(), *to, submission.clone());
-            let sent = async move { client.send(to, "/v1/submissions", &submission).await };
+            let sent = async move { client.hand_in(to, &submission).await };
             (to, tokio::spawn(sent))
         };
         let sent: Vec<_> = self.board.databases().iter().map(all).collect();
@@ -247,6 +287,27 @@ impl Client {
             receipts.push(receipt.await.map_err(|_| BoardError::Malformed(to))??);
         }
         Ok(written.received(receipts)?)
+    }
+
+    /// Gives a write to one database: the same again to one that has not heard yet that all
+    /// have begun, since another write would spend the quota a second time.
+    async fn hand_in(
+        &self,
+        to: Party,
+        submission: &Submission,
+    ) -> Result<Signed<Receipt>, BoardError> {
+        let mut tries = 0;
+        loop {
+            match self.send(to, "/v1/submissions", submission).await {
+                Err(BoardError::Server(_, LinkError::Refused(problem)))
+                    if problem.rule == BEGINNING && tries < TRIES =>
+                {
+                    tokio::time::sleep(AGAIN).await;
+                }
+                done => return done,
+            }
+            tries += 1;
+        }
     }
 
     /// A write of one database, for another.
@@ -305,15 +366,21 @@ impl Client {
             complaints.send(self).await;
             let published =
                 self.board.databases().iter().all(|by| transcript.published(*by).is_some());
-            let burnt = self.board.parties().iter().find_map(|by| transcript.aborted(*by));
             if published && let Some((reading, table)) = self.either_table(&transcript).await? {
-                return Ok((reading, posted.iter().map(|p| p.written.fate(&table)).collect()));
+                let fate = |p: &Posted| p.written.became(&transcript, &table);
+                return Ok((reading, posted.iter().map(fate).collect()));
             }
-            if let (Some(why), false) = (burnt, published) {
+            // One server's word ends nothing: another may be bound and give its share still.
+            if let Some(why) = transcript.burnt().filter(|_| !published)
+                && (why.warns() || transcript.ended())
+            {
                 return Err(NotRead::Burnt(why).into());
             }
             let last = self.board.schedule.burns(epoch).0.saturating_add(LONGER);
             if clock::now().0 > last {
+                if transcript.unshared() {
+                    return Err(NotRead::Burnt(Why::Unshared).into());
+                }
                 return Err(filled.err().unwrap_or(NotRead::NotPublished.into()));
             }
             tokio::time::sleep(AGAIN).await;

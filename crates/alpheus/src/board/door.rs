@@ -27,11 +27,12 @@ use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
 use crate::service::{Flags, ServiceError, Settings};
 use alpheus_anonymous_board::admission::{Admission, Admitted, Doorkeeper};
-use alpheus_anonymous_board::configuration::Time;
+use alpheus_anonymous_board::configuration::{Schedule, Time};
 use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::error::Refused;
 use alpheus_anonymous_credential::limit::Limit;
 use alpheus_anonymous_credential::messages::Login;
+use alpheus_anonymous_credential::schedule::Schedule as PassSchedule;
 use alpheus_anonymous_credential::verifier::Verifier;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -103,6 +104,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if ours.digest() != card.board.admission {
         return Err(Mismatch::Door).blame(Category::Input);
     }
+    if !same_epochs(&card.board.schedule, &passes.schedule) {
+        return Err(Mismatch::Epochs).blame(Category::Input);
+    }
     let address = Settings::needed(&settings.api, "api")?;
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let fence = Settings::needed(&settings.state, "state")?.join("fence");
@@ -126,6 +130,14 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Ok(worked) => worked.blame(Category::Io),
         Err(_) => Err("the door ended in a panic, which is a mistake of ours").blame(Category::Io),
     }
+}
+
+/// Whether a board's epochs are the passes': were they longer a pass would be shown, and
+/// write, more than once in one.
+#[must_use]
+pub fn same_epochs(board: &Schedule, passes: &PassSchedule) -> bool {
+    let apart = board.start.0.abs_diff(passes.start.0);
+    board.length == passes.epoch && apart.checked_rem(passes.epoch) == Some(0)
 }
 
 fn router(door: Door) -> Router {
@@ -159,4 +171,29 @@ fn flags(args: &Args) -> Flags {
         ("board.key", text(&args.key)),
         ("pass.deployment", text(&args.deployment)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alpheus_anonymous_credential::schedule::Time as PassTime;
+
+    /// Ten shown passes to an epoch of the board would make one holder a crowd.
+    #[test]
+    fn a_boards_epochs_are_the_passes() {
+        let same = |start, length| {
+            let board = Schedule { start: Time(start), length, complaints: 1, patience: 1 };
+            let passes = PassSchedule {
+                start: PassTime(1_000),
+                epoch: 60,
+                pre_login: 0,
+                border_pre_login: 0,
+                epochs_per_period: 10,
+                ahead: 0,
+            };
+            same_epochs(&board, &passes)
+        };
+        assert!(same(1_000, 60) && same(1_600, 60) && same(940, 60));
+        assert!(!same(1_000, 600) && !same(1_000, 30) && !same(1_001, 60));
+    }
 }

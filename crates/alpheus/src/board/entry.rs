@@ -2,6 +2,7 @@
 //! doorkeeper, once in an epoch.
 
 use crate::board::card::Opened;
+use crate::board::door::same_epochs;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::client::passes::Passes;
@@ -12,11 +13,12 @@ use alpheus_anonymous_board::admission::{Admitted, Doorkeeper, Members};
 use alpheus_anonymous_board::configuration::Epoch;
 use alpheus_anonymous_board::messages::{Tag, WriteName};
 use alpheus_anonymous_credential::holder::Which;
-use alpheus_anonymous_credential::messages::SessionId;
+use alpheus_anonymous_credential::limit::Limit;
+use alpheus_anonymous_credential::messages::{Login, SessionId};
 use alpheus_anonymous_credential::schedule::Epoch as PassEpoch;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
-use alpheus_crypto::sign::{Signature, SigningKey};
+use alpheus_crypto::sign::{Signature, SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 use axum::http::Method;
 use serde::de::DeserializeOwned;
@@ -47,6 +49,16 @@ pub enum NoEntry {
     /// The file's passes are another service's.
     #[error("the pass is another service's; join with the card of this board's passes")]
     OtherPasses,
+    /// The passes' epochs are not the board's.
+    #[error(
+        "the board's epochs are not those of its passes; do not write to it, and tell its operator"
+    )]
+    OtherEpochs,
+    /// The doorkeeper's word is for another key.
+    #[error(
+        "the doorkeeper admitted another key than the one that was shown to it; nothing was written"
+    )]
+    OtherKey,
     /// The pass's schedule has not begun.
     #[error("the first epoch of the passes has not begun by this machine's clock")]
     NoEpoch,
@@ -102,6 +114,8 @@ pub async fn by_pass(
     let pinned = file.card()?.pinned;
     let fits = pinned.fingerprint() == door.passes;
     fits.then_some(()).ok_or(NoEntry::OtherPasses).blame(Category::Input)?;
+    let same = same_epochs(&card.board.schedule, &pinned.schedule);
+    same.then_some(()).ok_or(NoEntry::OtherEpochs).blame(Category::Check)?;
     let link = Link::new(door.at.clone(), card.authority.as_deref())?;
     let heard = link.exchange(Method::GET, "/v1/passes", &[], Vec::new()).await?;
     let compared = pinned.compare(&read::<Digest>(&link, &heard)?).blame(Category::Check)?;
@@ -110,11 +124,19 @@ pub async fn by_pass(
     let mut passes = Passes::new(file, pinned);
     let shown = passes.log_in(running, Which::Running, &compared, &mut entropy::rng()?);
     let shown = shown.blame(Category::Refused)?;
+    let own = holder_of(&shown.bytes);
     let said = link.post("/v1/admissions", shown.bytes).await?;
     let word: Signed<Admitted> = read(&link, &said)?;
     let writer = door.keeper(&card.board).check(epoch, &word).blame(Category::Check)?;
+    // Otherwise the databases refused the write, and looked guilty.
+    (own == Some(writer)).then_some(()).ok_or(NoEntry::OtherKey).blame(Category::Check)?;
     let (tag, session) = (Doorkeeper::tag_of(&writer), shown.session);
     Ok(Entry::Admitted(Box::new(ByPass { word, tag, passes, epoch: running, session })))
+}
+
+/// The key that a login is for.
+fn holder_of(login: &[u8]) -> Option<VerifyingKey> {
+    Login::from_bytes(login, Limit::ONE).ok().map(|login| login.holder)
 }
 
 fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Result<T, LinkError> {

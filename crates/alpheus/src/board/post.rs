@@ -86,12 +86,18 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Ok(said)
     })?;
     print(&said, globals.format.unwrap_or_default())?;
-    if said.fate == Some(word(Fate::Lost)) {
-        let failure =
-            Failure::new(Category::Check, "the message met others in its row and is lost");
-        return Err(failure.with_help("post it again in the next epoch"));
-    }
-    Ok(())
+    let (lost, left_out) = (word(Fate::Lost), word(Fate::LeftOut));
+    let (failed, help) = match said.fate {
+        Some(fate) if fate == lost => {
+            ("the message met others in its row and is lost", "post it again in the next epoch")
+        }
+        Some(fate) if fate == left_out => (
+            "a server left the write out, or made its audit fail; the table is out without it",
+            "do not write the same again: whoever left it out may be waiting for it",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Failure::new(Category::Check, failed).with_help(help))
 }
 
 impl Args {
@@ -120,6 +126,7 @@ pub const fn word(fate: Fate) -> &'static str {
         Fate::Recovered => "recovered",
         Fate::Lost => "lost",
         Fate::Covered => "cover",
+        Fate::LeftOut => "left out",
     }
 }
 

@@ -89,8 +89,8 @@ async fn one(client: &Client, epoch: Epoch) -> Result<Reading, BoardError> {
             Err(error) => failed = failed.or(Some(error)),
         }
     }
-    let burnt = board.parties().iter().find_map(|by| transcript.aborted(*by));
-    Err(burnt
+    Err(transcript
+        .burnt()
         .map(|why| NotRead::Burnt(why).into())
         .or(failed)
         .unwrap_or(NotRead::NotPublished.into()))

@@ -62,6 +62,7 @@ struct Counts {
     delivered: usize,
     recovered: usize,
     lost: usize,
+    left_out: usize,
     rejected: usize,
 }
 
@@ -132,6 +133,7 @@ async fn post_all(
             Fate::Delivered => counts.delivered += 1,
             Fate::Recovered => counts.recovered += 1,
             Fate::Lost => counts.lost += 1,
+            Fate::LeftOut => counts.left_out += 1,
             Fate::Covered => {}
         }
     }
@@ -188,14 +190,14 @@ pub async fn first_view(client: &Client) -> Result<View, Failure> {
 }
 
 fn print(counts: &Counts, format: Shown) -> Result<(), Failure> {
-    let Counts { lines, rows, delivered, recovered, lost, rejected } = *counts;
+    let Counts { lines, rows, delivered, recovered, lost, left_out, rejected } = *counts;
     let mut out = std::io::stdout().lock();
     let said = match format {
         Shown::Table => format!(
-            "{lines} lines into {rows} rows: {delivered} delivered, {recovered} recovered, {lost} lost to collisions, {rejected} rejected"
+            "{lines} lines into {rows} rows: {delivered} delivered, {recovered} recovered, {lost} lost to collisions, {left_out} left out, {rejected} rejected"
         ),
         Shown::Csv => format!(
-            "lines,rows,delivered,recovered,lost,rejected\n{lines},{rows},{delivered},{recovered},{lost},{rejected}"
+            "lines,rows,delivered,recovered,lost,left_out,rejected\n{lines},{rows},{delivered},{recovered},{lost},{left_out},{rejected}"
         ),
         Shown::Json => serde_json::to_string_pretty(counts).blame(Category::Io)?,
     };

@@ -27,7 +27,11 @@ fn replay(input: &Path, folder: &Path, more: &[&str]) -> serde_json::Value {
     assert!(found.iter().all(|(line, many)| posted.get(line).is_some_and(|p| many <= p)), "{back}");
     let missing: i64 = posted.values().sum::<i64>() - found.values().sum::<i64>();
     let count = |name: &str| counts[name].as_i64().unwrap();
-    assert_eq!(missing, count("lost") + count("rejected"), "none is silent: {counts}");
+    assert_eq!(
+        missing,
+        count("lost") + count("left_out") + count("rejected"),
+        "none is silent: {counts}"
+    );
     assert_eq!(count("delivered") + count("recovered") + missing, count("lines"), "{counts}");
     counts
 }

@@ -4,6 +4,7 @@
 //! Whatever leaves comes out of a [`Step`], so that it is durable before. The
 //! expensive part is [`Work`], which runs anywhere.
 
+mod crowd;
 mod records;
 mod running;
 mod work;
@@ -13,7 +14,7 @@ pub use work::{Done, Work};
 use crate::admission::Admission;
 use crate::configuration::{Epoch, Party, Pinned, Time};
 use crate::error::{NotRestored, Refused};
-use crate::messages::{Receipt, Spoken, Statement, Submission, What, Why, WriteName};
+use crate::messages::{Receipt, Spoken, Statement, Submission, Tag, What, Why, WriteName};
 use crate::transcript::{Heard, NotHeard, Transcript};
 use alpheus_crypto::ledger::{Change, DamagedLog, Log, Step};
 use alpheus_crypto::secret::Secret;
@@ -127,6 +128,7 @@ impl Database {
                 }
                 outputs.push(Output::Said(Spoken { epoch, by, conflicts: false, signed: said }));
             }
+            Record::TurnedAway(tag) => running.turned_away.put_back(tag),
             Record::Masked(share) => running.masked = Some(Arc::new(share)),
             Record::Table(table) => outputs.push(Output::Table(epoch, Arc::new(table))),
         }
@@ -183,7 +185,8 @@ impl Database {
     /// quota unspent, does the envelope open to a key that fits. No key is expanded.
     ///
     /// # Errors
-    /// [`Refused`]: nothing has changed.
+    /// [`Refused`]: no quota is spent. In mode 2 one whose write does not open here counts
+    /// into the crowd that has come, since others may have taken it.
     ///
     /// # Privacy
     /// The database learns whose quota is spent, when, and one key, which tells
@@ -213,42 +216,59 @@ impl Database {
                 return Err(Refused::Late);
             }
         }
-        self.take(submission, name, admission)
+        let tag = admission.tag(epoch, &name, &submission.ticket)?;
+        let taken = self.take(submission, name, tag);
+        if let (Err(_), Party::Server(_)) = (&taken, self.party)
+            && let Some(running) = self.epochs.get_mut(&epoch)
+            && !running.tags.contains_key(&tag)
+        {
+            running.turned_away.note(tag);
+        }
+        taken
     }
 
-    /// Takes a write that the other database has handed on because this one lacked it.
+    /// Takes a write that another database has handed on because this one lacked it.
     ///
     /// # Errors
-    /// [`Refused`]: the write is given up, and will not be among the candidates.
+    /// [`Refused`]: that database is not asked for it again; if nobody else lists it, the
+    /// write is given up, and will not be among the candidates.
     pub fn forwarded(
         &mut self,
+        from: impl Into<Party>,
         submission: Submission,
         admission: &impl Admission,
     ) -> Result<Step<Signed<Receipt>>, Refused> {
         let (epoch, name) = (submission.epoch, submission.name(&self.board.fingerprint()));
-        let running = self.epochs.get_mut(&epoch).ok_or(Refused::Epoch)?;
-        // Whether it is taken or not, it is not asked for again.
-        if !running.wait_no_more(self.party, &name) {
+        let running = self.epochs.get(&epoch).ok_or(Refused::Epoch)?;
+        if !running.waits_for(self.party, &name) {
             return Err(Refused::NotListed);
         }
-        if running.writes.len() >= self.board.writers as usize {
-            return Err(Refused::Full);
+        let full = running.writes.len() >= self.board.writers as usize;
+        let tag = admission.tag(epoch, &name, &submission.ticket);
+        let taken = match tag {
+            _ if full => Err(Refused::Full),
+            Err(refused) => Err(refused.into()),
+            Ok(tag) => self.take(submission, name, tag),
+        };
+        if taken.is_err()
+            && let Some(running) = self.epochs.get_mut(&epoch)
+        {
+            running.ask_no_more(from.into(), &name);
         }
-        self.take(submission, name, admission)
+        taken
     }
 
     fn take(
         &mut self,
         submission: Submission,
         name: WriteName,
-        admission: &impl Admission,
+        tag: Tag,
     ) -> Result<Step<Signed<Receipt>>, Refused> {
         let epoch = submission.epoch;
         let receipt =
             Receipt { board: self.board.fingerprint(), epoch, by: self.party, write: name };
         let receipt = Signed::new(&receipt, &self.key);
         let running = self.epochs.get_mut(&epoch).ok_or(Refused::Epoch)?;
-        let tag = admission.tag(epoch, &name, &submission.ticket)?;
         match running.tags.get(&tag) {
             Some(known) if *known == name => return Ok(Step::new(Vec::new(), receipt)),
             Some(_) => return Err(Refused::Spent),
@@ -259,12 +279,13 @@ impl Database {
         Ok(Step::new(vec![change], receipt))
     }
 
-    /// Writes that other databases have and this one lacks: to be fetched there and
-    /// given to [`Database::forwarded`].
+    /// Writes that other databases have and this one lacks, and which of them: to be fetched
+    /// there and given to [`Database::forwarded`].
     #[must_use]
-    pub fn missing(&self, epoch: Epoch) -> Vec<WriteName> {
-        let running = self.epochs.get(&epoch);
-        running.map_or_else(Vec::new, |running| running.missing(self.party).copied().collect())
+    pub fn missing(&self, epoch: Epoch) -> Vec<(WriteName, Vec<Party>)> {
+        let running = self.epochs.get(&epoch).into_iter();
+        let missing = running.flat_map(|running| running.missing(self.party));
+        missing.map(|(name, from)| (*name, from.iter().copied().collect())).collect()
     }
 
     /// Where the ledger has an epoch's table: a database itself keeps none in memory.
@@ -368,6 +389,10 @@ impl Database {
         if let Some(step) = self.begin(now, rng) {
             return Some(step);
         }
+        let unsaved: Vec<Change> = self.epochs.values_mut().flat_map(Running::unsaved).collect();
+        if !unsaved.is_empty() {
+            return Some(Step::new(unsaved, Vec::new()));
+        }
         let (board, party) = (self.board.clone(), self.party);
         let next = self.epochs.iter_mut().find_map(|(epoch, running)| {
             running.next(&board, party, now).map(|what| (*epoch, what))
@@ -446,7 +471,7 @@ impl Database {
 /// What a ledger has that is put back after all else.
 #[derive(Default)]
 struct Later {
-    writes: Vec<(WriteName, (crate::messages::Tag, Submission))>,
+    writes: Vec<(WriteName, (Tag, Submission))>,
     conflicts: Vec<(Epoch, Party, Signed<Statement>)>,
 }
 

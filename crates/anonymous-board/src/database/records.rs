@@ -15,6 +15,7 @@ const STATEMENT: u8 = b's';
 const MASKED: u8 = b'm';
 const TABLE: u8 = b't';
 const CONFLICT: u8 = b'c';
+const TURNED_AWAY: u8 = b'r';
 
 /// One record, read.
 pub(super) enum Record {
@@ -24,6 +25,7 @@ pub(super) enum Record {
     Masked(Vec<u8>),
     Table(Vec<u8>),
     Conflict(Party, Signed<Statement>),
+    TurnedAway(Tag),
 }
 
 fn key(epoch: Epoch, kind: u8, rest: &[u8]) -> Vec<u8> {
@@ -79,6 +81,14 @@ pub(super) fn conflict(epoch: Epoch, by: Party, said: Option<&Signed<Statement>>
     Change { key, value: said.map(|said| encoded(said).into()) }
 }
 
+pub(super) fn turned_away(epoch: Epoch, tag: &Tag) -> Change {
+    put(key(epoch, TURNED_AWAY, &tag.0), Vec::new())
+}
+
+pub(super) fn no_turned_away(epoch: Epoch, tag: &Tag) -> Change {
+    Change { key: key(epoch, TURNED_AWAY, &tag.0), value: None }
+}
+
 /// A server in a key: its place.
 fn number(by: Party) -> u8 {
     u8::try_from(by.index()).unwrap_or(u8::MAX)
@@ -109,6 +119,9 @@ pub(super) fn read(
             let by = rest.first().and_then(|by| board.parties().get(usize::from(*by)));
             let said = postcard::from_bytes(value).map_err(|_| DamagedLog)?;
             Record::Conflict(*by.ok_or(DamagedLog)?, said)
+        }
+        TURNED_AWAY if value.is_empty() => {
+            Record::TurnedAway(Tag(rest.try_into().map_err(|_| DamagedLog)?))
         }
         _ => return Err(DamagedLog),
     };

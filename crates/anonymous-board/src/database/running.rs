@@ -1,5 +1,6 @@
 //! One epoch at one database: what it holds, and what it says next.
 
+use super::crowd::TurnedAway;
 use super::records;
 use super::work::{Done, Keys, Openings, Outcome, TableShare, Task, Work};
 use crate::coalition::audit;
@@ -65,9 +66,10 @@ pub(super) struct Running {
     pub(super) tags: HashMap<Tag, WriteName>,
     /// Digests of the roots that were opened.
     pub(super) roots: HashSet<Digest>,
+    pub(super) turned_away: TurnedAway,
     /// Writes that other databases have closed with and that are waited for here, once all
-    /// have closed.
-    lacking: Option<BTreeSet<WriteName>>,
+    /// have closed, and who lists each and has not handed on what is none.
+    lacking: Option<BTreeMap<WriteName, BTreeSet<Party>>>,
     audited: Option<(Openings, TableShare)>,
     /// The share of the table with accepted writes alone.
     share: Option<TableShare>,
@@ -91,6 +93,7 @@ impl Running {
             writes: BTreeMap::new(),
             tags: HashMap::new(),
             roots: HashSet::new(),
+            turned_away: TurnedAway::default(),
             lacking: None,
             audited: None,
             share: None,
@@ -148,8 +151,8 @@ impl Running {
             }
             (Party::Server(place), Some(common)) if one_each => {
                 // Writers know the keys of all servers; this one may not have heard them yet.
-                let bound = self.transcript.bound(tag).ok_or(Refused::Epoch)?;
-                let engine = self.transcript.parity().ok_or(Refused::Epoch)?;
+                let bound = self.transcript.bound(tag).ok_or(Refused::Beginning)?;
+                let engine = self.transcript.parity().ok_or(Refused::Beginning)?;
                 let held = envelope::open_part(sealing, &engine, &bound, place, common, sealed)?;
                 let key = common.keys.get(own.index()).ok_or(BadEnvelope::Envelopes)?;
                 Ok((OwnPart::Parity(Arc::new(held)), *key))
@@ -160,28 +163,46 @@ impl Running {
 
     /// Looks what this database lacks, once all others have closed.
     pub(super) fn note_lacking(&mut self, board: &Pinned, own: Party) {
-        if self.lacking.is_some() {
+        if self.lacking.is_some()
+            || !others(board, own).all(|by| self.transcript.closed(by).is_some())
+        {
             return;
         }
-        let theirs: Option<Vec<_>> =
-            others(board, own).map(|by| self.transcript.closed(by)).collect();
-        let Some(theirs) = theirs else { return };
-        let listed = theirs.into_iter().flatten();
-        let lacking = listed.filter(|name| !self.writes.contains_key(name));
-        self.lacking = Some(lacking.copied().collect());
+        let mut lacking: BTreeMap<WriteName, BTreeSet<Party>> = BTreeMap::new();
+        for by in others(board, own) {
+            let listed = self.transcript.closed(by).unwrap_or_default().iter();
+            for name in listed.filter(|name| !self.writes.contains_key(name)) {
+                lacking.entry(*name).or_default().insert(by);
+            }
+        }
+        self.lacking = Some(lacking);
     }
 
-    /// Writes that other databases have closed with, and this one lacks: fetched before
-    /// this one closes too, since another may have closed because it is full.
-    pub(super) fn missing(&self, own: Party) -> impl Iterator<Item = &WriteName> {
+    /// Writes that other databases have closed with, and this one lacks, and who is to be
+    /// asked for each: fetched before this one closes too, since another may have closed
+    /// because it is full.
+    pub(super) fn missing(
+        &self,
+        own: Party,
+    ) -> impl Iterator<Item = (&WriteName, &BTreeSet<Party>)> {
         let over = self.ended(own) || self.transcript.own_candidates(own).is_some();
         self.lacking.iter().flatten().filter(move |_| !over)
     }
 
-    /// Whether a write was waited for; it is no more.
-    pub(super) fn wait_no_more(&mut self, own: Party, name: &WriteName) -> bool {
-        let over = self.ended(own) || self.transcript.own_candidates(own).is_some();
-        !over && self.lacking.as_mut().is_some_and(|lacking| lacking.remove(name))
+    /// Whether a write is waited for.
+    pub(super) fn waits_for(&self, own: Party, name: &WriteName) -> bool {
+        self.missing(own).any(|(missing, _)| missing == name)
+    }
+
+    /// What that server handed on under this name is not to be taken: it is asked no more,
+    /// and once nobody is left who lists the write, that is not waited for.
+    pub(super) fn ask_no_more(&mut self, from: Party, name: &WriteName) {
+        let Some(lacking) = &mut self.lacking else { return };
+        let Some(listing) = lacking.get_mut(name) else { return };
+        listing.remove(&from);
+        if listing.is_empty() {
+            lacking.remove(name);
+        }
     }
 
     /// What this database says next, if it is time.
@@ -204,23 +225,23 @@ impl Running {
         }
     }
 
-    /// Why the epoch is over without a table, if it is.
+    /// Why the epoch is over without a table, if it is. Once all are bound to their shares
+    /// this one's may have left and the others' not come: that is what writers are to know,
+    /// and whoever keeps its share back could as well abort or be blamed for something.
     fn broken(&self, board: &Pinned, own: Party, now: Time) -> Option<Why> {
-        if let Some((by, fault)) = self.fault {
-            return Some(Why::Blamed(by, fault));
-        }
         let mut others = board.parties().iter().copied().filter(|by| *by != own);
-        if let Some(by) = others.find(|by| self.transcript.aborted(*by).is_some()) {
-            return Some(Why::Told(by));
-        }
-        if now < board.schedule.burns(self.transcript.epoch()) {
-            return None;
-        }
+        let told = others.find(|by| self.transcript.aborted(*by).is_some());
+        let why = match (self.fault, told) {
+            (Some((by, fault)), _) => Why::Blamed(by, fault),
+            (None, Some(by)) => Why::Told(by),
+            (None, None) if now < board.schedule.burns(self.transcript.epoch()) => return None,
+            (None, None) => Why::Late,
+        };
         let latched = board.databases().iter().all(|by| self.transcript.latched(*by).is_some());
-        Some(match own {
-            Party::Database(side) if latched => Why::Withheld(side.other().into()),
-            Party::Server(_) if latched => Why::Unshared,
-            _ => Why::Late,
+        Some(match (own, why) {
+            _ if !latched => why,
+            (Party::Database(side), Why::Late) => Why::Withheld(side.other().into()),
+            _ => Why::Unshared,
         })
     }
 
@@ -252,7 +273,7 @@ impl Running {
 
     fn commit(&self, board: &Pinned, own: Party) -> Option<What> {
         let candidates = self.transcript.candidates()?;
-        if let Some(why) = self.too_few(board, own, candidates.writes.len()) {
+        if let Some(why) = self.too_few(board, own, &candidates.writes) {
             return Some(What::Abort { why });
         }
         let (audited, _) = self.audited.as_ref()?;
@@ -268,19 +289,6 @@ impl Running {
             _ => return None,
         };
         Some(What::Commit { candidates: named, digests })
-    }
-
-    /// Why so many of the writes that this database closed with are too few, if they are:
-    /// less than half of them would be a crowd of somebody else's choice.
-    fn too_few(&self, board: &Pinned, own: Party, left: usize) -> Option<Why> {
-        if left < board.fewest as usize {
-            return Some(Why::TooFew);
-        }
-        let closed = self.transcript.closed(own)?.len();
-        (left.saturating_mul(2) < closed).then_some(match own {
-            Party::Database(side) => Why::Thinned(side.other().into()),
-            _ => Why::Dwindled,
-        })
     }
 
     /// In mode 2 only if all servers have computed from the same statements: what is opened
@@ -310,7 +318,7 @@ impl Running {
             Party::Database(_) => {
                 (set.accepted.len() < board.fewest as usize).then_some(Why::TooFew)
             }
-            _ => self.too_few(board, own, set.accepted.len()),
+            _ => self.too_few(board, own, &set.accepted),
         };
         if let Some(why) = fewer {
             return Some(What::Abort { why });
@@ -369,7 +377,7 @@ impl Running {
             return None;
         }
         let candidates = self.transcript.candidates()?;
-        if self.too_few(board, own, candidates.writes.len()).is_some() {
+        if self.too_few(board, own, &candidates.writes).is_some() {
             return None;
         }
         let (keys, task) = if self.audited.is_none() {
@@ -427,6 +435,7 @@ impl Running {
         let epoch = self.transcript.epoch();
         let mut changes = vec![records::no_seed(epoch)];
         changes.extend(self.writes.keys().map(|name| records::no_write(epoch, name)));
+        changes.extend(self.forget_turned_away());
         self.secrets = None;
         self.writes.clear();
         self.tags.clear();

@@ -9,7 +9,7 @@ use crate::configuration::Party;
 use crate::dpf::Side;
 use crate::dpf::digest::Kappa;
 use crate::dpf::prg::Prgs;
-use crate::messages::{Audited, Fault, Tag, What, WriteName};
+use crate::messages::{Audited, Fault, Tag, What, Why, WriteName};
 use alpheus_crypto::agree::AgreementPublic;
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
@@ -319,6 +319,32 @@ impl Transcript {
     #[must_use]
     pub fn all_published(&self) -> Option<(Digest, Digest)> {
         self.same(|by| self.published(by))
+    }
+
+    /// Whether all databases are bound to their shares and not all have published: some may
+    /// have read the table, whatever any of them says.
+    #[must_use]
+    pub fn unshared(&self) -> bool {
+        let all = |said: &dyn Fn(Party) -> bool| self.board.databases().iter().all(|by| said(*by));
+        all(&|by| self.latched(by).is_some()) && !all(&|by| self.published(by).is_some())
+    }
+
+    /// Why the epoch is burnt, if some server says so. That some server may have read the
+    /// table goes before all else: who has may say what it likes.
+    #[must_use]
+    pub fn burnt(&self) -> Option<Why> {
+        let said = || self.board.parties().iter().filter_map(|by| self.aborted(*by));
+        let first = said().next()?;
+        let warning = said().find(Why::warns).or(self.unshared().then_some(Why::Unshared));
+        Some(warning.unwrap_or(first))
+    }
+
+    /// Whether all databases have ended the epoch, with a table or without: before, one that
+    /// is silent here may still give its share.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        let ended = |by: &Party| self.aborted(*by).is_some() || self.published(*by).is_some();
+        self.board.databases().iter().all(ended)
     }
 
     /// What all databases say alike.

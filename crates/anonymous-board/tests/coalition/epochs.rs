@@ -32,7 +32,10 @@ fn everybody_reads_what_was_written() {
         let table = ring.tables[0].clone().unwrap();
         assert!(ring.tables.iter().all(|t| t.as_ref() == Some(&table)), "all have one table");
         for (text, written) in texts.iter().zip(&written) {
-            if matches!(written.fate(&table), Fate::Delivered | Fate::Recovered) {
+            if matches!(
+                written.became(&ring.transcript(), &table),
+                Fate::Delivered | Fate::Recovered
+            ) {
                 assert!(reading.messages.contains(&text.as_bytes().to_vec()));
             }
         }
@@ -49,14 +52,14 @@ fn writes_are_handed_on_and_none_but_listed_ones() {
     ring.submit(2, &at_one).unwrap();
     let (_, nowhere) = ring.write(4, Content::Message(b"nowhere"));
     ring.later(61);
-    let early = ring.servers[0].forwarded(nowhere.clone(), &ring.members).err();
+    let early = ring.servers[0].forwarded(party(2), nowhere.clone(), &ring.members).err();
     assert_eq!(early, Some(Refused::NotListed));
     ring.turn();
     assert_eq!(ring.read().unwrap().size, 4);
 }
 
 /// What is late, replayed, spent, another's, or not admitted is refused by name, and what
-/// was refused leaves no trace.
+/// was refused is not kept.
 #[test]
 fn bad_writes_are_refused_by_name() {
     let mut ring = Ring::new(3, 60, 3);

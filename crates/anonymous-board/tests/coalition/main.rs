@@ -9,9 +9,11 @@
 
 mod audits;
 mod crashes;
+mod crowds;
 mod engines;
 mod epochs;
 mod keys;
 mod malice;
 mod ring;
 mod views;
+mod warnings;

@@ -46,6 +46,10 @@ pub(crate) struct Ring {
     heard: RefCell<Transcript>,
     /// Whose share nobody gets.
     pub(crate) withheld: Option<usize>,
+    /// Who says nothing to whom.
+    pub(crate) unheard: Option<(usize, usize)>,
+    /// Servers that fetch neither writes nor shares of others.
+    pub(crate) idle: Vec<usize>,
     pub(crate) versions: Vec<Version>,
 }
 
@@ -94,12 +98,19 @@ impl Ring {
     }
 
     pub(crate) fn of(configuration: &Configuration, seed: u8) -> Self {
+        let mut ring = Self::started(configuration, seed);
+        ring.turn();
+        ring
+    }
+
+    /// Before anybody has begun.
+    pub(crate) fn started(configuration: &Configuration, seed: u8) -> Self {
         let board = pinned(configuration);
         let now = Time(1_000 * SECOND + 1);
         let many = board.parties().len();
         let start =
             |i| Database::restore(&board, party(i), server(i), Log::New, [], now).unwrap().0;
-        let mut ring = Self {
+        Self {
             servers: (0..many).map(start).collect(),
             now,
             rng: ChaCha20Rng::from_seed([seed; 32]),
@@ -112,11 +123,11 @@ impl Ring {
             commits: 0,
             heard: RefCell::new(Transcript::new(&board, NOW)),
             withheld: None,
+            unheard: None,
+            idle: Vec::new(),
             versions: Vec::new(),
             board,
-        };
-        ring.turn();
-        ring
+        }
     }
 
     pub(crate) fn many(&self) -> usize {
@@ -249,6 +260,9 @@ impl Ring {
 
     /// What `to` hears of `by`.
     fn told(&mut self, by: usize, to: usize) -> Vec<Signed<Statement>> {
+        if self.unheard == Some((by, to)) {
+            return Vec::new();
+        }
         if !self.versions.iter().any(|version| (version.0, version.1) == (by, to)) {
             let known =
                 self.servers[to].transcript(NOW).map_or(0, |heard| heard.heard_of(party(by)));
@@ -279,14 +293,19 @@ impl Ring {
                 }
             }
         }
-        for name in self.servers[i].missing(NOW) {
-            let held = self.servers.iter().find_map(|s| s.submission(NOW, &name).cloned());
-            let Some(submission) = held else { continue };
-            if let Ok(step) = self.servers[i].forwarded(submission, &self.members) {
-                self.commit(i, step);
+        let missing = self.servers[i].missing(NOW).into_iter();
+        for (name, listing) in missing.filter(|_| !self.idle.contains(&i)).collect::<Vec<_>>() {
+            for from in listing {
+                let held = self.servers[from.index()].submission(NOW, &name).cloned();
+                let Some(submission) = held else { continue };
+                if let Ok(step) = self.servers[i].forwarded(from, submission, &self.members) {
+                    self.commit(i, step);
+                    break;
+                }
             }
         }
-        for by in self.servers[i].wants_shares(NOW) {
+        let wanted = self.servers[i].wants_shares(NOW).into_iter();
+        for by in wanted.filter(|_| !self.idle.contains(&i)).collect::<Vec<_>>() {
             let share =
                 self.shares[by.index()].clone().filter(|_| self.withheld != Some(by.index()));
             if let Some(share) = share {
@@ -309,7 +328,7 @@ impl Ring {
 }
 
 /// The same statement, or one that its server signs after a change.
-fn retold(
+pub(crate) fn retold(
     board: &Pinned,
     by: usize,
     said: Signed<Statement>,

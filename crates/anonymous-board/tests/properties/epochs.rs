@@ -34,9 +34,10 @@ fn what_is_posted_is_read_and_covers_add_nothing() {
     let (mut back, mut covers) = (0, 0);
     for (message, (written, _, received)) in &posts {
         assert_eq!(written.standing(&town.transcript(), received), Standing::In);
-        match written.fate(&table) {
+        match written.became(&town.transcript(), &table) {
             Fate::Covered => covers += 1,
             Fate::Lost => assert!(!reading.messages.contains(message)),
+            Fate::LeftOut => panic!("all are in the set"),
             Fate::Delivered | Fate::Recovered => {
                 assert!(reading.messages.contains(message));
                 back += 1;

@@ -113,6 +113,9 @@ fn an_equal_message_is_not_ones_own() {
     town.finish().unwrap();
     let table = town.tables[0].clone().unwrap();
     assert_eq!((found.fate(&table), missed.fate(&table)), (Fate::Delivered, Fate::Lost));
+    let said = town.transcript();
+    let became = (found.became(&said, &table), missed.became(&said, &table));
+    assert_eq!(became, (Fate::Delivered, Fate::LeftOut));
 }
 
 /// A write that the other database has handed on is taken once, and one that it never
@@ -125,7 +128,7 @@ fn what_is_handed_on_was_listed() {
     let (_, other) = town.write(4, Content::Cover);
     town.submit(Side::Second, &listed).unwrap();
     let forwarded = |town: &mut Town, submission: &Submission| -> Result<(), Refused> {
-        let step = town.databases[0].forwarded(submission.clone(), &town.members)?;
+        let step = town.databases[0].forwarded(LIAR, submission.clone(), &town.members)?;
         town.commit(Side::First, step);
         Ok(())
     };

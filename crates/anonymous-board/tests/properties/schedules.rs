@@ -71,10 +71,10 @@ fn database_turn(town: &mut Town, side: Side, weather: &Weather, rng: &mut ChaCh
             }
         }
     }
-    for name in town.databases[i].missing(Epoch(0)) {
+    for (name, _) in town.databases[i].missing(Epoch(0)) {
         let held = town.databases[1 - i].submission(Epoch(0), &name).cloned();
         if let Some(submission) = held.filter(|_| happens(rng, weather.writes[i]))
-            && let Ok(step) = town.databases[i].forwarded(submission, &town.members)
+            && let Ok(step) = town.databases[i].forwarded(side.other(), submission, &town.members)
         {
             town.commit(side, step);
         }

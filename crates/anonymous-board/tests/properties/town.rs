@@ -340,10 +340,10 @@ impl Town {
         }
         let deaf = self.deaf == Some(side);
         let missing = if deaf { Vec::new() } else { self.databases[i].missing(Epoch(0)) };
-        for name in missing {
+        for (name, _) in missing {
             let other = &self.databases[side.other().index()];
             let Some(submission) = other.submission(Epoch(0), &name).cloned() else { continue };
-            if let Ok(step) = self.databases[i].forwarded(submission, &self.members) {
+            if let Ok(step) = self.databases[i].forwarded(side.other(), submission, &self.members) {
                 self.commit(side, step);
             }
         }

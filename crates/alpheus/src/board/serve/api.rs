@@ -7,6 +7,7 @@
 //! | `GET /v1/board/{epoch}` | an epoch's messages as JSON, as this server reads them |
 //! | `GET /v1/board` | the board, and the last epoch that has a table |
 //! | `GET /v1/statements/{epoch}/{of}/{from}` | statements of server 0, 1, … of an epoch, as this one has heard them |
+//! | `POST /v1/statements/{epoch}/{of}` | hears one of them from whoever has it: who signed another for it is proven to |
 //! | `GET /v1/heard/{epoch}` | the digests of all of them, for comparing |
 //! | `GET /v1/conflicts/{epoch}` | statements that cannot stand beside those: proof against who signed them |
 //! | `POST /v1/submissions` | takes a write, gives a receipt (databases) |
@@ -16,7 +17,7 @@
 
 use super::engine::{Bulletin, Job};
 use crate::board::card::Opened;
-use crate::board::client::{largest, upheld};
+use crate::board::client::{BEGINNING, largest, upheld};
 use crate::network::answer::{ApiError, decode, encode};
 use crate::network::door::in_time;
 use crate::pass::ledger::Records;
@@ -95,6 +96,7 @@ pub fn router(api: Api) -> Router {
         .route("/v1/board", get(summary))
         .route("/v1/board/{epoch}", get(shown))
         .route("/v1/statements/{epoch}/{of}/{from}", get(statements))
+        .route("/v1/statements/{epoch}/{of}", post(told))
         .route("/v1/heard/{epoch}", get(heard))
         .route("/v1/conflicts/{epoch}", get(conflicts))
         .route("/v1/submissions", post(submit))
@@ -120,6 +122,7 @@ impl From<Refused> for ApiError {
     fn from(refused: Refused) -> Self {
         let (status, rule) = match refused {
             Refused::Epoch => (StatusCode::CONFLICT, "epoch"),
+            Refused::Beginning => (StatusCode::CONFLICT, BEGINNING),
             Refused::Late => (StatusCode::CONFLICT, "late"),
             Refused::Full => (StatusCode::CONFLICT, "full"),
             Refused::Burnt => (StatusCode::CONFLICT, "burnt"),
@@ -240,6 +243,20 @@ async fn statements(
     let said = page.said.get(of).into_iter().flatten();
     let said: Vec<&Signed<Statement>> = said.skip(from).map(AsRef::as_ref).collect();
     encode(&said)
+}
+
+async fn told(
+    State(api): State<Api>,
+    Path((epoch, of)): Path<(u64, usize)>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let of = api.card.board.parties().get(of).ok_or_else(|| ApiError::missing("no such server"))?;
+    let said: Signed<Statement> = decode(&body)?;
+    // One's own are known.
+    if *of != api.party {
+        api.engine.tell(Job::Hear(*of, Epoch(epoch), vec![said])).await;
+    }
+    encode(&())
 }
 
 async fn heard(State(api): State<Api>, Path(epoch): Path<u64>) -> Result<Vec<u8>, ApiError> {

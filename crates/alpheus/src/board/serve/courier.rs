@@ -11,6 +11,9 @@ use std::time::Duration;
 
 /// How often.
 const ROUND: Duration = Duration::from_millis(100);
+/// Every how many rounds a server that has nothing new for this one is looked for at the
+/// others too: who says nothing to this one may say it to them.
+const WIDELY: u32 = 5;
 /// Every how many rounds servers compare what they have heard.
 const COMPARED: u32 = 20;
 
@@ -25,7 +28,7 @@ pub async fn run(client: Client, party: Party, engine: Handle<Job>) {
                 if round.is_multiple_of(COMPARED) {
                     compare(&client, party, &engine, &wants.compared).await;
                 }
-                fetch(&client, party, &engine, wants).await;
+                fetch(&client, party, &engine, wants, round.is_multiple_of(WIDELY)).await;
             }
             Err(NotDone::Stopped) => return,
             Err(NotDone::Busy) => {}
@@ -34,7 +37,7 @@ pub async fn run(client: Client, party: Party, engine: Handle<Job>) {
     }
 }
 
-async fn fetch(client: &Client, party: Party, engine: &Handle<Job>, wants: Wants) {
+async fn fetch(client: &Client, party: Party, engine: &Handle<Job>, wants: Wants, widely: bool) {
     for (of, epoch, from) in wants.statements {
         if of == party {
             continue;
@@ -43,6 +46,7 @@ async fn fetch(client: &Client, party: Party, engine: &Handle<Job>, wants: Wants
         let others = others.filter(|via| *via != of && *via != party);
         for via in std::iter::once(of).chain(others) {
             match client.statements(via, of, epoch, from).await {
+                Ok(said) if said.is_empty() && widely => {}
                 Ok(said) if said.is_empty() => break,
                 Ok(said) => {
                     engine.tell(Job::Hear(of, epoch, said)).await;
@@ -53,12 +57,13 @@ async fn fetch(client: &Client, party: Party, engine: &Handle<Job>, wants: Wants
         }
     }
     for (listed, epoch, name) in wants.writes {
-        for of in listed.into_iter().filter(|of| *of != party) {
+        for of in listed {
             match client.submission(of, epoch, &name).await {
-                Ok(submission) => {
-                    engine.tell(Job::Forwarded(Box::new(submission))).await;
+                Ok(write) if write.name(&client.board().fingerprint()) == name => {
+                    engine.tell(Job::Forwarded(of, Box::new(write))).await;
                     break;
                 }
+                Ok(_) => tracing::warn!(%of, "another write than the one that was asked for"),
                 Err(error) => tracing::debug!(%error, "asking for a write"),
             }
         }

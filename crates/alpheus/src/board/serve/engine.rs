@@ -37,8 +37,8 @@ const ASKED: u64 = 3;
 pub enum Job {
     /// A write from its writer.
     Submit(Box<Submission>, Reply<Result<Signed<Receipt>, Refused>>),
-    /// A write from another database.
-    Forwarded(Box<Submission>),
+    /// A write from that other database.
+    Forwarded(Party, Box<Submission>),
     /// Statements of another server.
     Hear(Party, Epoch, Vec<Signed<Statement>>),
     /// Another database's share.
@@ -66,7 +66,7 @@ pub enum Job {
 pub struct Wants {
     /// Statements: of whom, of which epoch, from which on.
     pub statements: Vec<(Party, Epoch, usize)>,
-    /// Writes that other databases have, and which of them list it.
+    /// Writes that other databases have, and which of them are asked for it.
     pub writes: Vec<(Vec<Party>, Epoch, WriteName)>,
     /// Their shares.
     pub shares: Vec<(Party, Epoch)>,
@@ -199,8 +199,15 @@ pub fn run(
     worked
 }
 
-/// A write, and where its writer waits; nowhere, if another database has handed it on.
-type Waiting = (Box<Submission>, Option<Reply<Result<Signed<Receipt>, Refused>>>);
+/// A write, and whom it is from.
+type Waiting = (Box<Submission>, Source);
+
+enum Source {
+    /// Its writer, who waits.
+    Writer(Reply<Result<Signed<Receipt>, Refused>>),
+    /// Another database, which has handed it on.
+    Database(Party),
+}
 
 impl Engine {
     fn work(
@@ -218,8 +225,12 @@ impl Engine {
             let mut writes: Vec<Waiting> = Vec::new();
             for job in batch {
                 match job {
-                    Job::Submit(submission, reply) => writes.push((submission, Some(reply))),
-                    Job::Forwarded(submission) => writes.push((submission, None)),
+                    Job::Submit(submission, reply) => {
+                        writes.push((submission, Source::Writer(reply)));
+                    }
+                    Job::Forwarded(from, submission) => {
+                        writes.push((submission, Source::Database(from)));
+                    }
                     Job::Stop => return self.take(std::mem::take(&mut writes)),
                     job => {
                         self.take(std::mem::take(&mut writes))?;
@@ -237,24 +248,28 @@ impl Engine {
     /// Writes, in one commit.
     fn take(&mut self, writes: Vec<Waiting>) -> Result<(), LedgerError> {
         let (mut steps, mut replies) = (Vec::new(), Vec::new());
-        for (submission, reply) in writes {
+        for (submission, source) in writes {
             let Server::Database(database, members) = &mut self.server else { continue };
-            let taken = match &reply {
-                Some(_) => database.submit(now(), *submission, members),
-                None => database.forwarded(*submission, members),
+            let taken = match &source {
+                Source::Writer(_) => database.submit(now(), *submission, members),
+                Source::Database(from) => database.forwarded(*from, *submission, members),
             };
-            match (taken, reply) {
-                (Ok(step), reply) => {
+            match (taken, source) {
+                (Ok(step), source) => {
                     steps.push(step);
-                    replies.push(reply);
+                    replies.push(source);
                 }
-                (Err(refused), Some(reply)) => drop(reply.send(Err(refused))),
-                (Err(refused), None) => tracing::warn!(%refused, "a write of another database"),
+                (Err(refused), Source::Writer(reply)) => drop(reply.send(Err(refused))),
+                (Err(refused), Source::Database(from)) => {
+                    tracing::warn!(%refused, %from, "a write of another database");
+                }
             }
         }
         let receipts = Step::join(steps).commit(&mut self.ledger)?;
         for (reply, receipt) in replies.into_iter().zip(receipts) {
-            let _ = reply.map(|reply| reply.send(Ok(receipt)));
+            if let Source::Writer(reply) = reply {
+                let _ = reply.send(Ok(receipt));
+            }
         }
         Ok(())
     }
@@ -389,7 +404,7 @@ impl Engine {
             Server::Database(database, _) => {
                 for epoch in database.unfinished() {
                     let missing = database.missing(epoch).into_iter().take(BATCH);
-                    let listed = missing.map(|name| (self.listing(epoch, &name), epoch, name));
+                    let listed = missing.map(|(name, from)| (from, epoch, name));
                     wants.writes.extend(listed);
                     let shares = database.wants_shares(epoch).into_iter();
                     wants.shares.extend(shares.map(|by| (by, epoch)));
@@ -415,13 +430,6 @@ impl Engine {
             }
         }
         wants
-    }
-
-    /// Who has closed with a write.
-    fn listing(&self, epoch: Epoch, name: &WriteName) -> Vec<Party> {
-        let Some(transcript) = self.transcript(epoch) else { return Vec::new() };
-        let lists = |by: &Party| transcript.closed(*by).is_some_and(|writes| writes.contains(name));
-        self.board.databases().iter().copied().filter(lists).collect()
     }
 }
 

@@ -103,6 +103,11 @@ pub enum Mismatch {
         "the key or the passes are not those of the card; `alpheus board init` was told the doorkeeper's public key and the passes' card"
     )]
     Door,
+    /// The board's epochs are not the passes'.
+    #[error(
+        "the board's epochs are not those of the passes, so a pass would write twice in one or not at all; make the card with `alpheus board init --passes`"
+    )]
+    Epochs,
 }
 
 /// Runs the command until it is told to stop.
