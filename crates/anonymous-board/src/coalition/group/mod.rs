@@ -8,7 +8,7 @@
 //!
 //! | module | gives |
 //! | --- | --- |
-//! | [`line`] | the proof that all columns of the word but one are nothing |
+//! | [`mod@line`] | the proof that all columns of the word but one are nothing |
 
 pub mod line;
 
