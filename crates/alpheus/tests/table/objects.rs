@@ -39,7 +39,22 @@ fn get(object: Option<&Bytes>, range: &str) -> Response {
     (StatusCode::PARTIAL_CONTENT, about, range, bytes.slice(from..=to)).into_response()
 }
 
-/// Puts that are for new names only, ranged gets, and deletes of several at once.
+/// The objects of a bucket right below a prefix.
+fn list(inside: &Inside, bucket: &str, query: &str) -> Response {
+    let prefix = query.split('&').find_map(|part| part.strip_prefix("prefix=")).unwrap_or("");
+    let prefix = format!("/{bucket}/{}", prefix.replace("%2F", "/"));
+    let below = |key: &&String| key.strip_prefix(&prefix).is_some_and(|name| !name.contains('/'));
+    let mut said = "<ListBucketResult><IsTruncated>false</IsTruncated>".to_owned();
+    for key in inside.objects.keys().filter(below) {
+        let (key, size) = (&key[bucket.len() + 2..], inside.objects[key].len());
+        said += &format!(
+            "<Contents><Key>{key}</Key><LastModified>2015-10-21T07:28:00.000Z</LastModified><ETag>\"one\"</ETag><Size>{size}</Size></Contents>"
+        );
+    }
+    (said + "</ListBucketResult>").into_response()
+}
+
+/// Puts that are for new names only, lists, ranged gets, and deletes of several at once.
 async fn s3(
     State(shared): State<Shared>,
     method: Method,
@@ -65,6 +80,9 @@ async fn s3(
             }
             inside.objects.insert(key, body);
             [(header::ETAG, "\"one\"")].into_response()
+        }
+        Method::GET if uri.query().is_some_and(|query| query.contains("list-type=2")) => {
+            list(&inside, key.trim_matches('/'), uri.query().unwrap())
         }
         Method::GET => get(inside.objects.get(&key), header(header::RANGE)),
         Method::POST => {
