@@ -21,11 +21,10 @@ use crate::pass::serve::{Listener, serve};
 use crate::pass::verifier::engine::{self, Job, Place};
 use crate::pass::verifier::restore;
 use crate::pass::{card as passes, init};
-use crate::service::engine::{Handle, channel};
+use crate::service::engine::{Handle, Worker, channel};
 use crate::service::health::State as Ready;
-use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
-use crate::service::{Flags, ServiceError, Settings};
+use crate::service::{Flags, Settings};
 use alpheus_anonymous_board::admission::{Admission, Admitted, Doorkeeper};
 use alpheus_anonymous_board::configuration::{Schedule, Time};
 use alpheus_anonymous_credential::configuration::Pinned;
@@ -117,19 +116,14 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let engine = restore(found, verifier, &passes, place)?;
     let (handle, jobs) = channel();
     let router = router(Door { engine: handle, key, passes, card });
-    let (trigger, part) = (Trigger::new(), globals.health.part("door"));
-    let broken = trigger.shutdown();
-    let worker = std::thread::Builder::new().name("door".into());
-    let worker = worker.spawn(move || engine::run(engine, jobs, trigger));
-    let worker = worker.map_err(ServiceError::from)?;
+    let part = globals.health.part("door");
+    let (worker, broken) =
+        Worker::start("door", move |trigger| engine::run(engine, jobs, trigger))?;
     part.set(Ready::Ready);
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
     serve(listeners, &settings, globals, broken, |at| eprintln!("serving at {}", at.join(" ")))?;
-    match worker.join() {
-        Ok(worked) => worked.blame(Category::Io),
-        Err(_) => Err("the door ended in a panic, which is a mistake of ours").blame(Category::Io),
-    }
+    worker.end()
 }
 
 /// Whether a board's epochs are the passes': were they longer a pass would be shown, and

@@ -1,6 +1,11 @@
-//! A role on a thread of its own, one writer: how requests give it jobs and hear what
-//! came of them.
+//! A role on a thread of its own, one writer: how it is started and ended, and how requests
+//! give it jobs and hear what came of them.
 
+use crate::failure::{Blame, Category, Failure};
+use crate::service::ServiceError;
+use crate::service::shutdown::{Shutdown, Trigger};
+use alpheus_crypto::ledger::LedgerError;
+use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
 /// As many jobs wait before callers are told to come again.
@@ -59,5 +64,44 @@ impl<J> Handle<J> {
     /// As [`Handle::tell`], outside of any runtime.
     pub fn tell_blocking(&self, job: J) {
         let _ = self.0.blocking_send(job);
+    }
+}
+
+/// A role's thread, and what runs on it.
+pub struct Worker {
+    name: &'static str,
+    thread: JoinHandle<Result<(), LedgerError>>,
+}
+
+/// A role ended as none should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the {0} ended in a panic, which is a mistake of ours")]
+struct Panicked(&'static str);
+
+impl Worker {
+    /// Starts it. What it is given it drops when it ends, and the process is told to stop.
+    ///
+    /// # Errors
+    /// If the system has no thread.
+    pub fn start(
+        name: &'static str,
+        work: impl FnOnce(Trigger) -> Result<(), LedgerError> + Send + 'static,
+    ) -> Result<(Self, Shutdown), Failure> {
+        let trigger = Trigger::new();
+        let broken = trigger.shutdown();
+        let thread = std::thread::Builder::new().name(name.into());
+        let thread = thread.spawn(move || work(trigger)).map_err(ServiceError::from)?;
+        Ok((Self { name, thread }, broken))
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    /// Its ledger could not be written, or it panicked.
+    pub fn end(self) -> Result<(), Failure> {
+        match self.thread.join() {
+            Ok(worked) => worked.blame(Category::Io),
+            Err(_) => Err(Panicked(self.name)).blame(Category::Io),
+        }
     }
 }

@@ -19,11 +19,10 @@ use crate::network::role::Role;
 use crate::pass::clock;
 use crate::pass::ledger::{FencedLedger, Found};
 use crate::pass::serve::{Listener, serve};
-use crate::service::engine::channel;
+use crate::service::engine::{Worker, channel};
 use crate::service::health::State;
-use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
-use crate::service::{Flags, ServiceError, Settings};
+use crate::service::{Flags, Settings};
 use alpheus_anonymous_board::admission::Admission;
 use alpheus_anonymous_board::auditor::Auditor;
 use alpheus_anonymous_board::configuration::{Party, Time};
@@ -138,12 +137,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (to, card_of) = (handle.clone(), card.clone());
     let router =
         api::router(Api { engine: to, bulletin, records, reading, card: card_of, party, requests });
-    let (trigger, part) = (Trigger::new(), globals.health.part("board"));
-    let broken = trigger.shutdown();
-    let worker = std::thread::Builder::new().name("board".into());
+    let part = globals.health.part("board");
     let own = handle.clone();
-    let worker = worker.spawn(move || engine::run(engine, jobs, &own, trigger));
-    let worker = worker.map_err(ServiceError::from)?;
+    let (worker, broken) =
+        Worker::start("board", move |trigger| engine::run(engine, jobs, &own, trigger))?;
     part.set(State::Ready);
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let client = Client::new(&card)?;
@@ -154,10 +151,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         tokio::spawn(courier::run(client, party, handle));
     })?;
     stop.tell_blocking(engine::Job::Stop);
-    match worker.join() {
-        Ok(worked) => worked.blame(Category::Io),
-        Err(_) => Err("the board ended in a panic, which is a mistake of ours").blame(Category::Io),
-    }
+    worker.end()
 }
 
 fn party(role: Which, card: &Opened, key: &SigningKey) -> Result<Party, Failure> {

@@ -16,10 +16,9 @@ use crate::network::role::Role;
 use crate::pass::ledger::{FencedLedger, Found};
 use crate::pass::serve::{Listener, serve};
 use crate::pass::{card, clock, init};
-use crate::service::engine::channel;
+use crate::service::engine::{Worker, channel};
 use crate::service::health::State;
-use crate::service::shutdown::Trigger;
-use crate::service::{Flags, ServiceError, Settings};
+use crate::service::{Flags, Settings};
 use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::ledger::Log;
 use alpheus_anonymous_credential::sessions::Shard;
@@ -100,19 +99,14 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (handle, jobs) = channel();
     let requests = globals.metrics.requests("pass_verifier_requests");
     let router = api::router(Api { engine: handle, pinned, place, shards, requests });
-    let (trigger, part) = (Trigger::new(), globals.health.part("shard"));
-    let broken = trigger.shutdown();
-    let worker = std::thread::Builder::new().name("shard".into());
-    let worker = worker.spawn(move || engine::run(engine, jobs, trigger));
-    let worker = worker.map_err(ServiceError::from)?;
+    let part = globals.health.part("shard");
+    let (worker, broken) =
+        Worker::start("shard", move |trigger| engine::run(engine, jobs, trigger))?;
     part.set(State::Ready);
     let tls = Some(identity.tls());
     let listeners = || Ok(vec![Listener { address: api, tls, router, streams: false }]);
     serve(listeners, &settings, globals, broken, |at| eprintln!("serving at {}", at.join(" ")))?;
-    match worker.join() {
-        Ok(worked) => worked.blame(Category::Io),
-        Err(_) => Err("the shard ended in a panic, which is a mistake of ours").blame(Category::Io),
-    }
+    worker.end()
 }
 
 /// The shard with what its ledger holds; nothing of a ledger that may not be whole.

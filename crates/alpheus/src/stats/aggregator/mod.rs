@@ -23,11 +23,10 @@ use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
 use crate::pass::ledger::{FencedLedger, Found};
 use crate::pass::serve::{Listener, serve};
-use crate::service::engine::{Handle, channel};
+use crate::service::engine::{Handle, Worker, channel};
 use crate::service::health::State as Is;
-use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
-use crate::service::{Flags, ServiceError, Settings};
+use crate::service::{Flags, Settings};
 use crate::stats::card::{self, Opened};
 use crate::stats::clock::Clock;
 use crate::stats::keys;
@@ -98,11 +97,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
     let engine = restore(found, &card, &folder, clock)?;
     let (handle, jobs) = channel();
-    let (trigger, part) = (Trigger::new(), globals.health.part("aggregator"));
-    let broken = trigger.shutdown();
-    let worker = std::thread::Builder::new().name("aggregator".into());
-    let worker = worker.spawn(move || engine::run(engine, jobs, trigger));
-    let worker = worker.map_err(ServiceError::from)?;
+    let part = globals.health.part("aggregator");
+    let (worker, broken) =
+        Worker::start("aggregator", move |trigger| engine::run(engine, jobs, trigger))?;
     part.set(Is::Ready);
     let ways = (0..).map(SmootherId).zip(&card.smoothers);
     let ways = ways.map(|(id, (_, peers))| Ok((id, Way::named(peers, &identity)?)));
@@ -116,12 +113,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         tokio::spawn(conductor::run(ways, conducted));
     })?;
     handle.tell_blocking(Job::Stop);
-    match worker.join() {
-        Ok(worked) => worked.blame(Category::Io),
-        Err(_) => {
-            Err("the aggregator ended in a panic, which is a mistake of ours").blame(Category::Io)
-        }
-    }
+    worker.end()
 }
 
 fn restore(

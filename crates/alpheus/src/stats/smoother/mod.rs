@@ -20,11 +20,10 @@ use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
 use crate::pass::ledger::{FencedLedger, Found};
 use crate::pass::serve::{Listener, serve};
-use crate::service::engine::{Handle, channel};
+use crate::service::engine::{Handle, Worker, channel};
 use crate::service::health::State;
-use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
-use crate::service::{Flags, ServiceError, Settings};
+use crate::service::{Flags, Settings};
 use crate::stats::card::{self, Opened};
 use crate::stats::clock::Clock;
 use crate::stats::keys;
@@ -111,11 +110,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (handle, jobs) = channel();
     let requests = globals.metrics.requests("stats_requests");
     let api = Api { engine: handle.clone(), bulletin, requests };
-    let (trigger, part) = (Trigger::new(), globals.health.part("smoother"));
-    let broken = trigger.shutdown();
-    let worker = std::thread::Builder::new().name("smoother".into());
-    let worker = worker.spawn(move || engine::run(engine, jobs, trigger));
-    let worker = worker.map_err(ServiceError::from)?;
+    let part = globals.health.part("smoother");
+    let (worker, broken) =
+        Worker::start("smoother", move |trigger| engine::run(engine, jobs, trigger))?;
     part.set(State::Ready);
     let ways = ways(&card, &identity, id)?;
     let listeners = || Ok(listeners(&identity, addresses, api));
@@ -125,12 +122,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         start(ways, &couriers);
     })?;
     handle.tell_blocking(Job::Stop);
-    match worker.join() {
-        Ok(worked) => worked.blame(Category::Io),
-        Err(_) => {
-            Err("the smoother ended in a panic, which is a mistake of ours").blame(Category::Io)
-        }
-    }
+    worker.end()
 }
 
 fn listeners(identity: &IdentityFolder, at: [SocketAddr; 2], api: Api) -> Vec<Listener> {
