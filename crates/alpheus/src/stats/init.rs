@@ -110,20 +110,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// The secrets of all parties, as they are made.
 struct Secrets {
     signing: Secret<32>,
-    sealing: Secret<32>,
     issuing: IssuerKey,
 }
 
 impl Secrets {
     fn draw(rng: &mut ChaCha20Rng) -> Result<Self, Failure> {
         let issuing = IssuerKey::random(rng).blame(Category::Io)?;
-        Ok(Self { signing: Secret::random(rng), sealing: Secret::random(rng), issuing })
+        Ok(Self { signing: Secret::random(rng), issuing })
     }
 
     fn write(&self, folder: &Path, issuing: &str) -> Result<(), Failure> {
         make_private_folder(folder)?;
         keys::write(&folder.join(keys::SIGNING), self.signing.expose())?;
-        keys::write(&folder.join(keys::SEALING), self.sealing.expose())?;
         keys::write(&folder.join(issuing), self.issuing.expose().expose())
     }
 }
@@ -137,18 +135,19 @@ pub fn make(folder: &Path, plan: Plan) -> Result<Opened, Failure> {
     let operator_seed = Secret::random(&mut rng);
     let operator = SigningKey::from_seed(&operator_seed);
     let definer = Secret::random(&mut rng);
-    let aggregator = Secrets::draw(&mut rng)?;
+    let (aggregator, sealing) = (Secrets::draw(&mut rng)?, Secret::random(&mut rng));
     let smoothers = plan.at.smoothers.iter().map(|_| Secrets::draw(&mut rng));
     let smoothers = smoothers.collect::<Result<Vec<_>, _>>()?;
     let deployment = *Secret::<32>::random(&mut rng).expose();
     let keys = (&operator, SigningKey::from_seed(&definer).verifying_key());
-    let configuration = configuration(&plan, deployment, keys, &aggregator, &smoothers);
+    let configuration = configuration(&plan, deployment, keys, (&aggregator, &sealing), &smoothers);
     let card = Card::new(&configuration, plan.at, plan.authority, &operator);
     let opened = card.open().blame(Category::Usage)?;
     make_private_folder(folder)?;
     keys::write(&folder.join(OPERATOR), operator_seed.expose())?;
     keys::write(&folder.join(DEFINER), definer.expose())?;
     aggregator.write(&folder.join("aggregator"), keys::UPLOADS)?;
+    keys::write(&folder.join("aggregator").join(keys::SEALING), sealing.expose())?;
     let registrar = folder.join("registrar");
     make_private_folder(&registrar)?;
     keys::write(&registrar.join(keys::UPLOADS), aggregator.issuing.expose().expose())?;
@@ -166,7 +165,7 @@ fn configuration(
     plan: &Plan,
     deployment: [u8; 32],
     (operator, definer): (&SigningKey, VerifyingKey),
-    aggregator: &Secrets,
+    (aggregator, sealing): (&Secrets, &Secret<32>),
     smoothers: &[Secrets],
 ) -> Configuration {
     let schedule = Schedule {
@@ -194,7 +193,7 @@ fn configuration(
         definer,
         limits: Limits { accounts: plan.crowd, wasteful: plan.wasteful, after: DAY, bits: BITS },
         aggregator: SigningKey::from_seed(&aggregator.signing).verifying_key(),
-        sealing: SealingKey::from_seed(&aggregator.sealing).public(),
+        sealing: SealingKey::from_seed(sealing).public(),
         uploads: credential(0, &aggregator.issuing),
         tolerance: 50,
         days: Days { start: plan.start, length: DAY },
