@@ -12,26 +12,7 @@ use std::time::{Duration, Instant};
 fn killed_servers_go_on_where_they_were() {
     // Rows enough that no three meet.
     let mut town = Town::new(5, &["--complaints", "1", "--rows", "4000"]);
-    for i in 0..5 {
-        town.post(i, &format!("message {i}"));
-        if i % 2 == 0 {
-            town.restart(i % 3);
-        }
-    }
-    let mut seed = 7_u64;
-    let until = Instant::now() + PATIENCE;
-    let mut messages = loop {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        std::thread::sleep(Duration::from_millis(seed >> 40 & 0x1ff));
-        town.restart(usize::try_from(seed >> 33).unwrap() % 3);
-        match town.messages() {
-            Ok(messages) => break messages,
-            Err(said) => assert!(!said.contains("burnt"), "{said}"),
-        }
-        assert!(Instant::now() < until, "not published in time: {:?}", town.messages());
-    };
-    messages.sort();
-    assert_eq!(messages, (0..5).map(|i| format!("message {i}")).collect::<Vec<_>>());
+    town.is_read_though_killed(7);
 }
 
 /// A database comes back from a copy of its state that is older than what it has
@@ -39,20 +20,7 @@ fn killed_servers_go_on_where_they_were() {
 #[test]
 fn an_old_copy_burns_the_epoch() {
     let mut town = Town::new(3, &["--complaints", "1", "--rows", "4000"]);
-    town.post(0, "before the copy");
-    town.servers[0].kill();
-    let (state, copy) = (town.path("run/first"), town.path("copy"));
-    let copied = std::process::Command::new("cp").arg("-r").args([&state, &copy]).status().unwrap();
-    assert!(copied.success());
-    town.restart(0);
-    town.post(1, "after it");
-    town.servers[0].kill();
-    // The fence stays: it is what shows the rest to be old.
-    std::fs::rename(state.join("fence"), town.path("fence")).unwrap();
-    std::fs::remove_dir_all(&state).unwrap();
-    std::fs::rename(&copy, &state).unwrap();
-    std::fs::rename(town.path("fence"), state.join("fence")).unwrap();
-    town.restart(0);
+    town.put_an_old_copy_back();
     assert!(town.servers[0].log().contains("burnt"), "{}", town.servers[0].log());
     let refused =
         town.run(&["board", "post", "late", "--card", "board.json", "--key", "member-2.key"]);

@@ -12,46 +12,14 @@ const THREE: Keepers = Keepers::Equal(3);
 fn what_was_posted_is_read_though_servers_are_killed() {
     // Rows enough that no three meet.
     let mut town = Town::of(THREE, 5, &["--rows", "4000"]);
-    for i in 0..5 {
-        town.post(i, &format!("message {i}"));
-        if i % 2 == 0 {
-            town.restart(i % 3);
-        }
-    }
-    let mut seed = 11_u64;
-    let until = Instant::now() + PATIENCE;
-    let mut messages = loop {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        std::thread::sleep(Duration::from_millis(seed >> 40 & 0x1ff));
-        town.restart(usize::try_from(seed >> 33).unwrap() % 3);
-        match town.messages() {
-            Ok(messages) => break messages,
-            Err(said) => assert!(!said.contains("burnt"), "{said}"),
-        }
-        assert!(Instant::now() < until, "not published in time: {:?}", town.messages());
-    };
-    messages.sort();
-    assert_eq!(messages, (0..5).map(|i| format!("message {i}")).collect::<Vec<_>>());
+    town.is_read_though_killed(11);
 }
 
 /// A server that comes back from an older copy of its state burns the epoch, by name.
 #[test]
 fn an_old_copy_burns_the_epoch() {
     let mut town = Town::of(THREE, 3, &["--rows", "4000"]);
-    town.post(0, "before the copy");
-    town.servers[0].kill();
-    let (state, copy) = (town.path("run/server-1"), town.path("copy"));
-    let copied = std::process::Command::new("cp").arg("-r").args([&state, &copy]).status().unwrap();
-    assert!(copied.success());
-    town.restart(0);
-    town.post(1, "after the copy");
-    town.servers[0].kill();
-    // The fence stays: it is what shows the rest to be old.
-    std::fs::rename(state.join("fence"), town.path("fence")).unwrap();
-    std::fs::remove_dir_all(&state).unwrap();
-    std::fs::rename(&copy, &state).unwrap();
-    std::fs::rename(town.path("fence"), state.join("fence")).unwrap();
-    town.restart(0);
+    town.put_an_old_copy_back();
     let until = Instant::now() + PATIENCE;
     while !town.messages().is_err_and(|said| said.contains("burnt")) {
         assert!(Instant::now() < until, "{:?}", town.messages());

@@ -1,9 +1,10 @@
 //! A board of some servers: keys, card, processes.
 
-use crate::common::{Process, alpheus, free_address};
+use crate::common::{PATIENCE, Process, alpheus, free_address};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 /// Who keeps a board.
 #[derive(Clone, Copy)]
@@ -112,6 +113,48 @@ impl Town {
     pub(crate) fn post(&self, i: usize, message: &str) {
         let post = ["board", "post", message, "--card", "board.json", "--key", &member(i)];
         self.done(&post);
+    }
+
+    /// Posts five messages and kills servers at points that a seed chooses, in the middle of
+    /// the epoch too: it goes through, and what was posted is read.
+    pub(crate) fn is_read_though_killed(&mut self, mut seed: u64) {
+        for i in 0..5 {
+            self.post(i, &format!("message {i}"));
+            if i % 2 == 0 {
+                self.restart(i % 3);
+            }
+        }
+        let until = Instant::now() + PATIENCE;
+        let mut messages = loop {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            std::thread::sleep(Duration::from_millis(seed >> 40 & 0x1ff));
+            self.restart(usize::try_from(seed >> 33).unwrap() % 3);
+            match self.messages() {
+                Ok(messages) => break messages,
+                Err(said) => assert!(!said.contains("burnt"), "{said}"),
+            }
+            assert!(Instant::now() < until, "not published in time: {:?}", self.messages());
+        };
+        messages.sort();
+        assert_eq!(messages, (0..5).map(|i| format!("message {i}")).collect::<Vec<_>>());
+    }
+
+    /// Brings the first server back from a copy of its state that is older than a post.
+    pub(crate) fn put_an_old_copy_back(&mut self) {
+        self.post(0, "before the copy");
+        self.servers[0].kill();
+        let (state, copy) = (self.path(&format!("run/{}", self.names[0])), self.path("copy"));
+        let copied = Command::new("cp").arg("-r").args([&state, &copy]).status().unwrap();
+        assert!(copied.success());
+        self.restart(0);
+        self.post(1, "after the copy");
+        self.servers[0].kill();
+        // The fence stays: it is what shows the rest to be old.
+        std::fs::rename(state.join("fence"), self.path("fence")).unwrap();
+        std::fs::remove_dir_all(&state).unwrap();
+        std::fs::rename(&copy, &state).unwrap();
+        std::fs::rename(self.path("fence"), state.join("fence")).unwrap();
+        self.restart(0);
     }
 
     /// The messages of epoch 0, once it is published.
