@@ -21,6 +21,11 @@ impl Ciphertext {
     pub(crate) fn parts(&self) -> Vec<&[u64]> {
         self.0.iter().map(Vec::as_slice).collect()
     }
+
+    /// The components of one that is fresh, or a sum of such.
+    pub(crate) fn pair(&self) -> [&[u64]; 2] {
+        [&self.0[0], &self.0[1]]
+    }
 }
 
 /// s, −s and s², as values.
@@ -99,7 +104,7 @@ impl Kernel for Phase<'_> {
                     for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
                         let mut sum = m.gather(m.nothing(), lanes.load(a), lanes.load(b));
                         sum.low = lanes.add(sum.low, lanes.load(out));
-                        lanes.store(m.settle(sum), out);
+                        lanes.store(m.whole(m.settle_few(sum)), out);
                     }
                 }
                 [(a, b), (c, d)] => {
@@ -109,7 +114,7 @@ impl Kernel for Phase<'_> {
                         let sum = m.gather(m.nothing(), lanes.load(a), lanes.load(b));
                         let mut sum = m.gather(sum, lanes.load(c), lanes.load(d));
                         sum.low = lanes.add(sum.low, lanes.load(out));
-                        lanes.store(m.settle(sum), out);
+                        lanes.store(m.whole(m.settle_few(sum)), out);
                     }
                 }
                 _ => {}
@@ -149,8 +154,6 @@ pub(crate) struct Tensor<'a> {
     pub(crate) sum: &'a mut Ciphertext,
     pub(crate) a: &'a Ciphertext,
     pub(crate) b: &'a Ciphertext,
-    /// Whether it takes the place of what the sum was.
-    pub(crate) anew: bool,
 }
 
 impl Kernel for Tensor<'_> {
@@ -159,9 +162,9 @@ impl Kernel for Tensor<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let (ring, n) = (self.ring, self.ring.degree());
-        let parts = [&self.a.0[0], &self.a.0[1], &self.b.0[0], &self.b.0[1]];
+        let ([a0, a1], [b0, b1]) = (self.a.pair(), self.b.pair());
+        let parts = [a0, a1, b0, b1];
         let [d0, d1, d2] = self.sum.0.as_mut_slice() else { return };
-        let kept = lanes.splat(if self.anew { 0 } else { u64::MAX });
         for (j, ntt) in ring.q.iter().enumerate() {
             let (m, place) = (ntt.prime.on(lanes), j * n..(j + 1) * n);
             let [a0, a1, b0, b1] = parts.map(|words| words[place.clone()].as_chunks::<WIDTH>().0);
@@ -169,16 +172,13 @@ impl Kernel for Tensor<'_> {
                 .map(|words| words[place.clone()].as_chunks_mut::<WIDTH>().0);
             for at in 0..n / WIDTH {
                 let [a0, a1, b0, b1] = [a0, a1, b0, b1].map(|words| lanes.load(&words[at]));
-                let begun = |d: &[u64; WIDTH]| {
-                    let zero = m.nothing();
-                    Wide { low: lanes.and(lanes.load(d), kept), high: zero.high }
-                };
-                let d = m.gather(begun(&d0[at]), a0, b0);
-                lanes.store(m.settle(d), &mut d0[at]);
-                let d = m.gather(m.gather(begun(&d1[at]), a0, b1), a1, b0);
-                lanes.store(m.settle(d), &mut d1[at]);
-                let d = m.gather(begun(&d2[at]), a1, b1);
-                lanes.store(m.settle(d), &mut d2[at]);
+                let begun = |d: [u64; WIDTH]| Wide { low: lanes.load(&d), high: lanes.splat(0) };
+                let d = m.gather(begun(d0[at]), a0, b0);
+                lanes.store(m.whole(m.settle_few(d)), &mut d0[at]);
+                let d = m.gather(m.gather(begun(d1[at]), a0, b1), a1, b0);
+                lanes.store(m.whole(m.settle_few(d)), &mut d1[at]);
+                let d = m.gather(begun(d2[at]), a1, b1);
+                lanes.store(m.whole(m.settle_few(d)), &mut d2[at]);
             }
         }
     }

@@ -132,7 +132,7 @@ fn noise_of(set: Set) {
     for (a, b) in [(0, 0), (0, 1), (2, 2), (4, 5), (3, 3)] {
         let mut tensor = Ciphertext::zero(ring, 3);
         let (x, y) = (&fresh[a], &fresh[b]);
-        ring.backend.run(Tensor { ring, sum: &mut tensor, a: x, b: y, anew: true });
+        ring.backend.run(Tensor { ring, sum: &mut tensor, a: x, b: y });
         let found = greatest(ring, &keys, &tensor);
         assert!(found <= product, "products of inputs {a} and {b}");
         assert!(&found << 20_usize > product, "the bound is not idle");

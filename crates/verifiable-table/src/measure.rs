@@ -21,18 +21,18 @@ impl Part {
     /// Whether it is about a value of degree two.
     #[must_use]
     pub fn of_products(&self) -> bool {
-        use Part::{AddProduct, DecryptProduct, Product, ProductTag, VerifyProduct};
-        matches!(self, Product | ProductTag | AddProduct | VerifyProduct(_) | DecryptProduct)
+        use Part::{AddProduct, DecryptProduct, Tags, VerifyProduct};
+        matches!(self, Tags(_) | AddProduct | VerifyProduct(_) | DecryptProduct)
     }
 }
 
-/// A bench: keys of its own, two fresh ciphertexts, their product, and room for sums.
+/// A bench: keys of its own, three fresh ciphertexts, a product, and room for sums.
 pub struct Parts {
     set: Set,
     ring: &'static Ring,
     keys: Keys,
     slots: Vec<i64>,
-    fresh: [Ciphertext; 2],
+    fresh: [Ciphertext; 3],
     product: Ciphertext,
     sums: [Ciphertext; 2],
     tag: Tag,
@@ -55,10 +55,8 @@ pub enum Part {
     Encrypt,
     /// The tag of a column: its hash, and its mask.
     Tag,
-    /// The product of two ciphertexts.
-    Product,
-    /// The tag of a product that is there.
-    ProductTag,
+    /// The tags of a block of one to three columns, of their squares and of all pairs.
+    Tags(u8),
     /// Adding a ciphertext to a sum.
     Add,
     /// Adding the product of two ciphertexts to a sum, as a server does.
@@ -69,6 +67,8 @@ pub enum Part {
     AddTag,
     /// Making c1 from its seed.
     Expand,
+    /// Packing c0.
+    Pack,
     /// Unpacking c0.
     Unpack,
     /// Checking a sum of a column over a range of so many blocks.
@@ -97,10 +97,10 @@ impl Parts {
         let key = TableKey::new(Secret::from_bytes([7; 32]));
         let keys = Keys::new(&key, ring, DataSet([2; 16]), Order::ONE);
         let slots: Vec<i64> = (0..1000).cycle().take(ring.degree()).collect();
-        let fresh = [1, 2].map(|seed| keys.encrypt(&AT, COLUMN, &slots, &[seed; 32]).1);
+        let fresh = [1, 2, 3].map(|seed| keys.encrypt(&AT, COLUMN, &slots, &[seed; 32]).1);
         let mut product = Ciphertext::zero(ring, 3);
-        let [a, b] = &fresh;
-        ring.backend.run(Tensor { ring, sum: &mut product, a, b, anew: true });
+        let [a, b, _] = &fresh;
+        ring.backend.run(Tensor { ring, sum: &mut product, a, b });
         let mut packed = Vec::new();
         packing::pack(&fresh[0].0[0], &mut packed);
         let tag = keys.tag(&AT, COLUMN, &fresh[0]);
@@ -129,19 +129,20 @@ impl Parts {
             Part::Encrypt => {
                 black_box(self.keys.encrypt(&AT, COLUMN, &self.slots, &[3; 32]));
             }
-            Part::Tag => drop(black_box(self.keys.tag(&AT, COLUMN, &self.fresh[0]))),
-            Part::Product => {
-                let ([a, b], sum) = (&self.fresh, &mut self.product);
-                ring.backend.run(Tensor { ring, sum, a, b, anew: true });
+            Part::Tag => drop(black_box(self.keys.tags(&AT, &self.fresh[..1], &[]))),
+            Part::Tags(columns) => {
+                let pairs = |a| (a..columns).map(move |b| (Column(a.into()), Column(b.into())));
+                let products: Vec<_> = (0..columns).flat_map(pairs).collect();
+                let columns = &self.fresh[..usize::from(columns).min(3)];
+                drop(black_box(self.keys.tags(&AT, columns, &products)));
             }
-            Part::ProductTag => drop(black_box(self.keys.tag(&AT, COLUMN, &self.product))),
             Part::Add => {
                 let (sum, other) = (&mut self.sums[0], &self.fresh[1]);
                 ring.backend.run(Add { ring, sum, other, weight: None });
             }
             Part::AddProduct => {
-                let ([a, b], sum) = (&self.fresh, &mut self.sums[1]);
-                ring.backend.run(Tensor { ring, sum, a, b, anew: false });
+                let ([a, b, _], sum) = (&self.fresh, &mut self.sums[1]);
+                ring.backend.run(Tensor { ring, sum, a, b });
             }
             Part::Scale => {
                 let (ciphertext, weight) = (&mut self.sums[0], self.weight.as_slice());
@@ -152,6 +153,10 @@ impl Parts {
                 self.tag.add_times(ring, &other, 1);
             }
             Part::Expand => sampling::uniform_to(ring, &[5; 32], &mut self.room),
+            Part::Pack => {
+                self.packed.clear();
+                packing::pack(&self.fresh[0].0[0], &mut self.packed);
+            }
             Part::Unpack => {
                 black_box(packing::unpack_to(ring, &self.packed, &mut self.room));
             }

@@ -14,17 +14,17 @@ pub(crate) fn length(ring: &Ring) -> usize {
 
 /// Appends a polynomial.
 pub(crate) fn pack(words: &[u64], out: &mut Vec<u8>) {
+    out.reserve(words.len() / 8 * EIGHT);
     for eight in words.as_chunks::<8>().0 {
-        let (mut bytes, mut held, mut bits) = ([0; EIGHT], 0_u128, 0);
-        let mut free = bytes.as_mut_slice();
-        for word in eight {
-            held |= u128::from(*word) << bits;
-            bits += BITS;
-            let (now, later) = std::mem::take(&mut free).split_at_mut(bits / 8);
-            now.copy_from_slice(&held.to_le_bytes()[..now.len()]);
-            (held, bits, free) = (held >> (8 * now.len()), bits % 8, later);
+        let mut bits = [0; EIGHT.div_ceil(8)];
+        for (k, word) in eight.iter().enumerate() {
+            let (at, shift) = (k * BITS / 64, k * BITS % 64);
+            bits[at] |= word << shift;
+            if shift > 64 - BITS {
+                bits[at + 1] |= word >> (64 - shift);
+            }
         }
-        out.extend_from_slice(&bytes);
+        out.extend_from_slice(&bits.map(u64::to_le_bytes).as_flattened()[..EIGHT]);
     }
 }
 
@@ -41,17 +41,13 @@ pub(crate) fn unpack_to(ring: &Ring, bytes: &[u8], words: &mut Vec<u64>) -> bool
         return false;
     }
     for bytes in bytes.as_chunks::<EIGHT>().0 {
-        let (mut held, mut bits, mut rest) = (0_u128, 0, bytes.as_slice());
-        for _ in 0..8 {
-            let (now, later) = rest.split_at((BITS - bits).div_ceil(8));
-            let mut wide = [0; 16];
-            wide[..now.len()].copy_from_slice(now);
-            held |= u128::from_le_bytes(wide) << bits;
-            bits += 8 * now.len();
-            #[expect(clippy::cast_possible_truncation, reason = "the low 51 bits are taken")]
-            words.push(held as u64 & ((1 << BITS) - 1));
-            (held, bits, rest) = (held >> BITS, bits - BITS, later);
-        }
+        words.extend_from_slice(&std::array::from_fn::<_, 8, _>(|k| {
+            // The eight bytes that hold the word: for the last, those that end with it.
+            let from = (k * BITS / 8).min(EIGHT - 8);
+            let mut held = [0; 8];
+            held.copy_from_slice(&bytes[from..from + 8]);
+            u64::from_le_bytes(held) >> (k * BITS - 8 * from) & ((1 << BITS) - 1)
+        }));
     }
     let mut limbs = words.chunks_exact(ring.degree()).zip(&ring.q);
     // All residues are looked at, as one vector would be.

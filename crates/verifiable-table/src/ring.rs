@@ -259,7 +259,7 @@ impl Kernel for Lift<'_> {
                 let mut sum = m.gather(m.gather(m.nothing(), v2, *t1), e, *t);
                 sum.low = lanes.add(sum.low, lanes.add(v1, *shift));
                 let limb = &mut out[j * ring.degree()..(j + 1) * ring.degree()];
-                lanes.store(m.settle(sum), &mut limb.as_chunks_mut::<WIDTH>().0[at]);
+                lanes.store(m.whole(m.settle_few(sum)), &mut limb.as_chunks_mut::<WIDTH>().0[at]);
             }
         }
         out
@@ -331,7 +331,7 @@ impl Kernel for Lower<'_> {
                 let pairs = digits.iter().zip(products);
                 let mut sum = pairs.fold(m.nothing(), |sum, (digit, x)| m.gather(sum, *digit, *x));
                 sum.low = lanes.add(sum.low, *shift);
-                lanes.store(m.settle(sum), &mut out.as_chunks_mut::<WIDTH>().0[at]);
+                lanes.store(m.whole(m.settle_few(sum)), &mut out.as_chunks_mut::<WIDTH>().0[at]);
             }
         }
         out

@@ -91,7 +91,7 @@ impl<'a> Sum<'a> {
             ring.backend.run(Scale { ring, ciphertext: first, weight });
         }
         let b = if square && weight.is_none() { &*first } else { &*second };
-        ring.backend.run(Tensor { ring, sum: &mut self.sum, a: first, b, anew: false });
+        ring.backend.run(Tensor { ring, sum: &mut self.sum, a: first, b });
         match weight {
             Some(weight) => self.tag.add_scaled(ring, tag, &weight),
             None => self.tag.add_times(ring, tag, 1),

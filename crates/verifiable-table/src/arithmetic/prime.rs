@@ -1,8 +1,9 @@
 //! Arithmetic modulo a prime below 2^51, on lanes.
 //!
-//! A residue is *canonical* below p and *lazy* below 2p < 2^52. Products by a
-//! known factor take Shoup's precomputed quotient; products of two variables
-//! gather in accumulators, high and low words apart, and are reduced once.
+//! A residue is *canonical* below p, *lazy* below 2p < 2^52, and *loose* below 2^52
+//! and below 3p. Products by a known factor take Shoup's precomputed quotient;
+//! products of two variables gather in accumulators, high and low words apart, and
+//! are reduced once.
 
 use super::lanes::{LOW, Lanes};
 
@@ -15,6 +16,8 @@ pub(crate) struct Prime {
     carry2: Factor,
     /// 1, to reduce a word of 52 bits.
     one: Factor,
+    /// Whether a word of 52 bits is below 3p as it is.
+    full: bool,
 }
 
 /// A public factor w and ⌊w·2^52 / p⌋.
@@ -45,8 +48,8 @@ pub(crate) const PRODUCTS: usize = 1 << 11;
 impl Prime {
     pub(crate) fn new(p: u64) -> Self {
         assert!(p % 2 == 1 && p > 2 && p < 1 << 51, "an odd prime below 2^51");
-        let mut prime =
-            Self { p, carry: Factor::default(), carry2: Factor::default(), one: Factor::default() };
+        let [carry, carry2, one] = [Factor::default(); 3];
+        let mut prime = Self { p, carry, carry2, one, full: 3 * p >= 1 << 52 };
         prime.one = prime.factor(1);
         let carry = prime.reduce(1 << 52);
         prime.carry = prime.factor(carry);
@@ -94,6 +97,16 @@ impl Prime {
         Factor { value, quotient: ((u128::from(value) << 52) / u128::from(self.p)) as u64 }
     }
 
+    /// The quotient of a secret factor below p, in constant time.
+    pub(crate) fn secret_quotient(&self, value: u64) -> u64 {
+        let step = |(quotient, rest): (u64, u64), _| {
+            let (reduced, below) = (2 * rest).overflowing_sub(self.p);
+            let below = u64::from(below);
+            (2 * quotient + 1 - below, reduced.wrapping_add(self.p & 0u64.wrapping_sub(below)))
+        };
+        (0..52).fold((0, value), step).0
+    }
+
     /// The prime, ready for one kind of lanes.
     #[inline(always)]
     pub(crate) fn on<L: Lanes>(&self, lanes: L) -> Modular<L> {
@@ -104,11 +117,13 @@ impl Prime {
         Modular {
             lanes,
             p: lanes.splat(self.p),
+            negative: lanes.splat((1 << 52) - self.p),
             twice: lanes.splat(2 * self.p),
             mask: lanes.splat(LOW),
             carry: spread(self.carry),
             carry2: spread(self.carry2),
             one: spread(self.one),
+            full: self.full,
         }
     }
 }
@@ -118,11 +133,14 @@ impl Prime {
 pub(crate) struct Modular<L: Lanes> {
     pub(crate) lanes: L,
     p: L::V,
+    /// −p modulo 2^52.
+    negative: L::V,
     twice: L::V,
     mask: L::V,
     carry: Factors<L::V>,
     carry2: Factors<L::V>,
     one: Factors<L::V>,
+    full: bool,
 }
 
 impl<L: Lanes> Modular<L> {
@@ -138,8 +156,7 @@ impl<L: Lanes> Modular<L> {
         let l = self.lanes;
         let zero = l.splat(0);
         let quotient = l.high(zero, w.quotient, x);
-        let difference = l.sub(l.low(zero, w.value, x), l.low(zero, quotient, self.p));
-        l.and(difference, self.mask)
+        l.and(l.low(l.low(zero, w.value, x), quotient, self.negative), self.mask)
     }
 
     /// From below 4p to lazy.
@@ -193,13 +210,35 @@ impl<L: Lanes> Modular<L> {
         self.canonical(self.add(first, self.times(top, self.carry2)))
     }
 
+    /// The same of a sum below 2^104, as three products of canonical residues and some
+    /// words are: loose, and less work.
+    #[inline(always)]
+    pub(crate) fn settle_few(&self, sum: Wide<L::V>) -> L::V {
+        let l = self.lanes;
+        let high = l.add(sum.high, l.above(sum.low));
+        self.folded(l.and(sum.low, self.mask), high)
+    }
+
     /// a·b, canonical, for factors below 2^52.
     #[inline(always)]
     pub(crate) fn mul(&self, a: L::V, b: L::V) -> L::V {
         let l = self.lanes;
         let zero = l.splat(0);
-        let (low, high) = (l.low(zero, a, b), l.high(zero, a, b));
-        self.canonical(self.add(self.times(low, self.one), self.times(high, self.carry)))
+        self.whole(self.folded(l.low(zero, a, b), l.high(zero, a, b)))
+    }
+
+    /// low + 2^52·high, both below 2^52: loose.
+    #[inline(always)]
+    fn folded(&self, low: L::V, high: L::V) -> L::V {
+        // Which of the two depends on the prime alone.
+        let low = if self.full { low } else { self.times(low, self.one) };
+        self.lazy(self.lanes.add(low, self.times(high, self.carry)))
+    }
+
+    /// From loose to canonical.
+    #[inline(always)]
+    pub(crate) fn whole(&self, x: L::V) -> L::V {
+        self.canonical(self.canonical(x))
     }
 }
 
@@ -219,7 +258,7 @@ mod tests {
     }
 
     impl Kernel for Check {
-        type Output = [[u64; WIDTH]; 4];
+        type Output = [[u64; WIDTH]; 5];
 
         fn run<L: Lanes>(self, lanes: L) -> Self::Output {
             let m = self.prime.on(lanes);
@@ -229,11 +268,15 @@ mod tests {
             for _ in 0..PRODUCTS {
                 sum = m.gather(sum, a, b);
             }
+            let (x, y) = (m.canonical(a), m.canonical(b));
+            let few = (0..3).fold(m.nothing(), |few, _| m.gather(few, x, y));
+            let few = Wide { low: lanes.add(few.low, a), high: few.high };
             let all = [
                 m.mul(a, b),
                 m.settle(sum),
                 m.canonical(m.times(a, m.spread(factor))),
                 m.canonical(m.sub(m.canonical(a), m.canonical(b))),
+                m.whole(m.settle_few(few)),
             ];
             all.map(|v| {
                 let mut words = [0; WIDTH];
@@ -244,6 +287,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_secret_factor_is_as_a_public_one(value: u64, which in 0..4_usize) {
+            let prime = Prime::new(PRIMES[which]);
+            for value in [0, 1, prime.p - 1, value % prime.p] {
+                prop_assert_eq!(prime.secret_quotient(value), prime.factor(value).quotient);
+            }
+        }
+
         /// Up to the largest lazy residues, on both kinds of lanes.
         #[test]
         fn lanes_reduce_as_whole_numbers_do(a: [u64; WIDTH], b: [u64; WIDTH], which in 0..4_usize, top: bool) {
@@ -251,12 +302,13 @@ mod tests {
             let lazy = |x: u64| if top { 2 * prime.p - 1 - x % 3 } else { x % (2 * prime.p) };
             let (a, b) = (a.map(lazy), b.map(lazy));
             for backend in [Backend::Portable, Backend::detect()] {
-                let [product, sum, times, minus] = backend.run(Check { prime, a, b });
+                let [product, sum, times, minus, few] = backend.run(Check { prime, a, b });
                 for i in 0..WIDTH {
                     let expected = prime.mul(a[i], b[i]);
                     prop_assert_eq!(product[i], expected);
                     prop_assert_eq!(sum[i], prime.mul(expected, PRODUCTS as u64));
                     prop_assert_eq!(times[i], prime.mul(a[i], b[0] % prime.p));
+                    prop_assert_eq!(few[i], prime.reduce(3 * u128::from(expected) + u128::from(a[i])));
                     prop_assert_eq!(minus[i], (a[i] % prime.p + prime.p - b[i] % prime.p) % prime.p);
                 }
             }

@@ -1,7 +1,6 @@
 //! Rows into blocks, each under labels of its own.
 
 use super::{Owner, chunk_record, random, records};
-use crate::cipher::{Ciphertext, Tensor};
 use crate::label::{Address, Column, Kind, Label};
 use crate::layout::Row;
 use crate::ledger::{Change, Step, Uncommitted};
@@ -137,22 +136,20 @@ impl Owner {
     ) -> Block {
         let ring = self.keys.ring;
         let mut writer = BlockWriter::new(&self.manifest, &address);
-        let mut ciphertexts = Vec::new();
+        let (mut seeds, mut ciphertexts) = (Vec::new(), Vec::new());
         for column in (0..self.manifest.columns).map(Column) {
             let items = rows.iter().map(|row| self.layout.item(column, row));
             let slots = Zeroizing::new(items.collect::<Vec<i64>>());
             let kind = Kind::Column(column);
             let (seed, ciphertext) = self.keys.encrypt(&address, kind, &slots, &random(rng));
-            let tag = self.keys.tag(&address, kind, &ciphertext);
-            writer.column(ring, &seed, &ciphertext.0[0], &tag);
+            seeds.push(seed);
             ciphertexts.push(ciphertext);
         }
-        let mut product = Ciphertext::zero(ring, 3);
-        for (a, b) in &self.manifest.products {
-            let [x, y] = [a, b].map(|column| &ciphertexts[usize::from(column.0)]);
-            ring.backend.run(Tensor { ring, sum: &mut product, a: x, b: y, anew: true });
-            writer.tag(ring, &self.keys.tag(&address, Kind::Product(*a, *b), &product));
+        let (tags, products) = self.keys.tags(&address, &ciphertexts, &self.manifest.products);
+        for ((seed, ciphertext), tag) in seeds.iter().zip(&ciphertexts).zip(&tags) {
+            writer.column(ring, seed, &ciphertext.0[0], tag);
         }
+        products.iter().for_each(|tag| writer.tag(ring, tag));
         Block::sealed(address, writer)
     }
 

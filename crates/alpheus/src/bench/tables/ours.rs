@@ -22,13 +22,7 @@ const WORK: &[Work] = &[
         Some(Row::ProbGen),
         Some(600.0),
     ),
-    Work(
-        "ProbGen: multiply and tag a product",
-        &[Part::Product, Part::ProductTag],
-        None,
-        Some(100.0),
-    ),
-    Work("hash and mask of a product that is there", &[Part::ProductTag], None, None),
+    Work("ProbGen: tag a column and its square", &[Part::Tags(1)], None, Some(100.0)),
     Work("Add", &[Part::Add, Part::AddTag], Some(Row::Add), Some(60.0)),
     Work("ConstMult", &[Part::Scale, Part::AddTag], Some(Row::ConstMult), Some(60.0)),
     Work("Mult, into a sum", &[Part::AddProduct, Part::AddTag], Some(Row::Mult), Some(130.0)),
@@ -99,10 +93,11 @@ pub(super) fn figures(set: Set, effort: Effort) -> Vec<Figure> {
 /// The same work unchecked is the floor.
 fn overheads(bench: &Bench<'_, Part>) -> Vec<Figure> {
     let sum = [Part::Unpack, Part::Expand, Part::Add];
+    let sealing = [Part::Encrypt, Part::Pack];
     let opening = [Part::Unpack, Part::Unpack, Part::Decrypt];
     let mut figures = [
         bench.overhead("server, sum", &sum, &[Part::AddTag], SERVER),
-        bench.overhead("owner, sealing a column", &[Part::Encrypt], &[Part::Tag], OWNER),
+        bench.overhead("owner, sealing a column", &sealing, &[Part::Tag], OWNER),
         bench.overhead("owner, opening a sum", &opening, &[Part::Verify(1 << 10)], OWNER),
     ]
     .concat();
@@ -119,13 +114,12 @@ fn overheads(bench: &Bench<'_, Part>) -> Vec<Figure> {
 fn overheads_of_products(bench: &Bench<'_, Part>) -> Vec<Figure> {
     let product = [Part::Unpack, Part::Expand, Part::AddProduct];
     let opening = [Part::Unpack, Part::Unpack, Part::Unpack, Part::DecryptProduct];
-    let tags = [[Part::Tag; 3].as_slice(), &[Part::Product, Part::ProductTag].repeat(6)].concat();
     [
         bench.overhead("server, sum of products", &product, &[Part::AddTag], SERVER),
         bench.overhead(
             "owner, sealing a block of 3 columns, squares and pairs",
-            &[Part::Encrypt; 3],
-            &tags,
+            &[Part::Encrypt, Part::Pack].repeat(3),
+            &[Part::Tags(3)],
             OWNER,
         ),
         bench.overhead(

@@ -5,6 +5,8 @@
 //! zero, so two different ciphertexts of a limb meet with probability 2/q_j at most
 //! (Schwartz, Zippel), and in three repetitions with (2/q_j)^3.
 
+mod block;
+
 use crate::arithmetic::lanes::{Kernel, Lanes, WIDTH};
 use crate::arithmetic::prime::{Modular, PRODUCTS, Wide};
 use crate::ring::{Ring, Words};
@@ -28,6 +30,8 @@ pub(crate) struct HashKey {
     /// For each limb and repetition: A, 64 words, then B, one for each component,
     /// block and lane.
     words: Vec<[Words; REPEAT]>,
+    /// ⌊A·2^52 / q_j⌋.
+    quotients: Vec<[Words; REPEAT]>,
 }
 
 impl HashKey {
@@ -41,7 +45,12 @@ impl HashKey {
                 words
             })
         });
-        Self { words: words.collect() }
+        let words: Vec<[Words; REPEAT]> = words.collect();
+        let quotients = words.iter().zip(&ring.q).map(|(words, ntt)| {
+            let quotient = |a: &u64| ntt.prime.secret_quotient(*a);
+            words.each_ref().map(|a| Zeroizing::new(a[..DEPTH].iter().map(quotient).collect()))
+        });
+        Self { quotients: quotients.collect(), words }
     }
 
     /// L of a ciphertext of two components, or of a product's three.
@@ -67,33 +76,54 @@ impl Kernel for Hash<'_> {
             ring.q.iter().zip(&self.key.words).zip(&mut tag.0).enumerate()
         {
             let m = ntt.prime.on(lanes);
-            let mut sums = [m.nothing(); REPEAT];
+            let mut sums = Sums::new(m, keys, n);
             for (d, component) in self.components.iter().enumerate() {
                 let limb = &component[j * n..(j + 1) * n];
                 for (b, block) in limb.as_chunks::<BLOCK>().0.iter().enumerate() {
-                    let inner = inner(m, block, keys);
-                    let at = DEPTH + (d * (n / BLOCK) + b) * WIDTH;
-                    for ((sum, inner), key) in sums.iter_mut().zip(inner).zip(keys) {
-                        let weights = key[at..at + WIDTH].as_chunks::<WIDTH>().0;
-                        *sum = m.gather(*sum, m.settle(inner), lanes.load(&weights[0]));
-                    }
+                    sums.add(d, b, inner(m, block, keys));
                 }
             }
-            for (sum, out) in sums.into_iter().zip(&mut out[..ring.spec.repetitions]) {
-                *out = folded(m, m.settle(sum));
-            }
+            sums.fold_to(&mut out[..ring.spec.repetitions]);
         }
         tag
     }
 }
 
+/// One limb's hash, gathered block by block.
+struct Sums<'a, L: Lanes> {
+    m: Modular<L>,
+    keys: &'a [Words; REPEAT],
+    blocks: usize,
+    sums: [Wide<L::V>; REPEAT],
+}
+
+impl<'a, L: Lanes> Sums<'a, L> {
+    #[inline(always)]
+    fn new(m: Modular<L>, keys: &'a [Words; REPEAT], n: usize) -> Self {
+        Self { m, keys, blocks: n / BLOCK, sums: [m.nothing(); REPEAT] }
+    }
+
+    /// Adds block `b` of component `d`: its inner sums, below 2^52.
+    #[inline(always)]
+    fn add(&mut self, d: usize, b: usize, inner: [L::V; REPEAT]) {
+        let at = DEPTH + (d * self.blocks + b) * WIDTH;
+        for ((sum, inner), key) in self.sums.iter_mut().zip(inner).zip(self.keys) {
+            let weights = key[at..at + WIDTH].as_chunks::<WIDTH>().0;
+            *sum = self.m.gather(*sum, inner, self.m.lanes.load(&weights[0]));
+        }
+    }
+
+    #[inline(always)]
+    fn fold_to(self, out: &mut [u64]) {
+        for (sum, out) in self.sums.into_iter().zip(out) {
+            *out = folded(self.m, self.m.settle(sum));
+        }
+    }
+}
+
 /// `Σ_v A[v]·c[v]` of one block, for each repetition.
 #[inline(always)]
-fn inner<L: Lanes>(
-    m: Modular<L>,
-    block: &[u64; BLOCK],
-    keys: &[Words; REPEAT],
-) -> [Wide<L::V>; REPEAT] {
+fn inner<L: Lanes>(m: Modular<L>, block: &[u64; BLOCK], keys: &[Words; REPEAT]) -> [L::V; REPEAT] {
     let mut sums = [m.nothing(); REPEAT];
     let [first, second, third] = keys.each_ref().map(|key| &key[..DEPTH]);
     let words = block.as_chunks::<WIDTH>().0.iter();
@@ -103,7 +133,11 @@ fn inner<L: Lanes>(
             *sum = m.gather(*sum, words, m.lanes.splat(*key));
         }
     }
-    sums
+    let mut settled = [m.lanes.splat(0); REPEAT];
+    for (out, sum) in settled.iter_mut().zip(sums) {
+        *out = m.settle(sum);
+    }
+    settled
 }
 
 /// The sum of eight canonical words, canonical.
