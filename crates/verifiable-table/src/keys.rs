@@ -119,7 +119,7 @@ impl Keys {
     fn masked(&self, address: &Address, kind: Kind, hash: &Tag) -> Tag {
         let masks = Masks::new(self, (address.segment, address.epoch), kind);
         let mut tag = masks.of(address.index);
-        tag.add_times(self.ring, hash, 1);
+        tag.add(self.ring, hash);
         tag
     }
 }

@@ -57,7 +57,7 @@ impl<'a> Masks<'a> {
         match weights {
             Weights::Ones => {
                 let last = self.order.get() - 1;
-                sum.add_times(self.ring, &self.difference(last, run.to), 1);
+                sum.add(self.ring, &self.difference(last, run.to));
                 sum.add_times(self.ring, &self.difference(last, run.from), -1);
             }
             Weights::Polynomial(coefficients)

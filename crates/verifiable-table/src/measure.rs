@@ -36,6 +36,7 @@ pub struct Parts {
     product: Ciphertext,
     sums: [Ciphertext; 2],
     tag: Tag,
+    tag_sum: Tag,
     weight: Vec<u64>,
     packed: Vec<u8>,
     room: Vec<u64>,
@@ -104,12 +105,26 @@ impl Parts {
         let mut packed = Vec::new();
         packing::pack(&fresh[0].0[0], &mut packed);
         let tag = keys.tag(&AT, COLUMN, &fresh[0]);
-        let sums = [fresh[0].clone(), product.clone()];
+        let (sums, tag_sum) = ([fresh[0].clone(), product.clone()], Tag::zero(ring));
         let weight = vec![0x1_2345_6789; ring.limbs()];
         let room = vec![0; ring.words()];
         let t = ring.plain_modulus().cast_signed();
         let opened = (0..ring.degree() as i128).map(|slot| t / 2 - slot * (t / 16384)).collect();
-        Self { set, ring, keys, slots, fresh, product, sums, tag, weight, packed, room, opened }
+        Self {
+            set,
+            ring,
+            keys,
+            slots,
+            fresh,
+            product,
+            sums,
+            tag,
+            tag_sum,
+            weight,
+            packed,
+            room,
+            opened,
+        }
     }
 
     /// Whether the set bears products, by the planner: of others nothing of degree two can
@@ -148,10 +163,7 @@ impl Parts {
                 let (ciphertext, weight) = (&mut self.sums[0], self.weight.as_slice());
                 ring.backend.run(Scale { ring, ciphertext, weight });
             }
-            Part::AddTag => {
-                let other = self.tag.clone();
-                self.tag.add_times(ring, &other, 1);
-            }
+            Part::AddTag => self.tag_sum.add(ring, &self.tag),
             Part::Expand => sampling::uniform_to(ring, &[5; 32], &mut self.room),
             Part::Pack => {
                 self.packed.clear();

@@ -94,7 +94,7 @@ impl<'a> Sum<'a> {
         ring.backend.run(Tensor { ring, sum: &mut self.sum, a: first, b });
         match weight {
             Some(weight) => self.tag.add_scaled(ring, tag, &weight),
-            None => self.tag.add_times(ring, tag, 1),
+            None => self.tag.add(ring, tag),
         }
     }
 
@@ -125,6 +125,6 @@ fn combine(
     ring.backend.run(Add { ring, sum: sum.0, other: other.0, weight });
     match weight {
         Some(weight) => sum.1.add_scaled(ring, other.1, weight),
-        None => sum.1.add_times(ring, other.1, 1),
+        None => sum.1.add(ring, other.1),
     }
 }

@@ -39,6 +39,11 @@ impl Tag {
         Some(tag)
     }
 
+    /// `self` + `other`.
+    pub(crate) fn add(&mut self, ring: &Ring, other: &Self) {
+        ring.backend.run(AddTag { ring, tag: self, other });
+    }
+
     /// `self` + w·`other`, w given modulo each limb's prime.
     pub(crate) fn add_scaled(&mut self, ring: &Ring, other: &Self, weight: &[u64]) {
         ring.backend.run(AddScaled { ring, tag: self, other, weight });
@@ -54,6 +59,25 @@ impl Tag {
 impl ConstantTimeEq for Tag {
     fn ct_eq(&self, other: &Self) -> Choice {
         self.0.as_flattened().ct_eq(other.0.as_flattened())
+    }
+}
+
+struct AddTag<'a> {
+    ring: &'a Ring,
+    tag: &'a mut Tag,
+    other: &'a Tag,
+}
+
+impl Kernel for AddTag<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let limbs = self.tag.0.iter_mut().zip(&self.other.0);
+        for (ntt, (limb, other)) in self.ring.q.iter().zip(limbs) {
+            let sum = lanes.add(lanes.load(limb), lanes.load(other));
+            lanes.store(ntt.prime.on(lanes).canonical(sum), limb);
+        }
     }
 }
 
