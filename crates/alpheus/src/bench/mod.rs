@@ -19,6 +19,8 @@ mod neighbours;
 mod pass;
 mod program;
 mod report;
+#[cfg(feature = "stats")]
+mod stats;
 mod sums;
 #[cfg(feature = "table")]
 mod tables;
@@ -42,6 +44,7 @@ Examples:
   alpheus bench hosts --controllers 100
   alpheus bench pass --clients 12000 --epochs 40
   alpheus bench board --writes 500
+  alpheus bench stats --only kernel
   alpheus bench tables --only X128";
 
 /// Arguments of `alpheus bench`.
@@ -65,6 +68,9 @@ enum What {
     #[cfg(feature = "pass")]
     /// Access passes: logins, re-ups, a crowd of clients, the gateway
     Pass(pass::Args),
+    #[cfg(feature = "stats")]
+    /// Accountable statistics: an upload at client and servers, an aggregate's end
+    Stats(stats::Args),
     #[cfg(feature = "table")]
     /// Verifiable tables: each part of the work, and what checking adds
     Tables(tables::Args),
@@ -169,6 +175,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         What::Hosts(hosts) => (hosts::measure(hosts)?, false),
         #[cfg(feature = "pass")]
         What::Pass(pass) => (pass::measure(pass)?, pass.strict),
+        #[cfg(feature = "stats")]
+        What::Stats(stats) => (stats::measure(stats)?, stats.strict),
         #[cfg(feature = "table")]
         What::Tables(tables) => (tables::measure(tables), tables.strict),
     };

@@ -40,7 +40,25 @@ impl Drop for Folder {
 
 /// Processes that go with the command.
 #[derive(Default)]
-pub struct Children(Vec<Child>);
+pub struct Children(Vec<Started>);
+
+/// A process, and what starts it again.
+struct Started {
+    child: Child,
+    folder: PathBuf,
+    args: Vec<String>,
+}
+
+/// How processes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// All run.
+    Running,
+    /// Some were killed, and are started again.
+    Revived,
+    /// One has ended by itself.
+    Ended,
+}
 
 impl Children {
     /// Starts this program in a folder. It says nothing, unless a log is asked for.
@@ -48,30 +66,56 @@ impl Children {
     /// # Errors
     /// If it cannot be started.
     pub fn start(&mut self, folder: &Path, args: &[&str]) -> Result<(), Failure> {
-        let mut command = Command::new(std::env::current_exe().blame(Category::Io)?);
-        command.current_dir(folder).args(args).stdin(Stdio::null()).stdout(Stdio::null());
-        if std::env::var_os("ALPHEUS_LOG").is_none() {
-            command.stderr(Stdio::null());
-        }
-        self.0.push(command.spawn().blame(Category::Io)?);
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let child = spawn(folder, &args)?;
+        self.0.push(Started { child, folder: folder.to_owned(), args });
         Ok(())
     }
 
     /// The process that was started as the `index`-th.
     #[must_use]
     pub fn id(&self, index: usize) -> u32 {
-        self.0.get(index).map_or(0, Child::id)
+        self.0.get(index).map_or(0, |started| started.child.id())
     }
 
     /// Whether one of them has ended.
     pub fn any_ended(&mut self) -> bool {
-        self.0.iter_mut().any(|child| !matches!(child.try_wait(), Ok(None)))
+        self.0.iter_mut().any(|started| !matches!(started.child.try_wait(), Ok(None)))
     }
+
+    /// Starts those that were killed again, as a machine's supervisor does. Who ended by itself
+    /// had a reason, and stays.
+    ///
+    /// # Errors
+    /// If one cannot be started.
+    pub fn revive(&mut self) -> Result<Condition, Failure> {
+        let mut condition = Condition::Running;
+        for started in &mut self.0 {
+            match started.child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) if status.code().is_none() => {
+                    started.child = spawn(&started.folder, &started.args)?;
+                    condition = Condition::Revived;
+                }
+                _ => return Ok(Condition::Ended),
+            }
+        }
+        Ok(condition)
+    }
+}
+
+fn spawn(folder: &Path, args: &[String]) -> Result<Child, Failure> {
+    let mut command = Command::new(std::env::current_exe().blame(Category::Io)?);
+    command.current_dir(folder).args(args).stdin(Stdio::null()).stdout(Stdio::null());
+    if std::env::var_os("ALPHEUS_LOG").is_none() {
+        command.stderr(Stdio::null());
+    }
+    command.spawn().blame(Category::Io)
 }
 
 impl Drop for Children {
     fn drop(&mut self) {
-        for child in &mut self.0 {
+        for Started { child, .. } in &mut self.0 {
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -10,7 +10,7 @@ use crate::stats::keys;
 use crate::stats::names::hex;
 use crate::stats::plan::Plan;
 use crate::stats::ways::{AGAIN, StatsError, Way, Ways};
-use alpheus_accountable_statistics::configuration::KeyEpoch;
+use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::{Agreed, BadDefinition, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::Card;
@@ -32,6 +32,9 @@ overlaps none that it has signed; a quorum of signatures makes it count.";
 /// How long keys may take to be made.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// So long before it begins an aggregate is defined at least, in microseconds.
+const AHEAD: u64 = 5_000_000;
+
 /// Arguments of `alpheus stats define`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -47,6 +50,9 @@ pub struct Args {
     /// How many aggregates, one after the other
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     count: u64,
+    /// A replay's clock, instead of the machine's
+    #[arg(long, value_name = "FILE")]
+    clock: Option<PathBuf>,
 }
 
 /// Why nothing is defined.
@@ -77,9 +83,12 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let plan = Plan::open(&args.plan)?;
     let card = card::open(&args.card)?;
     let (ways, key) = (Ways::new(&card)?, keys::signing(&args.key)?);
-    let every = plan.every.0;
-    let first = Clock::Wall.now().0.checked_div(every).unwrap_or(0) + 1;
+    let (every, clock) = (plan.every.0, Clock::of(args.clock.as_deref())?);
     block_on(async {
+        // Before the first one begins there is time to sign it.
+        let running = card.pinned.key_epoch(clock.now());
+        key_of(&card, &ways, running.unwrap_or(KeyEpoch(0))).await?;
+        let first = (clock.now().0 + AHEAD.min(every / 2)).checked_div(every).unwrap_or(0) + 1;
         for at in first..first + args.count {
             let agreed = define(&card, &ways, (&plan, &key), Time(at * every)).await?;
             println!("{} {}", hex(&agreed.name()), agreed.start.0 / 1000);
@@ -103,13 +112,27 @@ pub async fn define(
     let definition = plan.definition(&card.pinned, start, key)?;
     let signed = propose(card, ways, &Signed::new(&definition, definer)).await?;
     let agreed = Agreed::open(&signed, &card.pinned)?;
-    for way in ways.smoothers.iter().chain([&ways.aggregator]) {
+    for way in &ways.smoothers {
         // Smoothers tell each other; who is down learns it then.
         if let Err(error) = way.post::<()>("/v1/definitions", &signed).await {
-            tracing::warn!(%error, "a party is not told of a definition");
+            tracing::warn!(%error, "a smoother is not told of a definition");
         }
     }
+    tell_aggregator(&ways.aggregator, &signed).await?;
     Ok(agreed)
+}
+
+/// Nobody else tells the aggregator.
+async fn tell_aggregator(way: &Way, signed: &Endorsed<Definition>) -> Result<(), StatsError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match way.post::<()>("/v1/definitions", signed).await {
+            Err(error) if error.may_pass() && Instant::now() < until => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            told => return Ok(told?),
+        }
+    }
 }
 
 /// The key of a key epoch, once a quorum of smoothers says that it is made.
@@ -155,25 +178,33 @@ async fn propose_to(
     }
 }
 
+/// Smoothers that are away are asked again, until a quorum has signed.
 async fn propose(
     card: &Opened,
     ways: &Ways,
     definition: &Signed<Definition>,
 ) -> Result<Endorsed<Definition>, StatsError> {
-    let (mut endorsed, mut have, mut refused) = (Endorsed::default(), 0, None);
-    for (id, way) in card.pinned.ids().zip(&ways.smoothers) {
-        match propose_to(way, definition).await {
-            Ok(signed) => {
-                endorsed.add(id, signed);
-                have += 1;
+    let (until, needed) = (Instant::now() + PATIENCE, card.pinned.quorum());
+    let mut endorsed = Endorsed::default();
+    let mut open: Vec<(SmootherId, &Way)> = card.pinned.ids().zip(&ways.smoothers).collect();
+    loop {
+        let (mut away, mut refused) = (Vec::new(), None);
+        for (id, way) in open {
+            match propose_to(way, definition).await {
+                Ok(signed) => endorsed.add(id, signed),
+                Err(error) if error.may_pass() => away.push((id, way)),
+                Err(error) => refused = Some(error),
             }
-            Err(error) => refused = Some(error),
         }
-    }
-    let needed = card.pinned.quorum();
-    match (endorsed.open(&card.pinned, needed), refused) {
-        (Ok(_), _) => Ok(endorsed),
-        (Err(_), Some(error)) => Err(error.into()),
-        (Err(_), None) => Err(StatsError::TooFew { have, needed }),
+        if endorsed.open(&card.pinned, needed).is_ok() {
+            return Ok(endorsed);
+        }
+        let have = endorsed.signatures().count();
+        match refused {
+            Some(error) => return Err(error.into()),
+            None if Instant::now() > until => return Err(StatsError::TooFew { have, needed }),
+            None => tokio::time::sleep(AGAIN).await,
+        }
+        open = away;
     }
 }

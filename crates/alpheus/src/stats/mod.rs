@@ -4,15 +4,16 @@
 //! - [`init`], [`keys`], [`card`]: keys of all parties and the deployment's public card,
 //! - [`registrar`], [`smoother`], [`aggregator`]: the roles as processes,
 //! - [`plan`], [`define`]: what is measured,
-//! - [`person`]: a client,
+//! - [`client`], [`person`]: who contributes,
 //! - [`ways`], [`names`]: what crosses between parties,
-//! - [`results`]: what comes out,
+//! - [`results`], [`units`]: what comes out,
 //! - [`clock`]: the machine's, or a replay's,
 //! - [`replay`]: a recorded file through all of it,
 //! - [`settings`]: what the processes can be told.
 
 pub mod aggregator;
 pub mod card;
+pub mod client;
 pub mod clock;
 pub mod define;
 pub mod init;
@@ -25,6 +26,7 @@ pub mod replay;
 pub mod results;
 pub mod settings;
 pub mod smoother;
+pub mod units;
 pub mod ways;
 
 use crate::commands::Globals;
@@ -35,6 +37,7 @@ Examples:
   alpheus stats init roads --registrar https://localhost:7701 --aggregator https://localhost:7702 --smoother https://localhost:7711,https://localhost:7721 --threshold 1 --authority pki/ca.pem
   alpheus stats smoother --identity pki/smoother-1 --card roads/card.json --keys roads/smoother-1 --state run/smoother-1 --api 127.0.0.1:7711 --peers 127.0.0.1:7721
   alpheus stats define speed.yaml --card roads/card.json --key roads/definer.key
+  alpheus stats client speed.yaml --card roads/card.json --account ada --secret-file ada.secret --state run/ada --input ada.txt
   alpheus stats results --card roads/card.json
   alpheus stats replay --input speed.csv --source source.yaml --define define.yaml --output out.csv";
 
@@ -58,6 +61,8 @@ enum What {
     Smoother(smoother::Args),
     /// Check and close aggregates, and publish results
     Aggregator(aggregator::Args),
+    /// Give an account's samples, and see that they are counted
+    Client(client::Args),
     /// Show results
     Results(results::Args),
     /// Run a recorded file through all roles, each a process started here
@@ -76,6 +81,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         What::Registrar(args) => registrar::run(args, globals),
         What::Smoother(args) => smoother::run(args, globals),
         What::Aggregator(args) => aggregator::run(args, globals),
+        What::Client(args) => client::run(args, globals),
         What::Results(args) => results::run(args, globals),
         What::Replay(args) => replay::run(args, globals),
     }

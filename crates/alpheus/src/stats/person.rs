@@ -3,7 +3,7 @@
 
 use crate::entropy;
 use crate::stats::clock::Clock;
-use crate::stats::ways::{AGAIN, StatsError, Ways};
+use crate::stats::ways::{AGAIN, PATIENCE, StatsError, Way, Ways};
 use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registering};
 use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::Agreed;
@@ -11,13 +11,16 @@ use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{Deposit, Entry, Grant, Receipt};
 use alpheus_accountable_statistics::refused::NotContributed;
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
+use alpheus_anonymous_credential::error::HolderRefused;
 use alpheus_anonymous_credential::holder::Which;
-use alpheus_crypto::ledger::{Ledger, LedgerError};
+use alpheus_anonymous_credential::schedule::Period;
+use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};
 use alpheus_crypto::signed::Signed;
 use axum::http::header;
 use data_encoding::BASE64;
 use rand_chacha::ChaCha20Rng;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use zeroize::Zeroizing;
 
 /// A client and what it keeps.
@@ -31,12 +34,14 @@ pub type Shared<L> = Arc<Mutex<Person<L>>>;
 
 /// What became of an upload.
 pub enum Upload {
-    /// A quorum has it.
-    Done,
+    /// A quorum has it, which is what the certificate shows.
+    Done(Box<Endorsed<Entry>>),
     /// No slot is free now: to be asked again at a later turn.
     Waits(Box<Attempt>),
-    /// Too few smoothers took it.
-    Lost,
+    /// Somebody who could have helped does not answer: to be sent again.
+    Away(Box<Attempt>),
+    /// The slot is another's: to be given again by another key.
+    Lost(Box<Attempt>),
 }
 
 /// Who an account is to the registrar.
@@ -57,7 +62,8 @@ impl From<LedgerError> for StatsError {
     }
 }
 
-/// Gets an account's credentials, into a ledger that `records` shows.
+/// Gets an account's credentials of the running period, into a ledger that `records` shows;
+/// nothing is asked for if it has them. What was asked for before a crash is asked for again.
 ///
 /// # Errors
 /// [`StatsError`].
@@ -69,29 +75,71 @@ pub async fn register<L: Ledger>(
     mut ledger: L,
     records: impl Fn(&L) -> Records,
 ) -> Result<Person<L>, StatsError> {
-    let mut rng = rng()?;
-    let name = account.name.as_bytes();
-    let asking = Registering::begin(pinned, name, clock.now(), Which::Running, &mut rng)?;
-    let asking = asking.commit(&mut ledger)?;
-    let shown = Zeroizing::new(format!("{}:{}", account.name, account.secret));
-    let shown = Zeroizing::new(format!("Basic {}", BASE64.encode(shown.as_bytes())));
-    let headers = [(header::AUTHORIZATION, shown.as_str())];
-    let requests = asking.requests();
-    let answers: Vec<Vec<u8>> =
-        ways.registrar.post_as("/v1/credentials", &headers, &requests).await?;
-    asking.finish(&answers)?.commit(&mut ledger)?;
     let damaged = || StatsError::NotContributed(NotContributed::Damaged);
-    let period = asking.period().ok_or_else(damaged)?;
+    let period = running(pinned, clock)?;
+    let known = records(&ledger);
+    if let Some(client) = Client::restore(pinned, period, known.clone()).map_err(|_| damaged())? {
+        return Ok(Person { client, ledger });
+    }
+    let asking = match Registering::restore(pinned, period, &known).map_err(|_| damaged())? {
+        Some(asking) => asking,
+        None => {
+            let (mut rng, name) = (rng()?, account.name.as_bytes());
+            let asking = Registering::begin(pinned, name, clock.now(), Which::Running, &mut rng)?;
+            asking.commit(&mut ledger)?
+        }
+    };
+    let answers = ask_registrar(ways, account, &asking).await?;
+    asking.finish(&answers)?.commit(&mut ledger)?;
     let client = Client::restore(pinned, period, records(&ledger)).map_err(|_| damaged())?;
     Ok(Person { client: client.ok_or_else(damaged)?, ledger })
 }
 
+/// The period of credentials that runs.
+fn running(pinned: &Pinned, clock: &Clock) -> Result<Period, StatsError> {
+    let schedule = &pinned.uploads().schedule;
+    let epoch = schedule.epoch_at(clock.now()).ok_or(HolderRefused::Epoch)?;
+    Ok(schedule.period_of(epoch))
+}
+
+/// The registrar's answers; one that is away is asked again for a while.
+async fn ask_registrar(
+    ways: &Ways,
+    account: &Account<'_>,
+    asking: &Registering,
+) -> Result<Vec<Vec<u8>>, StatsError> {
+    let shown = Zeroizing::new(format!("{}:{}", account.name, account.secret));
+    let shown = Zeroizing::new(format!("Basic {}", BASE64.encode(shown.as_bytes())));
+    let headers = [(header::AUTHORIZATION, shown.as_str())];
+    let (requests, until) = (asking.requests(), Instant::now() + PATIENCE);
+    loop {
+        match ways.registrar.post_as("/v1/credentials", &headers, &requests).await {
+            Err(error) if error.may_pass() && Instant::now() < until => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            answer => return Ok(answer?),
+        }
+    }
+}
+
 /// Runs what takes long beside the network's threads.
-async fn beside<T: Send + 'static>(
+async fn elsewhere<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StatsError> + Send + 'static,
 ) -> Result<T, StatsError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| StatsError::Machine(error.to_string()))?
+}
+
+/// The client and its ledger, for whoever has it.
+pub fn lock<L>(person: &Shared<L>) -> MutexGuard<'_, Person<L>> {
+    person.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<L> Person<L> {
+    /// Its ledger.
+    pub fn ledger(&mut self) -> &mut L {
+        &mut self.ledger
+    }
 }
 
 /// How many more contributions a client has.
@@ -99,11 +147,10 @@ async fn beside<T: Send + 'static>(
 /// # Errors
 /// [`StatsError`].
 pub fn left<L>(person: &Shared<L>, agreed: &Agreed) -> Result<u32, StatsError> {
-    let mut person = person.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(person.client.left(agreed)?)
+    Ok(lock(person).client.left(agreed)?)
 }
 
-/// Begins an upload.
+/// Begins an upload. `beside` is durable in the same commit.
 ///
 /// # Errors
 /// [`StatsError`].
@@ -112,18 +159,38 @@ pub async fn begin<L: Ledger + Send + 'static>(
     agreed: Agreed,
     contribution: Contribution,
     clock: Clock,
+    beside: Vec<Change>,
 ) -> Result<Attempt, StatsError> {
-    beside(move || {
+    elsewhere(move || {
         let mut rng = rng()?;
-        let mut person = person.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut person = lock(&person);
         let Person { client, ledger } = &mut *person;
         let begun = client.begin(clock.now(), &agreed, contribution, &mut rng)?;
-        Ok(begun.commit(ledger)?)
+        Ok(begun.then(|attempt| Step::new(beside, attempt)).commit(ledger)?)
     })
     .await
 }
 
-/// Goes on with an upload: asks for a slot, proves, deposits.
+/// Gives the same by another key, once its slot is lost.
+///
+/// # Errors
+/// [`StatsError`].
+pub async fn again<L: Ledger + Send + 'static>(
+    person: Shared<L>,
+    attempt: Attempt,
+    clock: Clock,
+) -> Result<Attempt, StatsError> {
+    elsewhere(move || {
+        let mut rng = rng()?;
+        let mut person = lock(&person);
+        let Person { client, ledger } = &mut *person;
+        Ok(attempt.again(client, clock.now(), &mut rng)?.commit(ledger)?)
+    })
+    .await
+}
+
+/// Goes on with an upload: asks for a slot, proves, deposits. What it is done with is forgotten
+/// in the commit that keeps what `kept` makes of the certificate.
 ///
 /// # Errors
 /// [`StatsError`].
@@ -133,39 +200,63 @@ pub async fn go_on<L: Ledger + Send + 'static>(
     prover: Arc<Prover>,
     mut attempt: Attempt,
     (pinned, clock): (&Pinned, &Clock),
+    kept: impl FnOnce(&Entry, &Endorsed<Entry>) -> Vec<Change>,
 ) -> Result<Upload, StatsError> {
-    if attempt.deposits().is_empty() {
-        let Some((keeper, grant)) = slot(&mut attempt, ways).await? else {
-            return Ok(Upload::Waits(Box::new(attempt)));
+    if attempt.entry().is_none() {
+        let (keeper, grant) = match slot(&mut attempt, ways).await? {
+            Slot::Granted(keeper, grant) => (keeper, grant),
+            Slot::Full => return Ok(Upload::Waits(Box::new(attempt))),
+            Slot::Away => return Ok(Upload::Away(Box::new(attempt))),
         };
         let (person, now) = (Arc::clone(&person), clock.now());
-        attempt = beside(move || {
+        let granted = elsewhere(move || {
             let mut rng = rng()?;
-            let mut person = person.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut person = lock(&person);
             let Person { client, ledger } = &mut *person;
-            let step = attempt.granted(client, &prover, (keeper, &grant), now, &mut rng)?;
-            step.commit(ledger)?;
-            Ok(attempt)
-        })
-        .await?;
+            match attempt.granted(client, &prover, (keeper, &grant), now, &mut rng) {
+                Ok(step) => step.commit(ledger)?,
+                // The turn is over, or the keeper is faulty: another is asked.
+                Err(NotContributed::Grant) => return Ok((attempt, false)),
+                Err(why) => return Err(why.into()),
+            }
+            Ok((attempt, true))
+        });
+        let made;
+        (attempt, made) = granted.await?;
+        if !made {
+            attempt.refused();
+            return Ok(Upload::Away(Box::new(attempt)));
+        }
     }
     deposit(&person, &mut attempt, ways, pinned).await?;
-    let Some(certificate) = attempt.certificate(pinned) else { return Ok(Upload::Lost) };
+    let Some(certificate) = attempt.certificate(pinned) else {
+        let lost = attempt.is_lost(pinned);
+        let attempt = Box::new(attempt);
+        return Ok(if lost { Upload::Lost(attempt) } else { Upload::Away(attempt) });
+    };
     certify(&certificate, ways).await;
-    let mut person = person.lock().unwrap_or_else(PoisonError::into_inner);
-    attempt.forget().commit(&mut person.ledger)?;
-    Ok(Upload::Done)
+    let beside = attempt.entry().map(|entry| kept(entry, &certificate)).unwrap_or_default();
+    let forgotten = attempt.forget().then(|()| Step::new(beside, ()));
+    forgotten.commit(&mut lock(&person).ledger)?;
+    Ok(Upload::Done(Box::new(certificate)))
+}
+
+/// What keepers say.
+enum Slot {
+    Granted(SmootherId, Signed<Grant>),
+    /// All have answered, and none has a free slot.
+    Full,
+    /// None that answers has a free slot.
+    Away,
 }
 
 /// Asks keepers for a slot, one after the other.
-async fn slot(
-    attempt: &mut Attempt,
-    ways: &Ways,
-) -> Result<Option<(SmootherId, Signed<Grant>)>, StatsError> {
+async fn slot(attempt: &mut Attempt, ways: &Ways) -> Result<Slot, StatsError> {
+    let mut away = false;
     loop {
         let (keeper, request) = match attempt.request() {
             Ok(asked) => asked,
-            Err(NotContributed::Full) => return Ok(None),
+            Err(NotContributed::Full) => return Ok(if away { Slot::Away } else { Slot::Full }),
             Err(why) => return Err(why.into()),
         };
         let Some(way) = ways.smoother(keeper) else {
@@ -173,10 +264,12 @@ async fn slot(
             continue;
         };
         match way.post("/v1/slots", &request).await {
-            Ok(grant) => return Ok(Some((keeper, grant))),
+            Ok(grant) => return Ok(Slot::Granted(keeper, grant)),
             Err(error) if error.rule() == Some("busy") => tokio::time::sleep(AGAIN).await,
             Err(error) => {
                 tracing::debug!(%error, "a keeper gives no slot");
+                // One that has just come back may not have heard of the aggregate yet.
+                away |= error.may_pass() || error.rule() == Some("unknown");
                 attempt.refused();
             }
         }
@@ -197,7 +290,8 @@ async fn certify(certificate: &Endorsed<Entry>, ways: &Ways) {
     }
 }
 
-/// Deposits with all smoothers at once.
+/// Deposits with all smoothers at once. Receipts are durable together: before they are, the
+/// same deposit gets the same ones.
 async fn deposit<L: Ledger>(
     person: &Shared<L>,
     attempt: &mut Attempt,
@@ -207,30 +301,38 @@ async fn deposit<L: Ledger>(
     let mut sent = tokio::task::JoinSet::new();
     for (to, deposit) in attempt.deposits() {
         let Some(way) = ways.smoother(to).cloned() else { continue };
-        sent.spawn(async move { deposit_with(&way, &deposit).await });
+        sent.spawn(async move { (to, deposit_with(&way, &deposit).await) });
     }
+    let mut steps = Vec::new();
     while let Some(answer) = sent.join_next().await {
-        match answer {
-            Ok(Some(receipt)) => {
-                let step = attempt.receipt(pinned, &receipt)?;
-                let mut person = person.lock().unwrap_or_else(PoisonError::into_inner);
-                step.commit(&mut person.ledger)?;
-            }
-            Ok(None) => {}
-            Err(error) => return Err(StatsError::Machine(error.to_string())),
+        match answer.map_err(|error| StatsError::Machine(error.to_string()))? {
+            (_, Deposited::Taken(receipt)) => steps.push(attempt.receipt(pinned, &receipt)?),
+            (by, Deposited::Never) => attempt.refused_deposit(by),
+            (_, Deposited::NotNow) => {}
         }
     }
+    Step::join(steps).commit(&mut lock(person).ledger)?;
     Ok(())
 }
 
-async fn deposit_with(way: &crate::stats::ways::Way, deposit: &Deposit) -> Option<Receipt> {
+/// What a smoother says to a deposit.
+enum Deposited {
+    Taken(Box<Receipt>),
+    /// It does not answer, or not now.
+    NotNow,
+    /// It has signed another one in its place.
+    Never,
+}
+
+async fn deposit_with(way: &Way, deposit: &Deposit) -> Deposited {
     loop {
         match way.post("/v1/deposits", deposit).await {
-            Ok(receipt) => return Some(receipt),
+            Ok(receipt) => return Deposited::Taken(Box::new(receipt)),
             Err(error) if error.rule() == Some("busy") => tokio::time::sleep(AGAIN).await,
             Err(error) => {
                 tracing::debug!(%error, "a smoother takes no deposit");
-                return None;
+                let never = matches!(error.rule(), Some("slot-taken" | "key-taken"));
+                return if never { Deposited::Never } else { Deposited::NotNow };
             }
         }
     }

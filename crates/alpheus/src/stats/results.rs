@@ -6,6 +6,8 @@ use crate::failure::{Blame, Category, Failure, printed};
 use crate::pass::serve::block_on;
 use crate::stats::card;
 use crate::stats::names::hex;
+use crate::stats::plan::Plan;
+use crate::stats::units::{COLUMNS, Measured};
 use crate::stats::ways::{StatsError, Ways};
 use alpheus_accountable_statistics::definition::{Agreed, Rule};
 use alpheus_accountable_statistics::messages::{Outcome, Published};
@@ -17,14 +19,17 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   alpheus stats results --card roads/card.json
-  alpheus stats results --card roads/card.json --format csv > results.csv
+  alpheus stats results speed.yaml --card roads/card.json
+  alpheus stats results speed.yaml --card roads/card.json --format csv > results.csv
 
-Values are in steps of the definition; a replay, which knows them, prints them in their unit.";
+Without a plan values are in steps: a definition does not say what a step is.";
 
 /// Arguments of `alpheus stats results`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// What is measured, as whoever defines it wrote it: its place alone, in its unit
+    plan: Option<PathBuf>,
     /// The deployment's card
     #[arg(long, value_name = "FILE")]
     card: PathBuf,
@@ -111,11 +116,14 @@ impl Row {
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let card = card::open(&args.card)?;
     let ways = Ways::new(&card)?;
+    let plan = args.plan.as_deref().map(Plan::open).transpose()?;
     let rows = block_on(async { Ok(fetch(&ways).await?) })?;
-    let said = match globals.format.unwrap_or_default() {
-        Format::Json => serde_json::to_string_pretty(&rows).blame(Category::Io)? + "\n",
-        Format::Csv => csv(&rows),
-        Format::Table => table(&rows),
+    let format = globals.format.unwrap_or_default();
+    let said = match (&plan, format) {
+        (Some(plan), format) => in_unit(&rows, plan, format)?,
+        (None, Format::Json) => serde_json::to_string_pretty(&rows).blame(Category::Io)? + "\n",
+        (None, Format::Csv) => csv(&rows),
+        (None, Format::Table) => table(&rows),
     };
     let written = std::io::stdout().lock().write_all(said.as_bytes());
     printed(written).map(|_| ())
@@ -136,9 +144,7 @@ fn cell<T: ToString>(value: Option<T>) -> String {
 /// As a spreadsheet takes it.
 #[must_use]
 pub fn csv(rows: &[Row]) -> String {
-    let mut said =
-        "aggregate,interval_start,interval_end,count,sum,mean,stddev,slots,dummies,state\n"
-            .to_owned();
+    let mut said = format!("{COLUMNS},state\n");
     for row in rows {
         let cells = [
             row.aggregate.clone(),
@@ -157,14 +163,40 @@ pub fn csv(rows: &[Row]) -> String {
     said
 }
 
-fn table(rows: &[Row]) -> String {
-    let mut said = String::new();
-    for row in rows {
-        let Row { aggregate, interval_start, state, slots, .. } = row;
-        let mean = row.mean.map_or_else(String::new, |mean| format!(", mean {mean:.3}"));
-        let count = row.count.map_or_else(String::new, |count| format!(", {count} samples"));
-        said +=
-            &format!("{aggregate} from {interval_start}: {state}{count}{mean}, {slots} slots\n");
+/// Those of a plan's place, in its unit.
+fn in_unit(rows: &[Row], plan: &Plan, format: Format) -> Result<String, Failure> {
+    let ours = rows.iter().filter(|row| row.aggregate == plan.place.as_str());
+    let ours: Vec<Measured> = ours.map(|row| Measured::new(row, plan)).collect();
+    if format == Format::Json {
+        return Ok(serde_json::to_string_pretty(&ours).blame(Category::Io)? + "\n");
     }
-    said
+    let line = |row: &Measured| match format {
+        Format::Table => sentence(
+            (&row.aggregate, row.interval_start, &row.state, row.slots),
+            row.count,
+            row.mean,
+        ),
+        _ => format!("{},{}\n", row.cells(), row.state),
+    };
+    let header = if format == Format::Csv { format!("{COLUMNS},state\n") } else { String::new() };
+    Ok(header + &ours.iter().map(line).collect::<String>())
+}
+
+/// A row for people.
+fn sentence(
+    (place, start, state, slots): (&str, u64, &str, u32),
+    count: Option<u64>,
+    mean: Option<f64>,
+) -> String {
+    let mean = mean.map_or_else(String::new, |mean| format!(", mean {mean:.3}"));
+    let count = count.map_or_else(String::new, |count| format!(", {count} samples"));
+    format!("{place} from {start}: {state}{count}{mean}, {slots} slots\n")
+}
+
+fn table(rows: &[Row]) -> String {
+    let said = |row: &Row| {
+        let about = (row.aggregate.as_str(), row.interval_start, row.state.as_str(), row.slots);
+        sentence(about, row.count, row.mean)
+    };
+    rows.iter().map(said).collect()
 }

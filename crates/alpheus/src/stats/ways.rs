@@ -15,7 +15,9 @@ use std::time::Duration;
 /// The largest answer: a release of a million slots is fetched in parts of this.
 pub const LARGEST: usize = 64 << 20;
 /// How long a large answer may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+const LARGE: Duration = Duration::from_secs(120);
+/// How long somebody who does not answer is waited for.
+pub const PATIENCE: Duration = Duration::from_secs(300);
 /// How often whoever waits asks again.
 pub const AGAIN: Duration = Duration::from_millis(100);
 
@@ -126,7 +128,7 @@ impl Way {
         headers: &[(HeaderName, &str)],
         body: Vec<u8>,
     ) -> Result<T, LinkError> {
-        let most = Most { bytes: LARGEST, time: PATIENCE };
+        let most = Most { bytes: LARGEST, time: LARGE };
         let answer = self.0.exchange_within(method, path, headers, body, most).await?;
         postcard::from_bytes(&answer).map_err(|_| self.malformed())
     }

@@ -140,6 +140,16 @@ impl Process {
         }
     }
 
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// All that it said so far, both streams.
     pub(crate) fn log(&self) -> String {
         self.output.lines().join("\n")

@@ -6,5 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod crashes;
 mod guide;
+mod real;
 mod replay;

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Output;
 
-const SOURCE: &str = "\
+pub(crate) const SOURCE: &str = "\
 schema: Speed
 time: { column: timestamp, unit: s }
 wide: { attribute: speed, columns: streams }
 ";
 
-const DEFINE: &str = "\
+pub(crate) const DEFINE: &str = "\
 place: speed/road
 attribute: speed
 interval: { lowest: -5, highest: 100, decimals: 1 }
@@ -31,7 +31,7 @@ after: { turn: 5min, turns: 3, settling: 1min, patience: 2hr }
 const START: u64 = 1_330_642_800;
 
 /// Readings in tenths, of six sensors, three in each of two hours; a few are missing.
-fn readings() -> Vec<(u64, Vec<Option<i64>>)> {
+pub(crate) fn readings() -> Vec<(u64, Vec<Option<i64>>)> {
     let row = |hour: u64, at: u64| {
         let cell = |sensor: u64| {
             let value = i64::try_from((hour * 211 + at * 97 + sensor * 53) % 1000).unwrap() - 40;
@@ -42,7 +42,7 @@ fn readings() -> Vec<(u64, Vec<Option<i64>>)> {
     (0..2).flat_map(|hour| (0..3).map(move |at| row(hour, at))).collect()
 }
 
-fn csv(readings: &[(u64, Vec<Option<i64>>)]) -> String {
+pub(crate) fn csv(readings: &[(u64, Vec<Option<i64>>)]) -> String {
     let mut text = "timestamp,a,b,c,d,e,f\n".to_owned();
     for (time, cells) in readings {
         write!(text, "{time}").unwrap();
@@ -60,13 +60,17 @@ fn sign(value: i64) -> &'static str {
 }
 
 fn replay(folder: &Path, define: &str) -> Output {
+    replay_part(folder, define, &[])
+}
+
+fn replay_part(folder: &Path, define: &str, part: &[&str]) -> Output {
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     write("source.yaml", SOURCE);
     write("define.yaml", define);
     write("speed.csv", &csv(&readings()));
     let mut command = alpheus(["stats", "replay", "--input", "speed.csv"]);
     command.args(["--source", "source.yaml", "--define", "define.yaml", "--output", "out.csv"]);
-    command.current_dir(folder).output().unwrap()
+    command.args(part).current_dir(folder).output().unwrap()
 }
 
 #[test]
@@ -74,7 +78,11 @@ fn a_replay_gives_what_the_plaintext_gives() {
     let folder = tempfile::tempdir().unwrap();
     let done = replay(folder.path(), DEFINE);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let out = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
+    check_rows(&std::fs::read_to_string(folder.path().join("out.csv")).unwrap());
+}
+
+/// Each hour has what the plaintext gives.
+pub(crate) fn check_rows(out: &str) {
     let mut lines = out.lines();
     let header = "aggregate,interval_start,interval_end,count,sum,mean,stddev,slots,dummies";
     assert_eq!(lines.next(), Some(header));
@@ -99,6 +107,37 @@ fn a_replay_gives_what_the_plaintext_gives() {
         assert_eq!((line[7], number(8)), ("24", 24.0 - n));
     }
     assert_eq!(lines.next(), None);
+}
+
+/// Fewer clients come than the definition says there are, and they have no more to give.
+#[test]
+fn an_aggregate_that_cannot_be_filled_ends_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let done = replay(
+        folder.path(),
+        &DEFINE.replace("clients: 6", "clients: 9").replace("slots: 24", "slots: 57"),
+    );
+    let log = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{log}");
+    assert!(log.contains("speed/road from 1330642800000: not all slots were filled"), "{log}");
+    assert!(log.contains("2 aggregates have no result"), "{log}");
+    let out = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
+    assert!(out.lines().skip(1).all(|line| line.ends_with(",,,,,57,")), "{out}");
+}
+
+/// A part of the recording, as its time is written.
+#[test]
+fn a_part_of_a_recording_is_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let done = replay_part(folder.path(), DEFINE, &["--from", "2012-03-02T00:00"]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let out = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
+    assert_eq!(out.lines().count(), 2, "{out}");
+    assert!(out.lines().nth(1).unwrap().starts_with("speed/road,1330646400000,"), "{out}");
+    let folder = tempfile::tempdir().unwrap();
+    let done = replay_part(folder.path(), DEFINE, &["--until", "2012-03-01"]);
+    let log = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(4) && log.contains("--until"), "{log}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The aggregator's role on a thread of its own: one writer.
 
+use super::counted::{Counted, Stand};
 use crate::pass::ledger::FencedLedger;
 use crate::service::engine::Reply;
 use crate::service::shutdown::Trigger;
@@ -69,6 +70,8 @@ pub struct Engine {
     pub clock: Clock,
     /// Its public key.
     pub key: alpheus_crypto::sign::VerifyingKey,
+    /// What it counts.
+    pub counted: Counted,
 }
 
 /// Runs until it is told to stop, or its ledger fails.
@@ -107,6 +110,7 @@ impl Engine {
             }
             Job::Due(reply) => {
                 self.aggregator.poll(self.clock.now()).commit(&mut self.ledger)?;
+                self.counted.stand(self.stand());
                 let _ = reply.send(self.due());
             }
             Job::Take(by, release, reply) => {
@@ -117,7 +121,11 @@ impl Engine {
             }
             Job::Examined(examined, reply) => {
                 let closed = match self.aggregator.close(*examined) {
-                    Ok(step) => Ok(step.commit(&mut self.ledger)?),
+                    Ok(step) => {
+                        let closing = step.commit(&mut self.ledger)?;
+                        self.count(&closing);
+                        Ok(closing)
+                    }
                     Err(why) => Err(why),
                 };
                 let _ = reply.send(closed);
@@ -141,6 +149,27 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    fn count(&self, closing: &Signed<Closing>) {
+        let Ok(closing) = closing.open(&self.key) else { return };
+        let agreed = self.aggregator.aggregates().find(|a| a.name() == closing.aggregate);
+        let slots = agreed.map_or(0, |agreed| agreed.slots as usize);
+        self.counted.checked(slots.saturating_sub(closing.empty.len()), closing.rejected.len());
+    }
+
+    fn stand(&self) -> Stand {
+        let mut stand = Stand::default();
+        for agreed in self.aggregator.aggregates() {
+            let name = agreed.name();
+            match self.aggregator.published(&name).map(|outcome| outcome.result.is_ok()) {
+                Some(true) => stand.result += 1,
+                Some(false) => stand.without += 1,
+                None if self.aggregator.closing(&name).is_some() => stand.closed += 1,
+                None => stand.open += 1,
+            }
+        }
+        stand
     }
 
     fn due(&self) -> Vec<Due> {

@@ -1,7 +1,8 @@
 //! `alpheus stats aggregator`: checks what smoothers release, closes, publishes.
 //!
 //! - [`engine`]: the role on a thread of its own, one writer of its ledger,
-//! - [`conductor`]: brings aggregates from their release to their results.
+//! - [`conductor`]: brings aggregates from their release to their results,
+//! - [`counted`]: what its operator sees of it.
 //!
 //! | request | answers |
 //! | --- | --- |
@@ -13,6 +14,7 @@
 //! | `GET /v1/inclusion/{aggregate}/{slot}` | that a slot's entry is under the closing |
 
 pub mod conductor;
+pub mod counted;
 pub mod engine;
 
 use crate::commands::Globals;
@@ -25,6 +27,7 @@ use crate::pass::ledger::{FencedLedger, Found};
 use crate::pass::serve::{Listener, serve};
 use crate::service::engine::{Handle, Worker, channel};
 use crate::service::health::State as Is;
+use crate::service::metrics::Requests;
 use crate::service::tls::TlsFiles;
 use crate::service::{Flags, Settings};
 use crate::stats::card::{self, Opened};
@@ -37,11 +40,13 @@ use alpheus_accountable_statistics::aggregator::{Aggregator, Identity, Node};
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::BadDefinition;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use counted::Counted;
 use engine::{Engine, Job};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -95,7 +100,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let fence = Settings::needed(&settings.state, "state")?.join("fence");
     let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
-    let engine = restore(found, &card, &folder, clock)?;
+    let counted = Counted::new(&globals.metrics);
+    let engine = restore(found, (&card, &folder), clock, counted.clone())?;
     let (handle, jobs) = channel();
     let part = globals.health.part("aggregator");
     let (worker, broken) =
@@ -105,7 +111,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let ways = ways.map(|(id, (_, peers))| Ok((id, Way::named(peers, &identity)?)));
     let ways = ways.collect::<Result<Vec<_>, Failure>>()?;
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
-    let router = router(handle.clone());
+    let router = router(handle.clone(), counted.requests);
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
     let conducted = handle.clone();
     serve(listeners, &settings, globals, broken, |at| {
@@ -118,9 +124,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 
 fn restore(
     found: Found,
-    card: &Opened,
-    folder: &std::path::Path,
+    (card, folder): (&Opened, &std::path::Path),
     clock: Clock,
+    counted: Counted,
 ) -> Result<Engine, Failure> {
     let identity = Identity {
         key: keys::signing(&folder.join(keys::SIGNING))?,
@@ -129,10 +135,11 @@ fn restore(
     };
     let key = identity.key.verifying_key();
     let restored = Aggregator::restore(&card.pinned, identity, Node::ALONE, found.records);
-    Ok(Engine { aggregator: restored.blame(Category::Input)?, ledger: found.ledger, clock, key })
+    let aggregator = restored.blame(Category::Input)?;
+    Ok(Engine { aggregator, ledger: found.ledger, clock, key, counted })
 }
 
-fn router(engine: Handle<Job>) -> Router {
+fn router(engine: Handle<Job>, requests: Requests) -> Router {
     let router = Router::new()
         .route("/v1/results", get(results))
         .route("/v1/results.csv", get(results_csv))
@@ -140,8 +147,17 @@ fn router(engine: Handle<Job>) -> Router {
         .route("/v1/definitions", post(learn))
         .route("/v1/closings/{aggregate}", get(closing))
         .route("/v1/inclusion/{aggregate}/{slot}", get(inclusion))
+        .route_layer(middleware::from_fn_with_state(requests, counted_by))
         .with_state(engine);
     in_time(router, LARGEST)
+}
+
+async fn counted_by(State(requests): State<Requests>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let name = path.trim_start_matches("/v1/").split('/').next().unwrap_or_default().to_owned();
+    let answer = next.run(request).await;
+    requests.count(name, answer.status().as_u16());
+    answer
 }
 
 impl From<BadDefinition> for ApiError {

@@ -6,27 +6,29 @@ use super::samples::{Sample, Samples};
 use super::stage::Stage;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
-use crate::pass::link::LinkError;
+use crate::service::children::{Children, Condition};
 use crate::service::progress::Progress;
+use crate::stats::clock::Clock;
 use crate::stats::define::define;
 use crate::stats::names::hex;
 use crate::stats::person::{self, Account, Shared, Upload};
 use crate::stats::plan::Plan;
 use crate::stats::results::{Row, fetch};
-use crate::stats::ways::{AGAIN, StatsError, Ways};
+use crate::stats::ways::{AGAIN, PATIENCE, StatsError, Ways};
 use alpheus_accountable_statistics::client::{Attempt, Records};
+use alpheus_accountable_statistics::configuration::Pinned;
 use alpheus_accountable_statistics::definition::Agreed;
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::Entry;
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_anonymous_credential::schedule::Time;
 use rand_core::Rng;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::task::JoinSet;
 
 /// Uploads under way at the same time.
 const TOGETHER: usize = 32;
-/// How long a process may take to answer for the first time, and a result to come.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What happens when, in this order at one time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +45,8 @@ enum What {
     Sample(usize),
     /// Deposits of an aggregate are released.
     Release(usize),
+    /// One that could not be filled ends without a result.
+    Over(usize),
 }
 
 /// One aggregate of the replay.
@@ -51,70 +55,94 @@ struct Aggregate {
     prover: Arc<Prover>,
     /// Uploads that have found no slot yet.
     waiting: Vec<(usize, Box<Attempt>)>,
+    /// Slots that are filled.
+    filled: u32,
 }
 
 type Done = Result<(usize, usize, Upload), StatsError>;
 
-struct Drive {
+/// A replay at work.
+pub struct Drive {
     stage: Stage,
     ways: Ways,
     people: Vec<Shared<Records>>,
     aggregates: Vec<Aggregate>,
     under_way: JoinSet<Done>,
-    lost: u64,
 }
 
 /// Something does not come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-enum Stuck {
-    #[error("no result of an aggregate came in time; run with ALPHEUS_LOG=info to see why")]
-    NoResult,
-    #[error("a process of the replay has ended; run with ALPHEUS_LOG=info to see why")]
-    Ended,
-}
+#[error("no result of an aggregate came in time; run with ALPHEUS_LOG=info to see why")]
+struct NoResult;
+
+/// None should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a process of the replay has ended; run with ALPHEUS_LOG=info to see why")]
+struct Ended;
 
 /// Runs all of it, and gives the results.
 ///
 /// # Errors
 /// If a process does not answer, or an upload fails.
 pub async fn run(stage: Stage, plan: &Plan, samples: &Samples) -> Result<Vec<Row>, Failure> {
-    let ways = Ways::new(&stage.card)?;
-    let mut drive = Drive {
-        stage,
-        ways,
-        people: Vec::new(),
-        aggregates: Vec::new(),
-        under_way: JoinSet::new(),
-        lost: 0,
-    };
-    drive.register().await?;
-    drive.play(plan, samples).await?;
-    if drive.lost > 0 {
-        eprintln!("{} uploads found no quorum of smoothers", drive.lost);
+    let mut drive = Drive::new(stage)?;
+    // Gone before the folder, which the stage has.
+    let mut children = drive.stage.children();
+    tokio::select! {
+        rows = drive.all(plan, samples) => rows,
+        failed = watch(&mut children) => Err(failed),
     }
-    drive.results().await
+}
+
+/// Starts processes that were killed again, on their state, until one has ended by itself.
+async fn watch(children: &mut Children) -> Failure {
+    loop {
+        tokio::time::sleep(AGAIN).await;
+        match children.revive() {
+            Ok(Condition::Running) => {}
+            Ok(Condition::Revived) => tracing::info!("a killed process is started again"),
+            Ok(Condition::Ended) => return Failure::new(Category::Io, Ended),
+            Err(failure) => return failure,
+        }
+    }
 }
 
 impl Drive {
-    async fn register(&mut self) -> Result<(), Failure> {
+    /// Before anything.
+    ///
+    /// # Errors
+    /// If the card's authority cannot be used.
+    pub fn new(stage: Stage) -> Result<Self, Failure> {
+        let (ways, under_way) = (Ways::new(&stage.card)?, JoinSet::new());
+        Ok(Self { stage, ways, people: Vec::new(), aggregates: Vec::new(), under_way })
+    }
+
+    /// The processes: registrar, aggregator, smoothers.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        self.stage.processes()
+    }
+
+    async fn all(&mut self, plan: &Plan, samples: &Samples) -> Result<Vec<Row>, Failure> {
+        self.register().await?;
+        self.play(plan, samples).await?;
+        self.rows().await
+    }
+
+    /// Gives all clients their credentials.
+    ///
+    /// # Errors
+    /// If the registrar refuses.
+    pub async fn register(&mut self) -> Result<(), Failure> {
         let mut progress =
             Progress::new("clients registered", Some(self.stage.accounts.len() as u64));
-        let until = Instant::now() + PATIENCE;
-        for (name, secret) in &self.stage.accounts {
-            let account = Account { name, secret };
-            let person = loop {
-                let (pinned, ledger) = (&self.stage.card.pinned, Records::new());
-                let clock = &self.stage.clock;
-                let person =
-                    person::register(pinned, &self.ways, &account, clock, ledger, Records::clone);
-                match person.await {
-                    Ok(person) => break person,
-                    Err(StatsError::Link(LinkError::Unreachable(..))) if Instant::now() < until => {
-                        tokio::time::sleep(AGAIN).await;
-                    }
-                    Err(error) => return Err(error.into()),
-                }
-            };
+        let Stage { card, clock, accounts, .. } = &self.stage;
+        for (name, secret) in accounts {
+            let (account, ledger) = (Account { name, secret }, Records::new());
+            let ways = &self.ways;
+            let person =
+                person::register(&card.pinned, ways, &account, clock, ledger, Records::clone);
+            let person = person.await?;
             self.people.push(Arc::new(Mutex::new(person)));
             progress.advance(1);
         }
@@ -126,11 +154,15 @@ impl Drive {
         let by = (plan, &self.stage.definer);
         let agreed = define(&self.stage.card, &self.ways, by, start).await?;
         let prover = Arc::new(Prover::new(*agreed.terms()));
-        self.aggregates.push(Aggregate { agreed, prover, waiting: Vec::new() });
+        self.aggregates.push(Aggregate { agreed, prover, waiting: Vec::new(), filled: 0 });
         Ok(())
     }
 
-    async fn play(&mut self, plan: &Plan, samples: &Samples) -> Result<(), Failure> {
+    /// Brings all samples to their aggregates, and these to their ends.
+    ///
+    /// # Errors
+    /// If an upload fails, or no result comes.
+    pub async fn play(&mut self, plan: &Plan, samples: &Samples) -> Result<(), Failure> {
         let mut progress = Progress::new("samples uploaded", Some(samples.all.len() as u64));
         for (time, what) in moments(plan, samples) {
             match what {
@@ -161,8 +193,13 @@ impl Drive {
                     self.settle().await?;
                     self.stage.hand.set(time)?;
                 }
-                // The clock stays before it until the result is there.
-                What::Deadline(at) => self.await_result(at).await?,
+                // The clock stays before it until the result is there, if there is to be one.
+                What::Deadline(at) if self.is_filled(at) => self.await_result(at).await?,
+                What::Deadline(_) => {}
+                What::Over(at) => {
+                    self.stage.hand.set(time)?;
+                    self.await_result(at).await?;
+                }
             }
         }
         Ok(())
@@ -177,30 +214,30 @@ impl Drive {
 
     /// Starts an upload.
     fn begin(&mut self, at: usize, who: usize, contribution: Contribution) {
-        let Some((aggregate, person)) = self.aggregates.get(at).zip(self.people.get(who)) else {
-            return;
-        };
-        let (agreed, prover) = (aggregate.agreed.clone(), Arc::clone(&aggregate.prover));
-        let (person, ways) = (Arc::clone(person), self.ways.clone());
-        let (clock, pinned) = (self.stage.clock.clone(), self.stage.card.pinned.clone());
+        let Some((upload, agreed)) = self.way_of(at, who) else { return };
         self.under_way.spawn(async move {
-            let begun =
-                person::begin(Arc::clone(&person), agreed, contribution, clock.clone()).await?;
-            Ok((at, who, person::go_on(person, &ways, prover, begun, (&pinned, &clock)).await?))
+            let (person, clock) = (Arc::clone(&upload.person), upload.clock.clone());
+            let begun = person::begin(person, agreed, contribution, clock, Vec::new()).await?;
+            Ok((at, who, upload.run(begun).await?))
         });
     }
 
     /// Goes on with an upload that found no slot.
     fn again(&mut self, at: usize, who: usize, attempt: Attempt) {
-        let Some((aggregate, person)) = self.aggregates.get(at).zip(self.people.get(who)) else {
-            return;
+        let Some((upload, _)) = self.way_of(at, who) else { return };
+        self.under_way.spawn(async move { Ok((at, who, upload.run(attempt).await?)) });
+    }
+
+    fn way_of(&self, at: usize, who: usize) -> Option<(Uploading, Agreed)> {
+        let (aggregate, person) = self.aggregates.get(at).zip(self.people.get(who))?;
+        let uploading = Uploading {
+            person: Arc::clone(person),
+            prover: Arc::clone(&aggregate.prover),
+            ways: self.ways.clone(),
+            pinned: self.stage.card.pinned.clone(),
+            clock: self.stage.clock.clone(),
         };
-        let (prover, person) = (Arc::clone(&aggregate.prover), Arc::clone(person));
-        let (ways, pinned) = (self.ways.clone(), self.stage.card.pinned.clone());
-        let clock = self.stage.clock.clone();
-        self.under_way.spawn(async move {
-            Ok((at, who, person::go_on(person, &ways, prover, attempt, (&pinned, &clock)).await?))
-        });
+        Some((uploading, aggregate.agreed.clone()))
     }
 
     /// Waits until fewer than so many uploads are under way.
@@ -213,15 +250,21 @@ impl Drive {
     }
 
     fn note(&mut self, (at, who, upload): (usize, usize, Upload)) {
+        let Some(aggregate) = self.aggregates.get_mut(at) else { return };
         match upload {
-            Upload::Done => {}
-            Upload::Waits(attempt) => {
-                if let Some(aggregate) = self.aggregates.get_mut(at) {
-                    aggregate.waiting.push((who, attempt));
-                }
+            Upload::Done(_) => aggregate.filled += 1,
+            // As those that find no slot: at the next turn again.
+            Upload::Waits(attempt) | Upload::Away(attempt) | Upload::Lost(attempt) => {
+                aggregate.waiting.push((who, attempt));
             }
-            Upload::Lost => self.lost += 1,
         }
+    }
+
+    /// Whether so many slots are filled that there is to be a result.
+    fn is_filled(&self, at: usize) -> bool {
+        self.aggregates.get(at).is_some_and(|Aggregate { agreed, filled, .. }| {
+            filled + self.stage.card.pinned.missing_at_most(agreed.slots) >= agreed.slots
+        })
     }
 
     /// Waits for all uploads that are under way.
@@ -262,28 +305,69 @@ impl Drive {
     }
 
     /// Waits until an aggregate has ended.
-    async fn await_result(&mut self, at: usize) -> Result<(), Failure> {
+    async fn await_result(&self, at: usize) -> Result<(), Failure> {
         let Some(aggregate) = self.aggregates.get(at) else { return Ok(()) };
         let name = hex(&aggregate.agreed.name());
         let until = Instant::now() + PATIENCE;
         loop {
-            let rows = fetch(&self.ways).await?;
+            let rows = self.rows().await?;
             if rows.iter().any(|row| row.name == name && row.state != "open") {
                 return Ok(());
             }
-            if self.stage.any_ended() {
-                return Err(Stuck::Ended).blame(Category::Io);
-            }
             if Instant::now() > until {
-                return Err(Stuck::NoResult).blame(Category::Check);
+                return Err(NoResult).blame(Category::Check);
             }
             tokio::time::sleep(AGAIN).await;
         }
     }
 
-    /// All results.
-    async fn results(&mut self) -> Result<Vec<Row>, Failure> {
-        Ok(fetch(&self.ways).await?)
+    /// All results, from an aggregator that may just come back.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub async fn rows(&self) -> Result<Vec<Row>, Failure> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match fetch(&self.ways).await {
+                Err(StatsError::Link(error)) if error.may_pass() && Instant::now() < until => {
+                    tokio::time::sleep(AGAIN).await;
+                }
+                rows => return Ok(rows?),
+            }
+        }
+    }
+}
+
+/// What an upload needs.
+struct Uploading {
+    person: Shared<Records>,
+    prover: Arc<Prover>,
+    ways: Ways,
+    pinned: Pinned,
+    clock: Clock,
+}
+
+impl Uploading {
+    /// Brings an upload to its end, or to where it waits for another turn. Who is away for a
+    /// moment is asked again: the clock stands still meanwhile.
+    async fn run(self, mut attempt: Attempt) -> Result<Upload, StatsError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let (person, prover) = (Arc::clone(&self.person), Arc::clone(&self.prover));
+            let (ways, about) = (&self.ways, (&self.pinned, &self.clock));
+            let nothing = |_: &Entry, _: &Endorsed<Entry>| Vec::new();
+            match person::go_on(person, ways, prover, attempt, about, nothing).await? {
+                Upload::Away(later) if Instant::now() < until => {
+                    tokio::time::sleep(AGAIN).await;
+                    attempt = *later;
+                }
+                Upload::Lost(lost) => {
+                    let (person, clock) = (Arc::clone(&self.person), self.clock.clone());
+                    attempt = person::again(person, *lost, clock).await?;
+                }
+                other => return Ok(other),
+            }
+        }
     }
 }
 
@@ -306,6 +390,7 @@ fn moments(plan: &Plan, samples: &Samples) -> Vec<(Time, What)> {
         moments.push((Time(release), What::Release(at)));
         let deadline = release.saturating_add(plan.after.patience);
         moments.push((Time(deadline.saturating_sub(1)), What::Deadline(at)));
+        moments.push((Time(deadline), What::Over(at)));
     }
     let samples = samples.all.iter().enumerate();
     moments.extend(samples.map(|(at, sample)| (sample.time, What::Sample(at))));

@@ -15,16 +15,16 @@ use crate::pass::init::write_new;
 use crate::pass::serve::block_on;
 use crate::stats::plan::Plan;
 use crate::stats::results::Row;
+use crate::stats::units::{COLUMNS, Measured};
 use alpheus_anonymous_credential::schedule::Time;
-use alpheus_encrypted_stream::decode::Rational;
-use alpheus_policy::decimal::format_scaled;
-use samples::Samples;
+use samples::{Samples, Span};
 use stage::{Size, Stage};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  alpheus stats replay --input traffic_speed.csv --source examples/real/traffic_speed/statistics/source.yaml --define examples/real/traffic_speed/statistics/define.yaml --output speed.csv
+  alpheus stats replay --input speed.csv --source source.yaml --define define.yaml --output out.csv
+  alpheus stats replay --from 2012-03-01T06:00 --until 2012-03-01T10:00 --input traffic_speed.csv --source examples/real/traffic_speed/statistics/source.yaml --define examples/real/traffic_speed/statistics/define.yaml --output speed.csv
 
 One machine and one person run all roles here: it shows what comes out, and hides nothing from
 who runs it. The clients live in this process, each with its own credentials and keys.";
@@ -45,6 +45,12 @@ pub struct Args {
     /// Where the results are written; must not be there yet
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
+    /// Samples from this time on: 2012-03-01T06:00 (UTC), or Unix milliseconds
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    from: Option<Time>,
+    /// Samples before this time
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    until: Option<Time>,
     /// Smoothers: at least three times the threshold, less two
     #[arg(long, value_name = "NUMBER", default_value = "4", value_parser = clap::value_parser!(u16).range(1..=64))]
     smoothers: u16,
@@ -57,7 +63,7 @@ const DAY: u64 = 86_400_000_000;
 
 /// An aggregate has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} aggregates have no result; the output says why, in its last column")]
+#[error("{0} aggregates have no result; for each of them it is said above why")]
 struct WithoutResult(usize);
 
 /// Runs the command.
@@ -67,11 +73,16 @@ struct WithoutResult(usize);
 /// result.
 pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let plan = Plan::open(&args.define)?;
-    let samples = samples::read(&args.input, &args.source, &plan)?;
+    let span =
+        Span { from: args.from.unwrap_or(Time(0)), until: args.until.unwrap_or(Time(u64::MAX)) };
+    let samples = samples::read((&args.input, &args.source), &plan, span)?;
     let stage = Stage::start(size(args, &plan, &samples), &plan)?;
     let rows = block_on(drive::run(stage, &plan, &samples))?;
     write_new(&args.output, &csv(&rows, &plan), 0o644)?;
-    let without = rows.iter().filter(|row| row.state != "result").count();
+    let without: Vec<&Row> = rows.iter().filter(|row| row.state != "result").collect();
+    for Row { aggregate, interval_start, state, .. } in &without {
+        eprintln!("{aggregate} from {interval_start}: {state}");
+    }
     eprintln!(
         "{} samples of {} clients, {} aggregates, {} readings refused",
         samples.all.len(),
@@ -79,7 +90,35 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
         rows.len(),
         samples.refused
     );
-    if without > 0 { Err(WithoutResult(without)).blame(Category::Check) } else { Ok(()) }
+    match without.len() {
+        0 => Ok(()),
+        many => Err(WithoutResult(many)).blame(Category::Check),
+    }
+}
+
+/// A moment as people write it, in UTC, or in Unix milliseconds.
+fn moment(text: &str) -> Result<Time, &'static str> {
+    const FORM: &str = "a time is written 2012-03-01, 2012-03-01T06:00, or in Unix milliseconds";
+    if let Ok(milliseconds) = text.parse::<u64>() {
+        return milliseconds.checked_mul(1000).map(Time).ok_or(FORM);
+    }
+    let (day, clock) = text.trim_end_matches('Z').split_once('T').unwrap_or((text, "0:0"));
+    let parts = |text: &str, between: char| -> Option<Vec<u8>> {
+        text.split(between).map(|part| part.parse().ok()).collect()
+    };
+    let read = || {
+        let (year, rest) = day.split_once('-')?;
+        let [month, day]: [u8; 2] = parts(rest, '-')?.try_into().ok()?;
+        let clock = parts(clock, ':')?;
+        let (hour, minute) = (*clock.first()?, *clock.get(1)?);
+        let second = clock.get(2).copied().unwrap_or(0);
+        let month = time::Month::try_from(month).ok()?;
+        let date = time::Date::from_calendar_date(year.parse().ok()?, month, day).ok()?;
+        let at = date.with_hms(hour, minute, second).ok()?.assume_utc();
+        let seconds = u64::try_from(at.unix_timestamp()).ok()?;
+        (clock.len() <= 3).then_some(Time(seconds.checked_mul(1_000_000)?))
+    };
+    read().ok_or(FORM)
 }
 
 fn size(args: &Args, plan: &Plan, samples: &Samples) -> Size {
@@ -98,36 +137,26 @@ fn size(args: &Args, plan: &Plan, samples: &Samples) -> Size {
     }
 }
 
-/// Results in the unit of the recording: exact sums, and what follows rounded once.
+/// Results in the unit of the recording.
 fn csv(rows: &[Row], plan: &Plan) -> String {
-    let mut said =
-        "aggregate,interval_start,interval_end,count,sum,mean,stddev,slots,dummies\n".to_owned();
-    let decimals = i32::from(plan.decimals);
-    for row in rows {
-        let count = row.count.map(|count| count.to_string()).unwrap_or_default();
-        let sum = row.sum.map(|sum| format_scaled(sum, plan.decimals)).unwrap_or_default();
-        let mean = match (row.sum, row.count) {
-            (Some(sum), Some(count)) => Rational::new(sum, count),
-            #[expect(clippy::cast_possible_truncation, reason = "a rounded mean is whole steps")]
-            _ => row.mean.and_then(|mean| Rational::new(mean as i64, 1)),
-        };
-        let mean = mean.map(|mean| mean.times_ten_to(-decimals).to_f64().to_string());
-        let deviation = deviation(row, decimals).map(|deviation| deviation.to_string());
-        let dummies = row.dummies.map(|dummies| dummies.to_string());
-        let (mean, deviation) = (mean.unwrap_or_default(), deviation.unwrap_or_default());
-        let Row { aggregate, interval_start, interval_end, slots, .. } = row;
-        let dummies = dummies.unwrap_or_default();
-        said += &format!(
-            "{aggregate},{interval_start},{interval_end},{count},{sum},{mean},{deviation},{slots},{dummies}\n"
-        );
-    }
-    said
+    let lines = rows.iter().map(|row| Measured::new(row, plan).cells());
+    let lines: Vec<String> = std::iter::once(COLUMNS.to_owned()).chain(lines).collect();
+    lines.join("\n") + "\n"
 }
 
-/// Of the population, rounded once.
-fn deviation(row: &Row, decimals: i32) -> Option<f64> {
-    let (n, sum, squares) = (i128::from(row.count?), row.sum?, row.squares?);
-    let spread = n.checked_mul(squares)?.checked_sub(sum.checked_mul(sum)?)?;
-    let variance = Rational::new(spread, n.checked_mul(n)?)?;
-    variance.times_ten_to(decimals.checked_mul(-2)?).sqrt_to_f64()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_read_as_they_are_written() {
+        let seconds = |text| moment(text).map(|time| time.0 / 1_000_000);
+        assert_eq!(seconds("2012-03-01"), Ok(1_330_560_000));
+        assert_eq!(seconds("2012-03-01T06:00"), Ok(1_330_581_600));
+        assert_eq!(seconds("2012-03-01T06:00:05Z"), Ok(1_330_581_605));
+        assert_eq!(moment("1330581600000"), moment("2012-03-01T06:00"));
+        for bad in ["", "2012-13-01", "2012-02-30", "2012-03-01T24:00", "06:00", "-5"] {
+            assert!(moment(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -35,7 +35,9 @@ pub struct Samples {
 
 /// A file that no statistics can be made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the file has no sample that the plan takes; see the rows that were refused")]
+#[error(
+    "the file has no sample that the plan takes in that time; see --from, --until and the rows that were refused"
+)]
 pub struct NoSamples;
 
 /// A schema of the plan's one attribute, for the readers of recordings.
@@ -60,11 +62,20 @@ fn schema(name: String, plan: &Plan) -> Schema {
     }
 }
 
+/// The part of a recording that is replayed: from a time on, until before another.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// The first moment.
+    pub from: Time,
+    /// The moment after the last.
+    pub until: Time,
+}
+
 /// Reads a recorded file. Rows that are refused are told, and stop nothing.
 ///
 /// # Errors
 /// If a file cannot be read, or has no sample.
-pub fn read(input: &Path, source: &Path, plan: &Plan) -> Result<Samples, Failure> {
+pub fn read((input, source): (&Path, &Path), plan: &Plan, span: Span) -> Result<Samples, Failure> {
     let text = read_text(source)?;
     let written: Result<Source, SourceError> =
         serde_saphyr::from_str(&text).map_err(|error| SourceError::Syntax(said(&error)));
@@ -77,19 +88,21 @@ pub fn read(input: &Path, source: &Path, plan: &Plan) -> Result<Samples, Failure
         let line = places.first().map_or(0, |refused| refused.line);
         eprintln!("{count} readings refused, the first in line {line}: {fault}");
     }
-    let samples = collect(&recording, plan);
+    let samples = collect(&recording, plan, span);
     if samples.all.is_empty() {
         return Err(Failure::new(Category::Input, NoSamples).at(input.display().to_string()));
     }
     Ok(samples)
 }
 
-fn collect(recording: &Recording, plan: &Plan) -> Samples {
+fn collect(recording: &Recording, plan: &Plan, span: Span) -> Samples {
     let mut all = Vec::new();
     for (client, stream) in recording.streams.iter().enumerate() {
         for event in stream.events() {
-            if let Some(Cell::Number(value)) = event.cells.first() {
-                all.push(Sample { time: Time(event.time.0), client, value: *value });
+            let time = Time(event.time.0);
+            let within = span.from <= time && time < span.until;
+            if let (true, Some(Cell::Number(value))) = (within, event.cells.first()) {
+                all.push(Sample { time, client, value: *value });
             }
         }
     }

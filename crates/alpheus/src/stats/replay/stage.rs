@@ -94,9 +94,15 @@ impl Stage {
         Ok(Self { card, definer, clock, hand, accounts, children, _folder: folder })
     }
 
-    /// Whether a process has ended, which none should.
-    pub fn any_ended(&mut self) -> bool {
-        self.children.any_ended()
+    /// Numbers of the processes: registrar, aggregator, smoothers.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        (0..self.card.smoothers.len() + 2).map(|index| self.children.id(index)).collect()
+    }
+
+    /// The processes, which are to go before the stage does.
+    pub fn children(&mut self) -> Children {
+        std::mem::take(&mut self.children)
     }
 }
 

@@ -1,0 +1,103 @@
+//! A client's ledger: durable, and in memory as it is durable.
+
+use crate::failure::{Blame, Category, Failure};
+use crate::pass::ledger::{FencedLedger, Found};
+use alpheus_accountable_statistics::client::Records;
+use alpheus_accountable_statistics::configuration::Pinned;
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::Entry;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Log, put};
+use alpheus_transport::Store;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The spaces of the store.
+const SPACES: [&str; 2] = ["stats-client", "stats-client-fence"];
+/// Receipts of a quorum for an upload; the client's own records begin with other letters.
+const RECEIPTS: u8 = b'r';
+/// How many lines of a file were given.
+const LINES: u8 = b'l';
+
+/// The ledger.
+pub struct Book {
+    durable: FencedLedger,
+    records: Records,
+}
+
+/// The state is an old copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the state is older than its fence, so what this client has shown may be forgotten and would be shown twice; take another folder when the next period of credentials begins"
+)]
+struct OldCopy;
+
+impl Ledger for Book {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        self.durable.commit(changes)?;
+        self.records.commit(changes)
+    }
+}
+
+fn receipts(name: &Digest) -> Vec<u8> {
+    [[RECEIPTS].as_slice(), name.as_bytes()].concat()
+}
+
+fn lines(file: &str) -> Vec<u8> {
+    [[LINES].as_slice(), file.as_bytes()].concat()
+}
+
+impl Book {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// If the store cannot be read, or is an old copy.
+    pub fn open(store: Arc<dyn Store>, fence: &Path) -> Result<Self, Failure> {
+        let found = FencedLedger::open_spaces(store, fence, None, SPACES)?;
+        let Found { ledger, records, log, untouched, .. } = found;
+        if log == Log::Doubtful && !untouched {
+            return Err(OldCopy).blame(Category::Input);
+        }
+        Ok(Self { durable: ledger, records: records.into_iter().collect() })
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn records(&self) -> Records {
+        self.records.clone()
+    }
+
+    /// How many lines of a file were given.
+    #[must_use]
+    pub fn lines(&self, file: &str) -> u64 {
+        let bytes = self.records.get(&lines(file)).and_then(|value| value.first_chunk());
+        bytes.map_or(0, |bytes| u64::from_be_bytes(*bytes))
+    }
+
+    /// That so many were.
+    #[must_use]
+    pub fn given(file: &str, many: u64) -> Change {
+        put(lines(file), many.to_be_bytes().to_vec())
+    }
+
+    /// Keeps the receipts of an upload.
+    #[must_use]
+    pub fn keep(entry: &Entry, certificate: &Endorsed<Entry>) -> Vec<Change> {
+        let key = [receipts(&entry.aggregate).as_slice(), &entry.slot.to_be_bytes()].concat();
+        vec![put(key, postcard::to_allocvec(certificate).unwrap_or_default())]
+    }
+
+    /// The entries of an aggregate for which there are receipts, and what forgets them.
+    #[must_use]
+    pub fn kept(&self, name: &Digest, pinned: &Pinned) -> Vec<(Entry, Change)> {
+        let prefix = receipts(name);
+        let ours = self.records.range(prefix.clone()..);
+        let ours = ours.take_while(|(key, _)| key.starts_with(&prefix));
+        let read = |(key, value): (&Vec<u8>, &Vec<u8>)| {
+            let certificate: Endorsed<Entry> = postcard::from_bytes(value).ok()?;
+            let entry = certificate.open(pinned, pinned.quorum()).ok()?.into_inner();
+            Some((entry, Change { key: key.clone(), value: None }))
+        };
+        ours.filter_map(read).collect()
+    }
+}

@@ -1,0 +1,128 @@
+//! `alpheus stats client`: gives one account's samples to aggregates, fills slots with dummies
+//! after each, and sees that what it gave was counted.
+//!
+//! - [`book`]: its ledger,
+//! - [`input`]: samples from a file or from standard input,
+//! - [`contributor`]: what it does when,
+//! - [`known`]: an aggregate that it takes part in.
+
+pub mod book;
+pub mod contributor;
+pub mod input;
+pub mod known;
+
+use crate::commands::Globals;
+use crate::controller::keystore::read_key_file;
+use crate::failure::{Blame, Category, Failure};
+use crate::pass::serve::block_on;
+use crate::service::{Flags, Settings};
+use crate::stats::card;
+use crate::stats::clock::Clock;
+use crate::stats::person::{self, Account};
+use crate::stats::plan::Plan;
+use crate::stats::ways::Ways;
+use book::Book;
+use contributor::{Contributor, Summary};
+use input::Input;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use zeroize::Zeroizing;
+
+const EXAMPLES: &str = "\
+Examples:
+  alpheus stats client speed.yaml --card roads/card.json --account ada --secret-file ada.secret --state run/ada --input ada.txt
+  speedometer | alpheus stats client speed.yaml --card roads/card.json --account ada --secret-file ada.secret --state run/ada
+
+A sample is a number in a line. Of a file, lines are given one after the other, each once, to the
+aggregates that take them; of standard input a line is a sample of the moment in which it is read,
+and dropped if nothing takes it then. It ends once its input has ended and all that it gave is counted.
+
+speed.yaml is what this client has agreed to: a definition that says anything else gets nothing.
+Killed, it goes on where it was. Give nobody else its state, and keep no copies: what an old copy
+has forgotten would be shown twice.";
+
+/// Arguments of `alpheus stats client`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What is measured, as whoever defines it wrote it
+    plan: PathBuf,
+    /// The deployment's card
+    #[arg(long, value_name = "FILE")]
+    card: Option<PathBuf>,
+    /// The account at the registrar
+    #[arg(long, value_name = "NAME")]
+    account: String,
+    /// The file with what the account shows to the registrar
+    #[arg(long, value_name = "FILE")]
+    secret_file: PathBuf,
+    /// Where it keeps credentials, uploads under way and receipts
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// A file of samples, instead of standard input
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Fill no slots with dummies: then others must, or the aggregate has no result
+    #[arg(long)]
+    no_dummies: bool,
+    /// A replay's clock, instead of the machine's
+    #[arg(long, value_name = "FILE")]
+    clock: Option<PathBuf>,
+}
+
+/// What was given is not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0} contributions with receipts of a quorum are not counted; the receipts stay in the state: show them and the closing to whoever runs the smoothers"
+)]
+struct LeftOut(u64);
+
+/// Runs the command until all that it gave is counted.
+///
+/// # Errors
+/// A setting is missing or wrong, the registrar refuses, the state cannot be written, or
+/// something was left out.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let settings = globals.settings(flags(args))?;
+    let stats = settings.stats.clone().unwrap_or_default();
+    let plan = Plan::open(&args.plan)?;
+    let card = card::open(&Settings::needed(&stats.card, "stats.card")?)?;
+    let clock = Clock::of(stats.clock.as_deref())?;
+    let secret = read_key_file(&args.secret_file)?;
+    let secret = std::str::from_utf8(&secret).blame_input(&args.secret_file)?;
+    let secret = Zeroizing::new(secret.to_owned());
+    let store = settings.open_store(&globals.health, &globals.metrics)?;
+    let state = Settings::needed(&settings.state, "state")?;
+    let book = Book::open(store, &state.join("fence"))?;
+    let input = Input::open(args.input.as_deref(), &book, &plan)?;
+    let summary = block_on(async {
+        let account = Account { name: &args.account, secret: &secret };
+        let (ways, records) = (Ways::new(&card)?, Book::records);
+        let person = person::register(&card.pinned, &ways, &account, &clock, book, records).await?;
+        eprintln!("taking part as {}", args.account);
+        let person = Arc::new(Mutex::new(person));
+        let volunteers = !args.no_dummies;
+        Contributor::new(card, clock, plan, person, volunteers)?.run(input).await
+    })?;
+    told(&summary);
+    if summary.left_out > 0 {
+        return Err(LeftOut(summary.left_out)).blame(Category::Check);
+    }
+    Ok(())
+}
+
+fn told(summary: &Summary) {
+    let Summary { samples, dummies, dropped, unplaced, .. } = summary;
+    eprintln!(
+        "{samples} samples and {dummies} dummies given, {unplaced} found no slot, {dropped} lines dropped"
+    );
+}
+
+fn flags(args: &Args) -> Flags {
+    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    vec![
+        ("state", text(&args.state)),
+        ("stats.card", text(&args.card)),
+        ("stats.clock", text(&args.clock)),
+    ]
+}
