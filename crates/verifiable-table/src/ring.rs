@@ -6,7 +6,7 @@
 
 use crate::arithmetic::lanes::{Backend, Kernel, Lanes, WIDTH};
 use crate::arithmetic::ntt::Ntt;
-use crate::arithmetic::prime::{Modular, Prime};
+use crate::arithmetic::prime::{Factor, Factors, Modular, Prime};
 use crate::parameters::Spec;
 use num_bigint::BigUint;
 use zeroize::Zeroizing;
@@ -37,7 +37,7 @@ pub struct Ring {
 struct Encode {
     /// (t − 1)/2 modulo t1 and t2, and t1⁻¹ modulo t2.
     half: [u64; 2],
-    inverse: u64,
+    inverse: Factor,
     /// For each limb: t1, t, and −(21t + (t − 1)/2).
     limbs: Vec<[u64; 3]>,
 }
@@ -47,7 +47,7 @@ struct Decode {
     /// ⌊Q/2⌋ modulo each q_j.
     half: Vec<u64>,
     /// q_i⁻¹ modulo q_j, for i < j.
-    inverses: Vec<Vec<u64>>,
+    inverses: Vec<Vec<Factor>>,
     /// For each of t1, t2: q_0…q_{i−1} modulo it, and −⌊Q/2⌋.
     digits: [(Vec<u64>, u64); 2],
 }
@@ -165,6 +165,10 @@ pub(crate) fn residue(x: &BigUint, p: u64) -> u64 {
     (x % p).to_u64_digits().first().copied().unwrap_or(0)
 }
 
+fn inverse(x: u64, prime: &Prime) -> Factor {
+    prime.factor(prime.invert(x % prime.p))
+}
+
 fn negated(x: u64, p: u64) -> u64 {
     (p - x) % p
 }
@@ -177,7 +181,7 @@ impl Encode {
         let limb = |p: &u64| [t[0] % p, residue(&product, *p), negated(residue(&shift, *p), *p)];
         Self {
             half: t.map(|p| residue(&half, p)),
-            inverse: Prime::new(t[1]).invert(t[0] % t[1]),
+            inverse: inverse(t[0], &Prime::new(t[1])),
             limbs: q.iter().map(limb).collect(),
         }
     }
@@ -189,7 +193,7 @@ impl Decode {
         let half: BigUint = &modulus / 2_u32;
         let inverses = |j: usize| {
             let prime = Prime::new(q[j]);
-            q[..j].iter().map(|p| prime.invert(p % q[j])).collect()
+            q[..j].iter().map(|p| inverse(*p, &prime)).collect()
         };
         let digits = |p: u64| {
             let products = (0..q.len()).map(|i| q[..i].iter().map(|x| BigUint::from(*x)).product());
@@ -272,7 +276,7 @@ struct Joint<L: Lanes> {
     first: Modular<L>,
     second: Modular<L>,
     half: [L::V; 2],
-    inverse: L::V,
+    inverse: Factors<L::V>,
 }
 
 impl<L: Lanes> Joint<L> {
@@ -280,14 +284,15 @@ impl<L: Lanes> Joint<L> {
     fn new(ring: &Ring, lanes: L) -> Self {
         let [first, second] = ring.t.each_ref().map(|ntt| ntt.prime.on(lanes));
         let Encode { half, inverse, .. } = &ring.encode;
-        Self { first, second, half: half.map(|h| lanes.splat(h)), inverse: lanes.splat(*inverse) }
+        let inverse = second.spread(*inverse);
+        Self { first, second, half: half.map(|h| lanes.splat(h)), inverse }
     }
 
     #[inline(always)]
     fn digits(&self, a: L::V, b: L::V) -> [L::V; 2] {
         let v1 = self.first.canonical(self.first.add(a, self.half[0]));
         let rest = self.second.sub(self.second.add(b, self.half[1]), v1);
-        [v1, self.second.mul(rest, self.inverse)]
+        [v1, self.second.canonical(self.second.times(rest, self.inverse))]
     }
 }
 
@@ -307,10 +312,11 @@ impl Kernel for Lower<'_> {
         let mut out = [0, 1].map(|_| Zeroizing::new(vec![0; n]));
         let limbs: [_; LIMBS] = std::array::from_fn(|j| {
             let (ntt, half) = (ring.q.get(j)?, decode.half.get(j)?);
-            let inverse = |i| lanes.splat(decode.inverses[j].get(i).copied().unwrap_or(0));
-            let inverses: [L::V; LIMBS] = std::array::from_fn(inverse);
+            let m = ntt.prime.on(lanes);
+            let inverse = |i| m.spread(decode.inverses[j].get(i).copied().unwrap_or_default());
+            let inverses: [Factors<L::V>; LIMBS] = std::array::from_fn(inverse);
             let words = self.phase[j * n..(j + 1) * n].as_chunks::<WIDTH>().0;
-            Some((ntt.prime.on(lanes), words, lanes.splat(*half), inverses))
+            Some((m, words, lanes.splat(*half), inverses))
         });
         let t = [0, 1].map(|k| {
             let (products, shift) = &decode.digits[k];
@@ -323,7 +329,7 @@ impl Kernel for Lower<'_> {
             for (j, (m, words, half, inverses)) in limbs.iter().flatten().enumerate() {
                 let mut x = m.add(lanes.load(&words[at]), *half);
                 for i in 0..j {
-                    x = m.mul(m.sub(x, digits[i]), inverses[i]);
+                    x = m.times(m.sub(x, digits[i]), inverses[i]);
                 }
                 digits[j] = m.canonical(x);
             }
