@@ -8,9 +8,9 @@
 //! those of integers are what processors do best, in constant time.
 
 use super::BLOCK;
-use aes::Aes128Enc;
 use aes::cipher::array::Array;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use aes::{Aes128Enc, Block};
 use serde::{Deserialize, Serialize};
 
 /// κ: what the digest's key is drawn from. Drawn by both servers after the batch has
@@ -26,26 +26,21 @@ pub struct KeyDigest(pub [u8; 32]);
 /// v_x: four blocks.
 pub(super) type RowHash = [[u8; BLOCK]; 4];
 
-/// Key words of a row.
-const ROW: usize = 8;
+/// Blocks of a row's hash, and pairs of key words that it takes.
+const ROW: usize = 4;
 
 /// The key's words for some rows: block i of a stream holds words 2i and 2i + 1 and is
 /// AES-128_κ(i), all little-endian. Row x takes words 8x to 8x + 7, and 8x + 2 to 8x + 9.
-pub(super) struct KeyWords(Vec<[u64; ROW]>);
+pub(super) struct KeyWords(Vec<[u64; 2]>);
 
 impl KeyWords {
     /// For `rows` rows from the row `first` on.
     pub(super) fn new(kappa: &Kappa, first: usize, rows: usize) -> Self {
-        let cipher = Aes128Enc::new(&kappa.0.into());
         // The last row's second sum takes words of the next one's.
-        let row = |row: usize| {
-            let mut blocks = std::array::from_fn::<_, { ROW / 2 }, _>(|i| {
-                Array(((row * ROW / 2 + i) as u128).to_le_bytes())
-            });
-            cipher.encrypt_blocks(&mut blocks);
-            std::array::from_fn(|i| words(&blocks[i / 2].0)[i % 2])
-        };
-        Self((first..=first + rows).map(row).collect())
+        let pairs = first * ROW..(first + rows) * ROW + 1;
+        let mut blocks: Vec<Block> = pairs.map(|i| Array((i as u128).to_le_bytes())).collect();
+        Aes128Enc::new(&kappa.0.into()).encrypt_blocks(&mut blocks);
+        Self(blocks.iter().map(|block| words(&block.0)).collect())
     }
 }
 
@@ -62,22 +57,13 @@ pub(super) struct Running([u128; 2]);
 
 impl Running {
     /// Takes rows, of which the first is row `at` of those that `key` was made for.
-    #[inline]
     pub(super) fn update(&mut self, key: &KeyWords, at: usize, rows: &[RowHash]) {
-        let [mut first, mut second] = self.0;
-        let key = key.0.get(at..).unwrap_or_default();
-        for (row, keys) in rows.iter().zip(key.windows(2)) {
-            let [a, b, c, d] = row.each_ref().map(words);
-            let &[k0, k1, k2, k3, k4, k5, k6, k7] = &keys[0];
-            let &[k8, k9, ..] = &keys[1];
-            let low = product(a, k0, k1).wrapping_add(product(b, k2, k3));
-            let high = product(c, k4, k5).wrapping_add(product(d, k6, k7));
-            first = first.wrapping_add(low).wrapping_add(high);
-            let low = product(a, k2, k3).wrapping_add(product(b, k4, k5));
-            let high = product(c, k6, k7).wrapping_add(product(d, k8, k9));
-            second = second.wrapping_add(low).wrapping_add(high);
+        // One sum after the other: both at once need more registers than there are.
+        for (ahead, sum) in self.0.iter_mut().enumerate() {
+            let keys = key.0.get(at * ROW + ahead..).unwrap_or_default();
+            let products = rows.as_flattened().iter().zip(keys).map(product);
+            *sum = products.fold(*sum, u128::wrapping_add);
         }
-        self.0 = [first, second];
     }
 
     pub(super) fn finish(self) -> KeyDigest {
@@ -90,6 +76,7 @@ impl Running {
 
 /// (a + k mod 2^64)·(b + l mod 2^64).
 #[inline(always)]
-fn product([a, b]: [u64; 2], k: u64, l: u64) -> u128 {
-    u128::from(a.wrapping_add(k)) * u128::from(b.wrapping_add(l))
+fn product((block, [k, l]): (&[u8; BLOCK], &[u64; 2])) -> u128 {
+    let [a, b] = words(block);
+    u128::from(a.wrapping_add(*k)) * u128::from(b.wrapping_add(*l))
 }

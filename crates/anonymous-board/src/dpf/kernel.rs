@@ -6,12 +6,15 @@
 //! Time and memory access depend on nothing but the numbers of nodes.
 
 use super::digest::RowHash;
+use super::prg::Permutation;
 use super::{BLOCK, Word};
 use aes::Block;
 use aes::cipher::array::{Array, ArraySize};
 use aes::cipher::consts::U16;
 use aes::cipher::typenum::Unsigned;
-use aes::cipher::{BlockCipherEncBackend, BlockCipherEncClosure, BlockSizeUser};
+use aes::cipher::{
+    BlockCipherEncBackend, BlockCipherEncClosure, BlockCipherEncrypt, BlockSizeUser,
+};
 use wide::u32x4;
 use zeroize::Zeroizing;
 
@@ -80,11 +83,43 @@ fn filled<N: ArraySize>(rest: &[Node], each: usize) -> Array<Node, N> {
     Array::from_fn(|k| rest.get(k / each).copied().unwrap_or_default())
 }
 
-/// All children of nodes, one level's correction word added.
-pub(super) struct Expand<'a> {
-    pub(super) parents: &'a [Node],
-    pub(super) children: &'a mut [Node],
-    pub(super) word: &'a Word,
+impl Permutation {
+    /// All children of nodes, one level's correction word added.
+    pub(super) fn expand(&self, parents: &[Node], children: &mut [Node], word: &Word) {
+        let wide = self.wide.as_ref();
+        let done = wide.map_or(0, |wide| wide.expand(parents, children, word));
+        let (parents, children) = (&parents[done..], &mut children[2 * done..]);
+        self.cipher.encrypt_with_backend(Expand { parents, children, word });
+    }
+
+    /// H of every leaf, t·cs added; the first leaf's row is `first`.
+    pub(super) fn hash(
+        &self,
+        leaves: &[Node],
+        first: u32,
+        check: &[u8; 64],
+        hashes: &mut [RowHash],
+    ) {
+        let wide = self.wide.as_ref();
+        let done = wide.map_or(0, |wide| wide.hash(leaves, first, check, hashes));
+        let first = first.wrapping_add(u32::try_from(done).unwrap_or(u32::MAX));
+        let (leaves, hashes) = (&leaves[done..], &mut hashes[done..]);
+        self.cipher.encrypt_with_backend(Hash { leaves, first, check, hashes });
+    }
+
+    /// G(s) ⊕ t·C of every leaf, added to its row. C is as long as a row.
+    pub(super) fn fill(&self, leaves: &[Node], payload: &[Node], rows: &mut [Node]) {
+        let wide = self.wide.as_ref();
+        let done = wide.map_or(0, |wide| wide.fill(leaves, payload, rows));
+        let (leaves, rows) = (&leaves[done..], &mut rows[done * payload.len()..]);
+        self.cipher.encrypt_with_backend(Fill { leaves, payload, rows });
+    }
+}
+
+struct Expand<'a> {
+    parents: &'a [Node],
+    children: &'a mut [Node],
+    word: &'a Word,
 }
 
 impl BlockSizeUser for Expand<'_> {
@@ -124,13 +159,11 @@ impl BlockCipherEncClosure for Expand<'_> {
     }
 }
 
-/// H of every leaf, t·cs added.
-pub(super) struct Hash<'a> {
-    pub(super) leaves: &'a [Node],
-    /// The first leaf's row.
-    pub(super) first: u32,
-    pub(super) check: &'a [u8; 64],
-    pub(super) hashes: &'a mut [RowHash],
+struct Hash<'a> {
+    leaves: &'a [Node],
+    first: u32,
+    check: &'a [u8; 64],
+    hashes: &'a mut [RowHash],
 }
 
 impl BlockSizeUser for Hash<'_> {
@@ -180,12 +213,10 @@ impl BlockCipherEncClosure for Hash<'_> {
     }
 }
 
-/// G(s) ⊕ t·C of every leaf, added to its row.
-pub(super) struct Fill<'a> {
-    pub(super) leaves: &'a [Node],
-    /// C: as long as a row.
-    pub(super) payload: &'a [[u8; BLOCK]],
-    pub(super) rows: &'a mut [[u8; BLOCK]],
+struct Fill<'a> {
+    leaves: &'a [Node],
+    payload: &'a [Node],
+    rows: &'a mut [Node],
 }
 
 impl BlockSizeUser for Fill<'_> {

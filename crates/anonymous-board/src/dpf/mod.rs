@@ -21,6 +21,7 @@ pub(crate) mod kernel;
 pub mod pass;
 pub mod prg;
 pub mod scalar;
+mod vaes;
 
 use alpheus_crypto::secret::Secret;
 use serde::{Deserialize, Serialize};

@@ -5,10 +5,9 @@
 //! Time and memory access depend on nothing but the numbers of keys and rows.
 
 use super::digest::{Kappa, KeyDigest, KeyWords, RowHash, Running};
-use super::kernel::{Expand, Fill, Hash, Node, Nodes};
+use super::kernel::{Node, Nodes};
 use super::prg::Prgs;
 use super::{BLOCK, Shape, Side, Word, Words};
-use aes::cipher::BlockCipherEncrypt;
 use alpheus_crypto::secret::Secret;
 use zeroize::Zeroizing;
 
@@ -176,7 +175,7 @@ impl Scratch {
         for (level, word) in levels.iter().enumerate() {
             let parents = &self.nodes[..1 << level];
             let children = &mut self.next[..2 << level];
-            prgs.tree.encrypt_with_backend(Expand { parents, children, word });
+            prgs.tree.expand(parents, children, word);
             std::mem::swap(&mut self.nodes, &mut self.next);
         }
     }
@@ -195,7 +194,7 @@ impl Scratch {
             // A table has at most 2^31 rows.
             let first = u32::try_from(first + at).unwrap_or(u32::MAX);
             let hashes = &mut self.hashes[..leaves.len()];
-            prgs.hash.encrypt_with_backend(Hash { leaves, first, check, hashes });
+            prgs.hash.hash(leaves, first, check, hashes);
             take(at, hashes);
         }
     }
@@ -205,7 +204,7 @@ impl Scratch {
         // A row is a number of whole blocks.
         let ((payload, _), (table, _)) = (payload.as_chunks(), table.as_chunks_mut());
         let leaves = &self.nodes[..rows];
-        prgs.payload.encrypt_with_backend(Fill { leaves, payload, rows: table });
+        prgs.payload.fill(leaves, payload, table);
     }
 }
 

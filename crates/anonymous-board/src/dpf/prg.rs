@@ -12,23 +12,42 @@
 //! Were the row's number XORed in at one place only, H(x, s) would be
 //! H(x′, s ⊕ x ⊕ x′), and one key would write two neighbouring rows.
 
+use super::vaes::Rounds;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
 
 /// The permutations' keys, expanded. Public.
 #[derive(Clone)]
 pub struct Prgs {
-    pub(super) tree: Aes128Enc,
-    pub(super) payload: Aes128Enc,
-    pub(super) hash: Aes128Enc,
+    pub(super) tree: Permutation,
+    pub(super) payload: Permutation,
+    pub(super) hash: Permutation,
+}
+
+/// One of them.
+#[derive(Clone)]
+pub(super) struct Permutation {
+    pub(super) cipher: Aes128Enc,
+    /// The same where the processor takes four blocks at a time.
+    pub(super) wide: Option<Rounds>,
 }
 
 impl Prgs {
     /// Expands the three keys: tree, payload, hash. They are an epoch's and differ.
     #[must_use]
     pub fn new(tree: &[u8; 16], payload: &[u8; 16], hash: &[u8; 16]) -> Self {
-        let expand = |key: &[u8; 16]| Aes128Enc::new(key.into());
+        let expand = |key: &[u8; 16]| Permutation {
+            cipher: Aes128Enc::new(key.into()),
+            wide: Rounds::new(key),
+        };
         Self { tree: expand(tree), payload: expand(payload), hash: expand(hash) }
+    }
+
+    /// The same as on a processor that takes one block at a time, to compare with.
+    #[must_use]
+    pub fn narrow(self) -> Self {
+        let narrow = |permutation| Permutation { wide: None, ..permutation };
+        Self { tree: narrow(self.tree), payload: narrow(self.payload), hash: narrow(self.hash) }
     }
 
     /// Both children of a node, control bits included, uncorrected.
@@ -37,7 +56,7 @@ impl Prgs {
         left[0] &= !1;
         let mut right = left;
         right[0] |= 1;
-        [mmo(&self.tree, left), mmo(&self.tree, right)]
+        [mmo(&self.tree.cipher, left), mmo(&self.tree.cipher, right)]
     }
 
     /// Block `j` of G(s) for a leaf.
@@ -45,7 +64,7 @@ impl Prgs {
         let mut input = *leaf;
         input[0] &= !1;
         xor_word(&mut input, 0, j << 1);
-        mmo(&self.payload, input)
+        mmo(&self.payload.cipher, input)
     }
 
     /// H(x, s, t) for a leaf.
@@ -54,7 +73,7 @@ impl Prgs {
         for (i, out) in hash.chunks_exact_mut(16).enumerate() {
             let mut input = *leaf;
             xor_word(&mut input, i, row + 1);
-            out.copy_from_slice(&mmo(&self.hash, input));
+            out.copy_from_slice(&mmo(&self.hash.cipher, input));
         }
         hash
     }

@@ -106,7 +106,7 @@ impl Ring {
     /// Before anybody has begun.
     pub(crate) fn started(configuration: &Configuration, seed: u8) -> Self {
         let board = pinned(configuration);
-        let now = Time(1_000 * SECOND + 1);
+        let now = Time(configuration.schedule.start.0 + 1);
         let many = board.parties().len();
         let start =
             |i| Database::restore(&board, party(i), server(i), Log::New, [], now).unwrap().0;
