@@ -5,6 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import keys as k  # noqa: E402
+import making  # noqa: E402
 import tuples as t  # noqa: E402
 from ristretto import decode  # noqa: E402
 from tuples import B, M, ORDER, Binding, Interval, Terms, Tuple, r, scalar  # noqa: E402
@@ -305,4 +306,6 @@ beyond()
 misplaced()
 malformed()
 generated_keys()
+write("making.json", making.good())
+write("making_bad.json", making.bad())
 partial_decryptions()

@@ -21,11 +21,12 @@ class Committee:
 
 
 class Ceremony:
-    def __init__(self, members, threshold, attempt=3):
+    def __init__(self, members, threshold, attempt=3, absent=()):
         self.committee, self.attempt = Committee(members, threshold), attempt
         self.members, self.threshold = members, threshold
         self.seeds = [r.labelled_hash("alpheus/vector/v1", [number(m)]) for m in range(members)]
-        self.keys = [hpke.public(hpke.derive_key(self.sealing_seed(m))) for m in range(members)]
+        self.keys = [bytes(32) if m in absent else hpke.public(hpke.derive_key(self.sealing_seed(m)))
+                     for m in range(members)]
         parts = [self.committee.digest, number(attempt, 4), b"".join(self.keys)]
         self.digest = r.labelled_hash(PREFIX + "key/ceremony/v1", parts)
 
@@ -40,7 +41,9 @@ class Ceremony:
 
 
 class Dealer:
-    def __init__(self, ceremony, member, knows=True):
+    """`spoils` is a member whose share does not open."""
+
+    def __init__(self, ceremony, member, knows=True, spoils=None):
         self.ceremony, self.member = ceremony, member
         stream = Stream(f"dealer {member}")
         seed = ceremony.seeds[member]
@@ -57,7 +60,8 @@ class Dealer:
         for to, key in enumerate(ceremony.keys):
             context = [ceremony.digest, number(member, 2), number(to, 2)]
             info = r.labelled_hash(PREFIX + "key/share/v1", context)
-            sealed += hpke.seal(key, info, scalar(self.share(to)), stream.take(32))
+            one = bytes(80) if key == bytes(32) else hpke.seal(key, info, scalar(self.share(to)), stream.take(32))
+            sealed += one[:-1] + bytes([one[-1] ^ (to == spoils)])
         self.randomness = stream.so_far()
         self.bytes = encoded + self.proof + sealed
 

@@ -115,7 +115,7 @@ pub enum NotDealt {
 }
 
 /// Why a dealing does not count: its dealer is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum BadDealing {
     /// Bytes that are no dealing of the committee.
     #[error("the dealing is malformed")]

@@ -15,6 +15,7 @@
 //! | that it is well-formed | [`proof`] |
 //! | sums of contributions | [`sums`] |
 //! | a key that t of n hold, and decryption by it | [`threshold`] |
+//! | making such a key though some are away or lie | [`keymaking`] |
 //! | reading a decrypted sum | [`logarithm`] |
 //! | who and what all agree on | [`configuration`], [`definition`], [`endorsed`] |
 //! | credentials for clients | [`registrar`] |
@@ -33,6 +34,7 @@ pub mod definition;
 pub mod endorsed;
 pub mod error;
 pub mod interval;
+pub mod keymaking;
 pub mod logarithm;
 pub mod messages;
 pub mod proof;

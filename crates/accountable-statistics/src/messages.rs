@@ -280,6 +280,8 @@ impl Ready {
 pub struct Card {
     /// The key epoch.
     pub key_epoch: KeyEpoch,
+    /// At which attempt a quorum has voted for it: cards of different attempts do not add up.
+    pub attempt: u32,
     /// P, and the public shares.
     pub key: SharedKey,
 }

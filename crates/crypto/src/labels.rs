@@ -302,6 +302,10 @@ pub const STATISTICS_CARD: &str = "alpheus/statistics/card/v1";
 pub const STATISTICS_CARD_FILE: &str = "alpheus/statistics/card-file/v1";
 /// What a smoother says while a key is made (signature).
 pub const STATISTICS_KEY_WORD: &str = "alpheus/statistics/key/word/v1";
+/// A smoother votes for a key (signature).
+pub const STATISTICS_KEY_VOTE: &str = "alpheus/statistics/key/vote/v1";
+/// The key that is voted for (hash).
+pub const STATISTICS_KEY_SHARED: &str = "alpheus/statistics/key/shared/v1";
 /// What a slot credential is shown for (hash).
 pub const STATISTICS_REQUEST: &str = "alpheus/statistics/request/v1";
 /// A slot is given to a key, by its keeper (signature).

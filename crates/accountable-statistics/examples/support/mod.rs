@@ -126,13 +126,13 @@ impl Town {
             let mut ledger = Ledger::new();
             let (mut smoother, step) = self.smoother_of(id, &ledger, Log::New, at(0))?;
             step.commit(&mut ledger)?;
-            let said = smoother.hold(KeyEpoch(TODAY), self.shared.clone(), share)?;
+            let said = smoother.hold(KeyEpoch(TODAY), 0, self.shared.clone(), Some(share))?;
             cards.add(smoother.id(), said.commit(&mut ledger)?);
             self.smoothers.push(smoother);
             self.ledgers.push(ledger);
         }
         for (smoother, ledger) in self.smoothers.iter_mut().zip(&mut self.ledgers) {
-            smoother.learn_key(&cards)?.commit(ledger)?;
+            smoother.learn_key(&cards, None)?.commit(ledger)?;
         }
         Ok(())
     }

@@ -197,54 +197,73 @@ impl Smoother {
         self.id
     }
 
-    /// Takes its share of a key that was generated for a key epoch, and signs the public side.
+    /// Signs the public side of a key that a quorum has voted for at an attempt, and takes its
+    /// share of it if it has one. [`KeyMaker`](crate::keymaking::KeyMaker) says when.
     ///
     /// # Errors
-    /// [`NotDefined::OtherKey`] if it has another key of that key epoch: there is one only.
+    /// [`NotDefined::OtherKey`] if a quorum has signed another key of that key epoch, or if it
+    /// has destroyed its share of this one.
     pub fn hold(
         &mut self,
         epoch: KeyEpoch,
+        attempt: u32,
         shared: SharedKey,
-        share: KeyShare,
+        share: Option<KeyShare>,
     ) -> Result<Step<Signed<Card>>, NotDefined> {
         if self.sits_out(epoch) {
             return Err(NotDefined::SitsOut);
         }
-        let known = self.keys.get(&epoch).map(|key| &key.card);
+        let known = self.keys.remove(&epoch);
         let committee = self.pinned.committee(epoch).map_err(|_| NotDefined::OtherKey)?;
-        if known.is_some_and(|card| card.shared != shared || card.erased)
-            || *shared.committee() != committee
-        {
+        let other = |card: &Carded| card.endorsed && card.shared != shared || card.erased;
+        let refused = known.as_ref().is_some_and(|key| other(&key.card));
+        if refused || *shared.committee() != committee {
+            known.map(|key| self.keys.insert(epoch, key));
             return Err(NotDefined::OtherKey);
         }
-        let endorsed = known.is_some_and(|card| card.endorsed);
-        let said = Signed::new(&Card { key_epoch: epoch, key: shared.clone() }, &self.key);
+        let same = known.filter(|key| key.card.shared == shared);
+        let endorsed = same.as_ref().is_some_and(|key| key.card.endorsed);
+        let share = share.or(same.and_then(|key| key.share));
+        let said = Card { key_epoch: epoch, attempt, key: shared.clone() };
+        let said = Signed::new(&said, &self.key);
         let card = Carded { shared, endorsed, erased: false };
-        let secret = share.expose();
-        let changes = vec![records::card(epoch, &card), records::share(epoch, Some(&secret))];
-        self.keys.insert(epoch, Key { card, share: Some(share) });
+        let secret = share.as_ref().map(KeyShare::expose);
+        let changes = vec![records::card(epoch, &card), records::share(epoch, secret.as_ref())];
+        self.keys.insert(epoch, Key { card, share });
         Ok(Step::new(changes, said))
     }
 
-    /// Learns that a quorum has the same key of a key epoch: only then is it used.
+    /// Learns that a quorum has the same key of a key epoch: only then is it used. One whose
+    /// card it has signed at another attempt is none. `share` is of a smoother that has voted
+    /// for this one.
     ///
     /// # Errors
-    /// [`NotDefined::OtherKey`] if this smoother has another one.
-    pub fn learn_key(&mut self, card: &Endorsed<Card>) -> Result<Step<()>, NotDefined> {
+    /// [`NotDefined::OtherKey`] if a quorum has signed another one: more are faulty than may be.
+    pub fn learn_key(
+        &mut self,
+        card: &Endorsed<Card>,
+        share: Option<KeyShare>,
+    ) -> Result<Step<()>, NotDefined> {
         let opened = card.open(&self.pinned, self.pinned.quorum());
-        let Card { key_epoch, key } = opened.map_err(|_| NotDefined::OtherKey)?.into_inner();
-        let share = match self.keys.remove(&key_epoch) {
-            Some(known) if known.card.shared != key => {
+        let card = opened.map_err(|_| NotDefined::OtherKey)?.into_inner();
+        let Card { key_epoch, key: shared, .. } = card;
+        let (erased, known) = match self.keys.remove(&key_epoch) {
+            Some(known) if known.card.shared != shared && known.card.endorsed => {
                 self.keys.insert(key_epoch, known);
                 return Err(NotDefined::OtherKey);
             }
-            Some(Key { card, share }) => (card.erased, share),
+            Some(Key { card, share }) if card.shared == shared => (card.erased, share),
+            Some(Key { card, .. }) => (card.erased, None),
             None => (false, None),
         };
-        let card = Carded { shared: key, endorsed: true, erased: share.0 };
-        let change = records::card(key_epoch, &card);
-        self.keys.insert(key_epoch, Key { card, share: share.1 });
-        Ok(Step::new(vec![change], ()))
+        let kept = !erased && !self.sits_out(key_epoch);
+        let share = known.or(share).filter(|_| kept);
+        let card = Carded { shared, endorsed: true, erased };
+        let secret = share.as_ref().map(KeyShare::expose);
+        let changes =
+            vec![records::card(key_epoch, &card), records::share(key_epoch, secret.as_ref())];
+        self.keys.insert(key_epoch, Key { card, share });
+        Ok(Step::new(changes, ()))
     }
 
     /// Signs a definition that whoever may define has proposed, unless it overlaps one that this

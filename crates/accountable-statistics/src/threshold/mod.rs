@@ -6,9 +6,8 @@
 //! constant is known (Feldman 1987; Pedersen 1991). Who deals wrongly is complained
 //! of and answers in public or is left out. t − 1 members learn nothing of the key;
 //! with n ≥ 3t − 2 and at most t − 1 of them lying, silent or gone, whoever has heard the
-//! same settles the same key, and sums are opened. That all hear the same is not for this
-//! module to see to: a member who shows something to some alone can keep an attempt
-//! from ending in one transcript.
+//! same settles the same key, and sums are opened. That all hear the same is what
+//! [`crate::keymaking`] sees to.
 
 pub mod ceremony;
 pub mod dealing;

@@ -299,13 +299,18 @@ fn a_destroyed_share_stays_destroyed() {
     let (mut town, _, _) = started(98, 24);
     let (shared, mut shares) = crate::support::generate(&town.pinned).unwrap();
     town.restart(1, Log::Doubtful, at(80)).unwrap();
-    let again =
-        town.smoothers[1].hold(KeyEpoch(crate::support::TODAY), shared.clone(), shares.remove(1));
+    let again = town.smoothers[1].hold(
+        KeyEpoch(crate::support::TODAY),
+        0,
+        shared.clone(),
+        Some(shares.remove(1)),
+    );
     assert_eq!(again.err(), Some(NotDefined::SitsOut));
     let next = alpheus_anonymous_credential::schedule::Time(at(0).0 + crate::support::DAY * 3);
     let step = town.smoothers[0].poll(next);
     let _ = step.commit(&mut town.ledgers[0]).unwrap();
-    let again = town.smoothers[0].hold(KeyEpoch(crate::support::TODAY), shared, shares.remove(0));
+    let again =
+        town.smoothers[0].hold(KeyEpoch(crate::support::TODAY), 0, shared, Some(shares.remove(0)));
     assert_eq!(again.err(), Some(NotDefined::OtherKey));
 }
 

@@ -139,24 +139,15 @@ async fn tell_aggregator(way: &Way, signed: &Endorsed<Definition>) -> Result<(),
 async fn key_of(card: &Opened, ways: &Ways, epoch: KeyEpoch) -> Result<ThresholdKey, StatsError> {
     let (until, needed) = (Instant::now() + PATIENCE, card.pinned.quorum());
     loop {
-        let (mut endorsed, mut have) = (Endorsed::<Card>::default(), 0);
-        for (id, way) in card.pinned.ids().zip(&ways.smoothers) {
-            let cards: Vec<Signed<Card>> = way.get("/v1/key").await.unwrap_or_default();
-            let key = card.pinned.key(id);
-            let of_epoch = |card: &Signed<Card>| {
-                let opened = key.and_then(|key| card.open(key).ok());
-                opened.is_some_and(|card| card.key_epoch == epoch)
-            };
-            if let Some(card) = cards.into_iter().find(of_epoch) {
-                endorsed.add(id, card);
-                have += 1;
+        for way in &ways.smoothers {
+            let keys: Vec<Endorsed<Card>> = way.get("/v1/key").await.unwrap_or_default();
+            let opened = keys.iter().filter_map(|key| key.open(&card.pinned, needed).ok());
+            if let Some(made) = opened.into_iter().find(|made| made.key_epoch == epoch) {
+                return Ok(*made.key.key());
             }
         }
-        if let Ok(opened) = endorsed.open(&card.pinned, needed) {
-            return Ok(*opened.key.key());
-        }
         if Instant::now() > until {
-            return Err(StatsError::TooFew { have, needed });
+            return Err(StatsError::TooFew { have: 0, needed });
         }
         tokio::time::sleep(AGAIN).await;
     }

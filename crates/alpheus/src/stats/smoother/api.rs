@@ -6,7 +6,7 @@
 //! | `POST /v1/slots` | clients | a slot for a showing |
 //! | `POST /v1/deposits` | clients | a receipt for a deposit |
 //! | `POST /v1/certificates` | clients | takes the receipts of a quorum |
-//! | `GET /v1/key` | everybody | the keys that this smoother has a share of, signed |
+//! | `GET /v1/key` | everybody | the keys that were made, signed by a quorum |
 //! | `POST /v1/definitions/propose` | whoever defines | this smoother's signature |
 //! | `POST /v1/definitions` | everybody | takes a definition that a quorum has signed |
 //! | `GET /v1/definitions` | everybody | those that it works by |
@@ -170,7 +170,7 @@ async fn kept(
 }
 
 async fn key(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
-    encode(&api.bulletin.cards())
+    encode(&api.bulletin.keys())
 }
 
 async fn propose(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {

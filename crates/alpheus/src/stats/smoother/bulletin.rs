@@ -1,9 +1,9 @@
 //! What a smoother has said, for whoever asks: peers fetch it in order, so nothing that
 //! one missed is lost. It is made anew at each start.
 
-use super::keymaking::KeyWord;
 use alpheus_accountable_statistics::definition::Definition;
 use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::keymaking::KeyWord;
 use alpheus_accountable_statistics::messages::{Card, Opening, Outcome, Ready, Receipt};
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_crypto::hash::Digest;
@@ -17,8 +17,10 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub enum Said {
     /// While a key is made.
     Word(Signed<KeyWord>),
-    /// The key that was made.
+    /// A key that a quorum has voted for.
     Card(Signed<Card>),
+    /// A key that was made.
+    Key(Box<Endorsed<Card>>),
     /// What a quorum has signed.
     Definition(Box<Endorsed<Definition>>),
     /// A deposit is here.
@@ -47,7 +49,7 @@ pub struct Bulletin(Arc<RwLock<Board>>);
 struct Board {
     boot: u64,
     said: Vec<Said>,
-    cards: Vec<Signed<Card>>,
+    keys: Vec<Endorsed<Card>>,
     definitions: BTreeMap<Digest, Endorsed<Definition>>,
     outcomes: BTreeMap<Digest, Signed<Outcome>>,
 }
@@ -62,7 +64,7 @@ impl Bulletin {
         Self(Arc::new(RwLock::new(Board {
             boot,
             said: Vec::new(),
-            cards: Vec::new(),
+            keys: Vec::new(),
             definitions: BTreeMap::new(),
             outcomes: BTreeMap::new(),
         })))
@@ -78,11 +80,14 @@ impl Bulletin {
 
     /// Says something.
     pub fn say(&self, said: Said) {
+        self.write().said.push(said);
+    }
+
+    /// Says that a key is made.
+    pub fn made(&self, key: Endorsed<Card>) {
         let mut board = self.write();
-        if let Said::Card(card) = &said {
-            board.cards.push(card.clone());
-        }
-        board.said.push(said);
+        board.keys.push(key.clone());
+        board.said.push(Said::Key(Box::new(key)));
     }
 
     /// Says a definition, once.
@@ -123,10 +128,10 @@ impl Bulletin {
         self.read().definitions.values().cloned().collect()
     }
 
-    /// Keys that it has a share of.
+    /// Keys that were made.
     #[must_use]
-    pub fn cards(&self) -> Vec<Signed<Card>> {
-        self.read().cards.clone()
+    pub fn keys(&self) -> Vec<Endorsed<Card>> {
+        self.read().keys.clone()
     }
 
     /// How aggregates ended here.

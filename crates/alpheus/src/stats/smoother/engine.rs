@@ -7,9 +7,10 @@ use crate::pass::ledger::FencedLedger;
 use crate::service::engine::Reply;
 use crate::service::shutdown::Trigger;
 use crate::stats::clock::Clock;
-use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::{Agreed, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::keymaking::Talk;
 use alpheus_accountable_statistics::messages::{
     Card, Closing, Deposit, Entry, Grant, Outcome, Receipt, Release, Shown, SlotRequest,
 };
@@ -329,6 +330,10 @@ impl Engine {
                 self.hear_card(by, card, together);
                 return;
             }
+            Said::Key(endorsed) => {
+                self.learn_key(endorsed, together);
+                return;
+            }
             Said::Definition(signed) => {
                 if let Err(why) = self.learn(signed, together) {
                     tracing::warn!(%why, by = by.0, "a definition is not learnt");
@@ -371,36 +376,61 @@ impl Engine {
             bulletin.put_out(|outcome| name_of(&key, outcome), out);
         });
         self.hear_early(together);
-        let words = self.side.tick(now, &mut self.rng);
-        if !words.1.is_empty() {
-            let said = words.1;
-            together.add(Step::new(words.0, said), |said, bulletin| {
-                said.into_iter().for_each(|said| bulletin.say(said));
-            });
+        for (epoch, step) in self.side.tick(now, &self.smoother, &mut self.rng) {
+            self.talk(epoch, step, together);
         }
-        for (epoch, shared, share) in self.side.settled() {
-            match self.smoother.hold(epoch, shared, share) {
-                Ok(step) => {
-                    let (side, mut own) = (&mut self.side, None);
-                    let step = step.then(|card| {
+    }
+
+    /// Says what is to be said of a key; signs its card once a quorum has voted for it.
+    fn talk(&mut self, epoch: KeyEpoch, step: Step<Talk>, together: &mut Together) {
+        let (side, smoother, mut own) = (&self.side, &mut self.smoother, None);
+        let step = step.then(|Talk { words, key }| {
+            let voted = key.and_then(|key| Some((side.voted(epoch, &key)?, key)));
+            let card =
+                voted.map(|((attempt, share), key)| smoother.hold(epoch, attempt, key, share));
+            let mut said: Vec<Said> = words.into_iter().map(Said::Word).collect();
+            let mut changes = Vec::new();
+            match card {
+                Some(Ok(step)) => {
+                    let signed = step.then(|card| {
                         own = Some(card.clone());
-                        Step::new(side.made(epoch, &card), card)
+                        said.push(Said::Card(card.clone()));
+                        Step::new(vec![Side::card(epoch, &card)], ())
                     });
-                    together.add(step, |card, bulletin| bulletin.say(Said::Card(card)));
-                    if let Some(card) = own {
-                        self.hear_card(self.smoother.id(), &card, together);
-                    }
+                    changes = signed.dangerous_changes();
                 }
-                Err(why) => tracing::error!(%why, "a key that was made is not held"),
+                Some(Err(why)) => tracing::error!(%why, "a key that was voted for is not held"),
+                None => {}
             }
+            Step::new(changes, said)
+        });
+        together.add(step, |said, bulletin| said.into_iter().for_each(|said| bulletin.say(said)));
+        if let Some(card) = own {
+            self.hear_card(self.smoother.id(), &card, together);
         }
     }
 
     /// Learns a key that a quorum has signed alike.
     fn hear_card(&mut self, by: SmootherId, card: &Signed<Card>, together: &mut Together) {
-        let Some(endorsed) = self.side.hear_card(by, card) else { return };
-        match self.smoother.learn_key(&endorsed) {
-            Ok(step) => together.add(step, |(), _| ()),
+        if let Some(endorsed) = self.side.hear_card(by, card) {
+            self.learn_key(&endorsed, together);
+        }
+    }
+
+    /// Learns a key, and that what it was made from may be destroyed.
+    fn learn_key(&mut self, endorsed: &Endorsed<Card>, together: &mut Together) {
+        let pinned = self.side.pinned();
+        let Ok(card) = endorsed.open(pinned, pinned.quorum()) else { return };
+        if self.side.is_made(card.key_epoch) {
+            return;
+        }
+        match self.smoother.learn_key(endorsed, self.side.share(&card)) {
+            Ok(step) => {
+                let changes = self.side.end(card.key_epoch, endorsed);
+                let endorsed = endorsed.clone();
+                let step = step.then(|()| Step::new(changes, endorsed));
+                together.add(step, |endorsed, bulletin| bulletin.made(endorsed));
+            }
             Err(why) => tracing::warn!(%why, "a key is not learnt"),
         }
     }

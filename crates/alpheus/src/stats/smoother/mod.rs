@@ -1,7 +1,7 @@
 //! `alpheus stats smoother`: gives out slots, keeps deposits, decrypts with the others.
 //!
 //! - [`engine`]: the role on a thread of its own, one writer of its ledger,
-//! - [`side`], [`keymaking`]: keys of key epochs, as smoothers make them,
+//! - [`side`]: keys of key epochs, as smoothers make them,
 //! - [`api`]: the requests,
 //! - [`bulletin`]: what it has said, for peers to fetch,
 //! - [`courier`]: fetches what peers have said.
@@ -10,7 +10,6 @@ pub mod api;
 pub mod bulletin;
 pub mod courier;
 pub mod engine;
-pub mod keymaking;
 pub mod side;
 
 use crate::commands::Globals;

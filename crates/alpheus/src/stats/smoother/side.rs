@@ -1,53 +1,59 @@
 //! What a smoother keeps beside its role, in the same ledger: keys that are being made,
-//! the words that it has said of them, their cards, and definitions as they were signed.
+//! the certificates of those that are, and definitions as they were signed.
 
 use super::bulletin::{Bulletin, Said};
-use super::keymaking::{KeyWord, Making, NotMade};
 use alpheus_accountable_statistics::configuration::{KeyEpoch, Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::{Agreed, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::keymaking::{Circle, Fault, KeyMaker, KeyWord, Patience, Talk};
 use alpheus_accountable_statistics::messages::Card;
+use alpheus_accountable_statistics::smoother::Smoother;
 use alpheus_accountable_statistics::threshold::{KeyShare, SharedKey};
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::ledger::{Change, put};
-use alpheus_crypto::secret::Secret;
+use alpheus_crypto::ledger::{Change, Step, put};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 /// What all its records begin with; the role's begin with letters.
 const SIDE: u8 = 0xff;
-const SEED: u8 = b'k';
-const DEALING: u8 = b'p';
-const WORD: u8 = b'w';
+const MAKING: u8 = b'm';
 const CARD: u8 = b'c';
+const KEY: u8 = b'q';
 const DEFINITION: u8 = b'd';
+
+/// How long a key's makers wait: smoothers may be started by hand one after the other.
+const PATIENCE: Patience = Patience { word: 20_000_000, attempt: 120_000_000 };
+/// So many words of keys that are not begun here are kept.
+const EARLY: usize = 4096;
 
 /// It all. Its changes are for the smoother's ledger.
 pub struct Side {
     id: SmootherId,
     signing: SigningKey,
     pinned: Pinned,
-    making: BTreeMap<KeyEpoch, Making>,
-    /// Seeds and dealings of keys that were being made.
-    stored: BTreeMap<KeyEpoch, (Option<Secret<32>>, Option<Vec<u8>>)>,
-    held: BTreeSet<KeyEpoch>,
+    /// Patience has nothing to do with a replay's clock.
+    started: Instant,
+    making: BTreeMap<KeyEpoch, KeyMaker>,
+    /// Of keys that were being made.
+    stored: BTreeMap<KeyEpoch, Records>,
+    /// Keys whose cards a quorum has signed.
+    made: BTreeSet<KeyEpoch>,
     /// What was heard of keys that this smoother has not begun to make.
-    heard: BTreeMap<KeyEpoch, Vec<KeyWord>>,
-    cards: BTreeMap<KeyEpoch, Endorsed<Card>>,
-    failed: BTreeSet<KeyEpoch>,
+    early: Vec<(KeyEpoch, SmootherId, Signed<KeyWord>)>,
+    /// The last card of each smoother.
+    cards: BTreeMap<KeyEpoch, BTreeMap<SmootherId, (u32, Signed<Card>)>>,
+    /// Who was told of.
+    told: BTreeSet<(KeyEpoch, SmootherId, Fault)>,
 }
 
 /// Records of a ledger.
 pub type Records = Vec<(Vec<u8>, Vec<u8>)>;
-
-/// What to make durable, and then to say.
-#[derive(Default)]
-pub struct Words(pub Vec<Change>, pub Vec<Said>);
 
 /// A record that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,12 +98,13 @@ impl Side {
             id,
             signing,
             pinned: pinned.clone(),
+            started: Instant::now(),
             making: BTreeMap::new(),
             stored: BTreeMap::new(),
-            held: BTreeSet::new(),
-            heard: BTreeMap::new(),
+            made: BTreeSet::new(),
+            early: Vec::new(),
             cards: BTreeMap::new(),
-            failed: BTreeSet::new(),
+            told: BTreeSet::new(),
         };
         for (key, record) in records {
             let [_, kind, name @ ..] = key.as_slice() else { return Err(DamagedSide) };
@@ -114,17 +121,18 @@ impl Side {
         bulletin: &Bulletin,
     ) -> Result<(), DamagedSide> {
         match kind {
-            SEED => {
-                let seed = Secret::from_slice(&record).ok_or(DamagedSide)?;
-                self.stored.entry(epoch_of(name)?).or_default().0 = Some(seed);
+            MAKING => {
+                let (epoch, key) = (epoch_of(name)?, name.get(8..).unwrap_or_default());
+                self.stored.entry(epoch).or_default().push((key.to_vec(), record));
             }
-            DEALING => self.stored.entry(epoch_of(name)?).or_default().1 = Some(record),
-            WORD => bulletin.say(Said::Word(value(&record)?)),
             CARD => {
-                self.held.insert(epoch_of(name)?);
                 let card: Signed<Card> = value(&record)?;
                 self.hear_card(self.id, &card);
                 bulletin.say(Said::Card(card));
+            }
+            KEY => {
+                self.made.insert(epoch_of(name)?);
+                bulletin.made(value(&record)?);
             }
             DEFINITION => {
                 let signed = value(&record)?;
@@ -145,123 +153,140 @@ impl Side {
     /// Hears a word of a key.
     pub fn hear(&mut self, by: SmootherId, word: &Signed<KeyWord>) {
         let opened = self.pinned.key(by).and_then(|key| word.open(key).ok());
-        let Some(word) = opened.filter(|word| word.by == by) else {
-            tracing::warn!(by = by.0, "a word that is not its smoother's");
-            return;
-        };
-        let (epoch, word) = (word.epoch, word.into_inner());
+        let Some(epoch) = opened.map(|word| word.epoch) else { return };
         match self.making.get_mut(&epoch) {
-            Some(making) => making.hear(word),
-            None if self.held.contains(&epoch) => {}
-            None => self.heard.entry(epoch).or_default().push(word),
+            Some(maker) => maker.hear(by, word),
+            None if self.made.contains(&epoch) || self.early.len() >= EARLY => {}
+            None => self.early.push((epoch, by, word.clone())),
         }
     }
 
-    /// Hears that a smoother has a share of a key; gives the card once a quorum has said
-    /// the same.
+    /// Hears that a smoother has signed a key; gives the certificate once a quorum has signed it
+    /// at one attempt.
     pub fn hear_card(&mut self, by: SmootherId, card: &Signed<Card>) -> Option<Endorsed<Card>> {
         let opened = self.pinned.key(by).and_then(|key| card.open(key).ok())?;
-        let endorsed = self.cards.entry(opened.key_epoch).or_default();
-        endorsed.add(by, card.clone());
+        if self.made.contains(&opened.key_epoch) {
+            return None;
+        }
+        let cards = self.cards.entry(opened.key_epoch).or_default();
+        if cards.get(&by).is_none_or(|(attempt, _)| *attempt < opened.attempt) {
+            cards.insert(by, (opened.attempt, card.clone()));
+        }
+        let mut endorsed = Endorsed::default();
+        cards.iter().for_each(|(by, (_, card))| endorsed.add(*by, card.clone()));
         endorsed.open(&self.pinned, self.pinned.quorum()).ok()?;
-        Some(endorsed.clone())
+        Some(endorsed)
     }
 
     /// Begins keys of the running and the next key epoch, and goes on with those begun.
-    pub fn tick(&mut self, now: Time, rng: &mut ChaCha20Rng) -> Words {
-        let mut words = Words::default();
-        let Some(running) = self.pinned.key_epoch(now) else { return words };
+    pub fn tick(
+        &mut self,
+        now: Time,
+        smoother: &Smoother,
+        rng: &mut ChaCha20Rng,
+    ) -> Vec<(KeyEpoch, Step<Talk>)> {
+        let Some(running) = self.pinned.key_epoch(now) else { return Vec::new() };
+        let mut steps = self.give_up(running, smoother);
         for epoch in [running, KeyEpoch(running.0.saturating_add(1))] {
-            let known = self.held.contains(&epoch) || self.making.contains_key(&epoch);
-            if known || self.failed.contains(&epoch) {
-                continue;
-            }
-            if let Err(error) = self.begin(epoch, &mut words, rng) {
-                self.fail(epoch, &error);
+            let known = self.made.contains(&epoch) || self.making.contains_key(&epoch);
+            if !known && !smoother.sits_out(epoch) {
+                steps.extend(self.begin(epoch));
             }
         }
-        let epochs: Vec<KeyEpoch> = self.making.keys().copied().collect();
-        for epoch in epochs {
-            if let Err(error) = self.go_on(epoch, &mut words, rng) {
-                self.fail(epoch, &error);
+        let elapsed = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        for (epoch, maker) in &mut self.making {
+            let step = maker.poll(Time(elapsed), &self.signing, rng);
+            steps.push((*epoch, step.under(&record(MAKING, &epoch.0.to_be_bytes()))));
+            for (by, fault) in maker.faults() {
+                if self.told.insert((*epoch, *by, *fault)) {
+                    tracing::warn!(smoother = by.0 + 1, %fault, epoch = epoch.0, "making a key");
+                }
             }
         }
-        words
+        steps
     }
 
-    /// A key that cannot be made is told of once.
-    fn fail(&mut self, epoch: KeyEpoch, error: &NotMade) {
-        if self.failed.insert(epoch) {
-            tracing::error!(%error, epoch = epoch.0, "no key is made");
+    /// Destroys what is kept of keys that were not made in time, and of those that a smoother
+    /// takes no part in which may have forgotten what it said.
+    fn give_up(&mut self, running: KeyEpoch, smoother: &Smoother) -> Vec<(KeyEpoch, Step<Talk>)> {
+        let known = self.making.keys().chain(self.stored.keys()).copied();
+        let over = known.filter(|epoch| *epoch < running || smoother.sits_out(*epoch));
+        let over: BTreeSet<KeyEpoch> = over.collect();
+        let nothing = |epoch| (epoch, Step::new(self.destroy(epoch), Talk::default()));
+        over.into_iter().map(nothing).collect()
+    }
+
+    /// Destroys what a key is made from.
+    fn destroy(&mut self, epoch: KeyEpoch) -> Vec<Change> {
+        let prefix = record(MAKING, &epoch.0.to_be_bytes());
+        let stored = self.stored.remove(&epoch).unwrap_or_default();
+        let gone = |key: &Vec<u8>| Change { key: [prefix.as_slice(), key].concat(), value: None };
+        let mut changes: Vec<Change> = stored.iter().map(|(key, _)| gone(key)).collect();
+        if let Some(maker) = self.making.remove(&epoch) {
+            changes.extend(maker.end().under(&prefix).dangerous_changes());
         }
+        changes
     }
 
-    fn say(&self, word: &KeyWord, words: &mut Words) {
-        let name = [word.epoch.0.to_be_bytes().as_slice(), &[word.round()]].concat();
-        let signed = Signed::new(word, &self.signing);
-        words.0.push(put(record(WORD, &name), bytes(&signed)));
-        words.1.push(Said::Word(signed));
+    fn begin(&mut self, epoch: KeyEpoch) -> Option<(KeyEpoch, Step<Talk>)> {
+        let records = self.stored.remove(&epoch).unwrap_or_default();
+        let circle = Circle::of(&self.pinned, epoch).ok()?;
+        let maker = KeyMaker::restore(circle, self.id, PATIENCE, records);
+        let mut maker = maker.inspect_err(|error| tracing::error!(%error, "making a key")).ok()?;
+        let (ours, others) = self.early.drain(..).partition(|(of, ..)| *of == epoch);
+        self.early = others;
+        let ours: Vec<(KeyEpoch, SmootherId, Signed<KeyWord>)> = ours;
+        ours.iter().for_each(|(_, by, word)| maker.hear(*by, word));
+        let words = maker.said();
+        self.making.insert(epoch, maker);
+        Some((epoch, Step::new(Vec::new(), Talk { words, key: None })))
     }
 
-    fn begin(
-        &mut self,
-        epoch: KeyEpoch,
-        words: &mut Words,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), NotMade> {
-        let (seed, dealing) = self.stored.remove(&epoch).unwrap_or_default();
-        let seed = seed.unwrap_or_else(|| Secret::random(rng));
+    /// This smoother's share of a key that a quorum has voted for, and the attempt, unless it has
+    /// signed the card.
+    pub fn voted(&self, epoch: KeyEpoch, key: &SharedKey) -> Option<(u32, Option<KeyShare>)> {
+        let maker = self.making.get(&epoch)?;
+        let attempt = maker.attempt()?;
+        let last = self.cards.get(&epoch).and_then(|cards| cards.get(&self.id));
+        let signed = last.is_some_and(|(signed, _)| *signed == attempt);
+        (!signed).then(|| (attempt, maker.share(key)))
+    }
+
+    /// The card that it signs, durably.
+    #[must_use]
+    pub fn card(epoch: KeyEpoch, card: &Signed<Card>) -> Change {
+        put(record(CARD, &epoch.0.to_be_bytes()), bytes(card))
+    }
+
+    /// This smoother's share of a key whose card a quorum has signed.
+    #[must_use]
+    pub fn share(&self, card: &Card) -> Option<KeyShare> {
+        self.making.get(&card.key_epoch)?.share(&card.key)
+    }
+
+    /// A key is made: what it was made from is destroyed, its certificate kept.
+    pub fn end(&mut self, epoch: KeyEpoch, card: &Endorsed<Card>) -> Vec<Change> {
         let name = epoch.0.to_be_bytes();
-        words.0.push(put(record(SEED, &name), seed.expose().to_vec()));
-        let (mut making, word) = Making::begin(&self.pinned, epoch, self.id, seed, dealing)?;
-        for word in self.heard.remove(&epoch).unwrap_or_default() {
-            making.hear(word);
-        }
-        self.making.insert(epoch, making);
-        self.say(&word, words);
-        Ok(())
+        self.made.insert(epoch);
+        self.cards.remove(&epoch);
+        self.early.retain(|(of, ..)| *of != epoch);
+        let mut changes = vec![
+            put(record(KEY, &name), bytes(card)),
+            Change { key: record(CARD, &name), value: None },
+        ];
+        changes.extend(self.destroy(epoch));
+        changes
     }
 
-    fn go_on(
-        &mut self,
-        epoch: KeyEpoch,
-        words: &mut Words,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), NotMade> {
-        let Some(making) = self.making.get_mut(&epoch) else { return Ok(()) };
-        let pledged = making.pledge(rng)?;
-        let shown = making.show()?;
-        if let Some((word, dealing)) = pledged {
-            words.0.push(put(record(DEALING, &epoch.0.to_be_bytes()), dealing));
-            self.say(&word, words);
-        }
-        if let Some(word) = shown {
-            self.say(&word, words);
-        }
-        Ok(())
+    /// Whether a key is made.
+    #[must_use]
+    pub fn is_made(&self, epoch: KeyEpoch) -> bool {
+        self.made.contains(&epoch)
     }
 
-    /// Keys that are settled: the role is to hold them.
-    pub fn settled(&mut self) -> Vec<(KeyEpoch, SharedKey, KeyShare)> {
-        let (mut settled, mut failed) = (Vec::new(), Vec::new());
-        for (epoch, making) in &self.making {
-            match making.settle() {
-                Ok(None) => {}
-                Ok(Some((shared, share))) => settled.push((*epoch, shared, share)),
-                Err(error) => failed.push((*epoch, error)),
-            }
-        }
-        failed.iter().for_each(|(epoch, error)| self.fail(*epoch, error));
-        settled
-    }
-
-    /// What is durable in the commit that makes a share durable: its card, and that what it
-    /// was made from is destroyed.
-    pub fn made(&mut self, epoch: KeyEpoch, card: &Signed<Card>) -> Vec<Change> {
-        let name = epoch.0.to_be_bytes();
-        let gone = |kind| Change { key: record(kind, &name), value: None };
-        self.making.remove(&epoch);
-        self.held.insert(epoch);
-        vec![put(record(CARD, &name), bytes(card)), gone(SEED), gone(DEALING)]
+    /// Deployment.
+    #[must_use]
+    pub fn pinned(&self) -> &Pinned {
+        &self.pinned
     }
 }
