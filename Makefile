@@ -115,7 +115,12 @@ fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
 # Not part of `make test` yet: it fetches Maven, Kafka and Flink when it first runs.
 jvm: ## the JVM side: build and test it with Maven
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
-	cd jvm && ./mvnw -q --batch-mode verify
+	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress verify
+
+.PHONY: deploy
+# Not part of `make test` yet.
+deploy: .venv/ready ## check the files of deploy/, as far as this machine can
+	.venv/bin/python deploy/check.py
 
 .PHONY: clean
 clean: ## remove what was built

@@ -69,6 +69,11 @@ final class Messages {
             DataInputStream in = open(bytes, KIND);
             return new FrameIn(in.readUTF(), Wire.readBytes(in));
         }
+
+        /** The stream of a message, without a copy of its frame. */
+        static String streamOf(byte[] bytes) throws IOException {
+            return open(bytes, KIND).readUTF();
+        }
     }
 
     /**
@@ -161,14 +166,15 @@ final class Messages {
     }
 
     /**
-     * To all: the streams whose sums open a window; none of a window that failed.
+     * To all: the opening set S of a window, as streams and as controllers; none of a window that failed.
      *
      * @param plan the plan
      * @param start when the window starts
      * @param streams positions in the plan
-     * @param digest of these streams, see {@link StreamDigest}
+     * @param digest of these streams, see {@link SetDigest}
+     * @param tokens which controllers' tokens open the window
      */
-    record Opening(String plan, long start, BitSet streams, long[] digest) {
+    record Opening(String plan, long start, BitSet streams, long[] digest, TokenSet tokens) {
         static final int KIND = 5;
 
         byte[] bytes() {
@@ -177,15 +183,30 @@ final class Messages {
                 out.writeLong(start);
                 Wire.writeBytes(out, streams.toByteArray());
                 Wire.writeLongs(out, digest);
+                Wire.writeBytes(out, tokens.controllers().toByteArray());
+                Wire.writeLongs(out, tokens.digest());
+                out.writeBoolean(tokens.masked());
+                out.writeInt(tokens.rows());
             });
         }
 
         static Opening read(byte[] bytes) throws IOException {
             DataInputStream in = open(bytes, KIND);
             return new Opening(
-                    in.readUTF(), in.readLong(), BitSet.valueOf(Wire.readBytes(in)), Wire.readLongs(in));
+                    in.readUTF(), in.readLong(), BitSet.valueOf(Wire.readBytes(in)), Wire.readLongs(in),
+                    new TokenSet(BitSet.valueOf(Wire.readBytes(in)), Wire.readLongs(in), in.readBoolean(), in.readInt()));
         }
     }
+
+    /**
+     * The controllers of an opening set.
+     *
+     * @param controllers positions in the plan's roster
+     * @param digest of these controllers, see {@link SetDigest}
+     * @param masked whether each token has an opening share that is taken off; not so with one controller
+     * @param rows words of a token: the rows of the plan's release
+     */
+    record TokenSet(BitSet controllers, long[] digest, boolean masked, int rows) {}
 
     /**
      * Out of the job: what there is of one stream in one window.
@@ -260,22 +281,34 @@ final class Messages {
         }
     }
 
+    /** What a sum adds up. */
+    enum Side {
+        /** Ciphertexts of streams. */
+        STREAMS,
+        /** Tokens of controllers, opening shares taken off. */
+        TOKENS
+    }
+
     /**
-     * Out of the job, and between its parts: a sum over streams of one window.
+     * Between the job's parts: a sum over some streams or controllers of one window's opening set.
      *
+     * @param side which of the two
      * @param plan the plan
      * @param start when the window starts
-     * @param wanted how many streams the window's sum has
-     * @param wantedDigest of all these streams
-     * @param count how many streams are in this sum
+     * @param wanted how many the whole has
+     * @param wantedDigest of all these
+     * @param count how many are in this sum
      * @param digest of those
      * @param rows the released words, summed
      */
-    record Sum(String plan, long start, long wanted, long[] wantedDigest, long count, long[] digest, long[] rows) {
+    record Sum(
+            Side side, String plan, long start, long wanted, long[] wantedDigest, long count, long[] digest,
+            long[] rows) {
         static final int KIND = 7;
 
         byte[] bytes() {
             return Messages.bytes(KIND, out -> {
+                out.writeByte(side.ordinal());
                 out.writeUTF(plan);
                 out.writeLong(start);
                 out.writeLong(wanted);
@@ -288,8 +321,8 @@ final class Messages {
 
         static Sum read(byte[] bytes) throws IOException {
             DataInputStream in = open(bytes, KIND);
-            return new Sum(in.readUTF(), in.readLong(), in.readLong(), Wire.readLongs(in), in.readLong(),
-                    Wire.readLongs(in), Wire.readLongs(in));
+            return new Sum(Side.values()[in.readByte()], in.readUTF(), in.readLong(), in.readLong(),
+                    Wire.readLongs(in), in.readLong(), Wire.readLongs(in), Wire.readLongs(in));
         }
     }
 
@@ -314,6 +347,94 @@ final class Messages {
         static DeadLetter read(byte[] bytes) throws IOException {
             DataInputStream in = open(bytes, KIND);
             return new DeadLetter(in.readUTF(), in.readUTF(), Wire.readBytes(in));
+        }
+    }
+
+    /**
+     * Into the job, keyed by plan, window and a share of the controllers: what a controller answered.
+     *
+     * @param plan the plan
+     * @param start when the window starts
+     * @param controller its position in the plan's roster
+     * @param opens whether it is the opening share, and not the token
+     * @param rows as many words as the release has
+     */
+    record Token(String plan, long start, int controller, boolean opens, long[] rows) {
+        static final int KIND = 9;
+        /** Shares of a window's controllers: each is added up by itself. */
+        private static final int SHARES = 256;
+
+        byte[] bytes() {
+            return Messages.bytes(KIND, out -> {
+                out.writeUTF(plan);
+                out.writeLong(start);
+                out.writeInt(controller);
+                out.writeBoolean(opens);
+                Wire.writeLongs(out, rows);
+            });
+        }
+
+        static Token read(byte[] bytes) throws IOException {
+            DataInputStream in = open(bytes, KIND);
+            return new Token(in.readUTF(), in.readLong(), in.readInt(), in.readBoolean(), Wire.readLongs(in));
+        }
+
+        /** Its key in the job. */
+        String key() {
+            return keyOf(plan, start, controller % SHARES);
+        }
+
+        static String keyOf(String plan, long start, int share) {
+            return plan + "/" + start + "/" + share;
+        }
+
+        /** Those of a set that are in the share of a key. */
+        static BitSet shareOf(String key, BitSet controllers) {
+            int share = Integer.parseInt(key.substring(key.lastIndexOf('/') + 1));
+            BitSet own = new BitSet();
+            for (int each = controllers.nextSetBit(share); each >= 0; each = controllers.nextSetBit(each + 1)) {
+                if (each % SHARES == share) {
+                    own.set(each);
+                }
+            }
+            return own;
+        }
+    }
+
+    /**
+     * Out of the job, once for each plan and window: the two sums that open it.
+     *
+     * @param plan the plan
+     * @param start when the window starts
+     * @param streams how many streams are in it
+     * @param streamDigest of these
+     * @param controllers how many controllers' tokens
+     * @param tokenDigest of these
+     * @param ciphertexts the released words of the streams, summed
+     * @param tokens the tokens, summed, opening shares taken off
+     */
+    record WindowSum(
+            String plan, long start, long streams, long[] streamDigest, long controllers, long[] tokenDigest,
+            long[] ciphertexts, long[] tokens) {
+        static final int KIND = 10;
+
+        byte[] bytes() {
+            return Messages.bytes(KIND, out -> {
+                out.writeUTF(plan);
+                out.writeLong(start);
+                out.writeLong(streams);
+                Wire.writeLongs(out, streamDigest);
+                out.writeLong(controllers);
+                Wire.writeLongs(out, tokenDigest);
+                Wire.writeLongs(out, ciphertexts);
+                Wire.writeLongs(out, tokens);
+            });
+        }
+
+        static WindowSum read(byte[] bytes) throws IOException {
+            DataInputStream in = open(bytes, KIND);
+            return new WindowSum(in.readUTF(), in.readLong(), in.readLong(), Wire.readLongs(in), in.readLong(),
+                    Wire.readLongs(in), Wire.readLongs(in), Wire.readLongs(in));
         }
     }
 }

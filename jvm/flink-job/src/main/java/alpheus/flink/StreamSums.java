@@ -7,6 +7,7 @@ import alpheus.flink.Messages.Join;
 import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.PlanEnd;
 import alpheus.flink.Messages.PlanStart;
+import alpheus.flink.Messages.Side;
 import alpheus.flink.Messages.Sum;
 import alpheus.flink.Messages.Summary;
 import alpheus.stream.Frame;
@@ -254,7 +255,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     /** Adds up what this task's streams have for a window that opens. */
     private void contribute(PlanView plan, Opening set, Context context, Collector<byte[]> out) throws Exception {
         long[] rows = new long[plan.rows().length];
-        long[] digest = new long[StreamDigest.WORDS];
+        long[] digest = new long[SetDigest.WORDS];
         long[] count = new long[1];
         eachStream(context, (stream, state) -> {
             Optional<Sum> part = contribution(state, stream, plan, set);
@@ -284,15 +285,16 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             // After a restore the set may come before the events.
             return Optional.empty();
         }
-        long[] digest = new long[StreamDigest.WORDS];
-        StreamDigest.add(digest, plan.plan(), set.start(), stream);
+        long[] digest = new long[SetDigest.WORDS];
+        SetDigest.addStream(digest, plan.plan(), set.start(), stream);
         Sum sum = sum(plan, set, 1, digest, window.rows().clone());
         state.settle(plan.plan(), set.start(), plan.window());
         return Optional.of(sum);
     }
 
     private static Sum sum(PlanView plan, Opening set, long count, long[] digest, long[] rows) {
-        return new Sum(plan.plan(), set.start(), set.streams().cardinality(), set.digest(), count, digest, rows);
+        return new Sum(Side.STREAMS, plan.plan(), set.start(), set.streams().cardinality(), set.digest(),
+                count, digest, rows);
     }
 
     /** Forgets opening sets of windows that start at or before a time. */

@@ -1,7 +1,9 @@
-// Keyed by plan and window: adds parts up until the window's sum is whole.
+// Keyed by plan and window: adds parts up until both of the window's sums are whole.
 package alpheus.flink;
 
+import alpheus.flink.Messages.Side;
 import alpheus.flink.Messages.Sum;
+import alpheus.flink.Messages.WindowSum;
 import alpheus.stream.TickSum;
 import java.time.Duration;
 import java.util.Arrays;
@@ -14,44 +16,62 @@ import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.util.Collector;
 
 /**
- * Adds the parts of a window up, and gives the sum once its streams are those of the opening set, by
- * number and digest; never another, and never before. What never becomes whole is forgotten a week later.
+ * Adds the parts of a window up, streams and tokens apart, and gives both sums together once streams and
+ * controllers are those of the opening set, by number and digest; never another, and never before. Only here
+ * do the two meet. What never becomes whole is forgotten a week later.
  */
 public final class WindowMerge extends KeyedProcessFunction<String, byte[], byte[]> {
     private static final long serialVersionUID = 1L;
 
     private static final Duration KEPT = Duration.ofDays(7);
 
-    private transient ValueState<byte[]> sums;
+    private transient ValueState<byte[]> streams;
+    private transient ValueState<byte[]> tokens;
 
     /** For the job. */
     public WindowMerge() {}
 
     @Override
     public void open(OpenContext context) {
+        streams = state("streams");
+        tokens = state("tokens");
+    }
+
+    private ValueState<byte[]> state(String name) {
         ValueStateDescriptor<byte[]> sum =
-                new ValueStateDescriptor<>("sum", PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO);
+                new ValueStateDescriptor<>(name, PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO);
         sum.enableTimeToLive(StateTtlConfig.newBuilder(KEPT).build());
-        sums = getRuntimeContext().getState(sum);
+        return getRuntimeContext().getState(sum);
     }
 
     @Override
     public void processElement(byte[] element, Context context, Collector<byte[]> out) throws Exception {
         Sum part = Sum.read(element);
-        byte[] before = sums.value();
-        Sum whole = before == null ? part : merged(Sum.read(before), part);
-        if (whole.count() == whole.wanted() && Arrays.equals(whole.digest(), whole.wantedDigest())) {
-            out.collect(whole.bytes());
-            sums.clear();
-        } else {
-            sums.update(whole.bytes());
+        ValueState<byte[]> own = part.side() == Side.STREAMS ? streams : tokens;
+        byte[] before = own.value();
+        own.update(before == null ? element : merged(Sum.read(before), part).bytes());
+        if (streams.value() != null && tokens.value() != null) {
+            give(Sum.read(streams.value()), Sum.read(tokens.value()), out);
         }
+    }
+
+    private void give(Sum one, Sum other, Collector<byte[]> out) {
+        if (isWhole(one) && isWhole(other)) {
+            out.collect(new WindowSum(one.plan(), one.start(), one.count(), one.digest(), other.count(),
+                    other.digest(), one.rows(), other.rows()).bytes());
+            streams.clear();
+            tokens.clear();
+        }
+    }
+
+    private static boolean isWhole(Sum sum) {
+        return sum.count() == sum.wanted() && Arrays.equals(sum.digest(), sum.wantedDigest());
     }
 
     private static Sum merged(Sum one, Sum other) {
         TickSum.add(one.rows(), other.rows());
         TickSum.add(one.digest(), other.digest());
-        return new Sum(one.plan(), one.start(), one.wanted(), one.wantedDigest(), one.count() + other.count(),
-                one.digest(), one.rows());
+        return new Sum(one.side(), one.plan(), one.start(), one.wanted(), one.wantedDigest(),
+                one.count() + other.count(), one.digest(), one.rows());
     }
 }

@@ -4,9 +4,11 @@ package alpheus.flink;
 import alpheus.flink.Messages.FrameIn;
 import alpheus.flink.Messages.Join;
 import alpheus.flink.Messages.Sum;
+import alpheus.flink.Messages.Token;
 import java.io.IOException;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.PrimitiveArrayTypeInfo;
+import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
@@ -14,28 +16,38 @@ import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 /**
  * The job's streams.
  *
- * @param sums one sum for each plan and window that opened
+ * @param sums one record with both sums for each plan and window that opened
  * @param summaries which streams are complete, for the policy manager
  * @param deadLetters records that were refused, with the reason
  */
 public record WindowSums(DataStream<byte[]> sums, DataStream<byte[]> summaries, DataStream<byte[]> deadLetters) {
+    private static final TypeInformation<byte[]> BYTES = PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO;
+
     /**
      * Puts the job together.
      *
      * @param inputs frames and joins, with timestamps and a watermark for each partition
+     * @param tokens what controllers answered
      * @param instructions plans and opening sets
      * @param shape what is needed of the schema
      * @return its outputs
      */
-    public static WindowSums of(DataStream<byte[]> inputs, DataStream<byte[]> instructions, Shape shape) {
+    public static WindowSums of(
+            DataStream<byte[]> inputs, DataStream<byte[]> tokens, DataStream<byte[]> instructions, Shape shape) {
+        DataStream<byte[]> told = untimed(instructions);
         SingleOutputStreamOperator<byte[]> parts = inputs
                 .keyBy(WindowSums::streamOf, Types.STRING)
-                .connect(untimed(instructions).broadcast(StreamSums.INSTRUCTIONS))
-                .process(new StreamSums(shape), PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO)
+                .connect(told.broadcast(StreamSums.INSTRUCTIONS))
+                .process(new StreamSums(shape), BYTES)
                 .name("stream sums").uid("stream-sums");
-        SingleOutputStreamOperator<byte[]> sums = parts
+        DataStream<byte[]> tokenParts = tokens
+                .keyBy(token -> Token.read(token).key(), Types.STRING)
+                .connect(told.broadcast(TokenSums.SETS))
+                .process(new TokenSums(), BYTES)
+                .name("token sums").uid("token-sums");
+        SingleOutputStreamOperator<byte[]> sums = parts.union(tokenParts)
                 .keyBy(WindowSums::windowOf, Types.STRING)
-                .process(new WindowMerge(), PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO)
+                .process(new WindowMerge(), BYTES)
                 .name("window sums").uid("window-sums");
         return new WindowSums(
                 sums, parts.getSideOutput(StreamSums.SUMMARIES), parts.getSideOutput(StreamSums.DEAD_LETTERS));
@@ -48,7 +60,7 @@ public record WindowSums(DataStream<byte[]> sums, DataStream<byte[]> summaries, 
 
     /** The key of a frame or join. */
     static String streamOf(byte[] input) throws IOException {
-        return Messages.kind(input) == Join.KIND ? Join.read(input).stream() : FrameIn.read(input).stream();
+        return Messages.kind(input) == Join.KIND ? Join.read(input).stream() : FrameIn.streamOf(input);
     }
 
     /** The key of a part of a window's sum. */

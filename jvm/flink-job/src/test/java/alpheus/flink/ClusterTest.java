@@ -7,8 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import alpheus.flink.Messages.FrameIn;
 import alpheus.flink.Messages.Join;
-import alpheus.flink.Messages.Sum;
+import alpheus.flink.Messages.WindowSum;
 import alpheus.stream.Frame;
+import alpheus.stream.TickSum;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -81,21 +82,30 @@ class ClusterTest {
         for (int window = 0; window < WINDOWS; window++) {
             instructions.add(Feed.opening(window, ALL).bytes());
         }
-        Map<Long, Sum> opened = new HashMap<>();
-        for (byte[] bytes : run(inputs, instructions)) {
-            Sum sum = Sum.read(bytes);
+        List<byte[]> tokens = new ArrayList<>();
+        for (int window = 0; window < WINDOWS; window++) {
+            long[] rows = new long[Feed.PLAN.rows().length];
+            for (int stream : ALL) {
+                TickSum.add(rows, Feed.keys(stream, sessions.get(stream), Feed.start(window)));
+            }
+            tokens.add(Feed.token(window, 0, rows));
+        }
+        Map<Long, WindowSum> opened = new HashMap<>();
+        for (byte[] bytes : run(inputs, tokens, instructions)) {
+            WindowSum sum = WindowSum.read(bytes);
             assertEquals(null, opened.put(sum.start(), sum), "once each");
         }
         assertTrue(FailsOnce.FAILED.get(), "it has failed in between");
         assertEquals(WINDOWS, opened.size());
         opened.forEach((start, sum) -> {
-            sessions.forEach((stream, session) -> Feed.decrypt(sum.rows(), stream, session, start));
+            long[] rows = sum.ciphertexts().clone();
+            TickSum.add(rows, sum.tokens());
             long values = 12L * STREAMS * (STREAMS - 1) / 2;
-            assertArrayEquals(new long[] {values, values + 12L * STREAMS, 0}, sum.rows());
+            assertArrayEquals(new long[] {values, values + 12L * STREAMS, 0}, rows);
         });
     }
 
-    private static List<byte[]> run(List<byte[]> inputs, List<byte[]> instructions) throws Exception {
+    private static List<byte[]> run(List<byte[]> inputs, List<byte[]> tokens, List<byte[]> instructions) throws Exception {
         Configuration settings = new Configuration();
         settings.set(RestartStrategyOptions.RESTART_STRATEGY, "fixed-delay");
         settings.set(RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_ATTEMPTS, 3);
@@ -110,8 +120,9 @@ class ClusterTest {
                 .setParallelism(1);
         DataStream<byte[]> told =
                 flink.fromData(instructions, PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO);
+        DataStream<byte[]> answered = flink.fromData(tokens, PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO);
         List<byte[]> sums = new ArrayList<>();
-        CloseableIterator<byte[]> out = WindowSums.of(events, told, Feed.SHAPE).sums().executeAndCollect();
+        CloseableIterator<byte[]> out = WindowSums.of(events, answered, told, Feed.SHAPE).sums().executeAndCollect();
         out.forEachRemaining(sums::add);
         out.close();
         return sums;

@@ -6,6 +6,8 @@ import alpheus.flink.Messages.FrameIn;
 import alpheus.flink.Messages.Join;
 import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.PlanStart;
+import alpheus.flink.Messages.Token;
+import alpheus.flink.Messages.TokenSet;
 import alpheus.stream.MasterSecret;
 import alpheus.stream.Producer;
 import alpheus.stream.SchemaId;
@@ -78,29 +80,68 @@ final class Feed {
 
     /** The opening set of a window over these streams. */
     static Opening opening(int window, int... streams) {
-        long start = NOON + window * PLAN.window();
-        BitSet positions = new BitSet();
-        long[] digest = new long[StreamDigest.WORDS];
-        for (int stream : streams) {
-            positions.set(stream);
-            StreamDigest.add(digest, PLAN.plan(), start, stream(stream).toString());
-        }
-        return new Opening(PLAN.plan(), start, positions, digest);
+        return opening(window, tokens(window, 1, false), streams);
     }
 
-    /** Takes the keys of a stream's one session off a window's rows. */
-    static void decrypt(long[] rows, int stream, long session, long start) {
+    /** The controllers of an opening set. */
+    static TokenSet tokens(int window, int controllers, boolean masked) {
+        BitSet positions = new BitSet();
+        long[] digest = new long[SetDigest.WORDS];
+        for (int controller = 0; controller < controllers; controller++) {
+            positions.set(controller);
+            SetDigest.addToken(digest, PLAN.plan(), start(window), controller);
+        }
+        return new TokenSet(positions, digest, masked, PLAN.rows().length);
+    }
+
+    static long start(int window) {
+        return NOON + window * PLAN.window();
+    }
+
+    static Opening opening(int window, TokenSet tokens, int... streams) {
+        long start = start(window);
+        BitSet positions = new BitSet();
+        long[] digest = new long[SetDigest.WORDS];
+        for (int stream : streams) {
+            positions.set(stream);
+            SetDigest.addStream(digest, PLAN.plan(), start, stream(stream).toString());
+        }
+        return new Opening(PLAN.plan(), start, positions, digest, tokens);
+    }
+
+    /** What a controller answers alone. */
+    static byte[] token(int window, int controller, long[] rows) {
+        return new Token(PLAN.plan(), start(window), controller, false, rows).bytes();
+    }
+
+    /** The opening share that belongs to a masked answer. */
+    static byte[] share(int window, int controller, long[] rows) {
+        return new Token(PLAN.plan(), start(window), controller, true, rows).bytes();
+    }
+
+    /** The released keys of a stream's one session over a window: what opens its sum. */
+    static long[] keys(int stream, long session, long start) {
+        long[] released = new long[PLAN.rows().length];
+        PLAN.release(difference(stream, session, start, start + PLAN.window()), released);
+        return released;
+    }
+
+    /** K(from) − K(to) of a stream's session. */
+    static long[] difference(int stream, long session, long from, long to) {
         long[] first = new long[WORDS];
         long[] last = new long[WORDS];
         try (StreamKeys keys = new StreamKeys(master(), stream(stream), SCHEMA, WORDS)) {
-            keys.keyVector(session, start, first);
-            keys.keyVector(session, start + PLAN.window(), last);
+            keys.keyVector(session, from, first);
+            keys.keyVector(session, to, last);
         }
         for (int i = 0; i < WORDS; i++) {
             first[i] -= last[i];
         }
-        long[] token = new long[PLAN.rows().length];
-        PLAN.release(first, token);
-        TickSum.add(rows, token);
+        return first;
+    }
+
+    /** Takes the keys of a stream's one session off a window's rows. */
+    static void decrypt(long[] rows, int stream, long session, long start) {
+        TickSum.add(rows, keys(stream, session, start));
     }
 }

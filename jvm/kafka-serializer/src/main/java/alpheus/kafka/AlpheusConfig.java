@@ -1,9 +1,12 @@
 // What a Kafka user configures, beside what every producer is configured with.
 package alpheus.kafka;
 
+import alpheus.registry.RegistryClient;
+import alpheus.registry.SubjectNaming;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.config.AbstractConfig;
@@ -12,14 +15,26 @@ import org.apache.kafka.common.config.ConfigDef.Importance;
 import org.apache.kafka.common.config.ConfigDef.Range;
 import org.apache.kafka.common.config.ConfigDef.Type;
 import org.apache.kafka.common.config.ConfigDef.ValidString;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.config.types.Password;
 
 /**
  * The settings that begin with {@code alpheus.}. All others are the producer's and go on to it as they
  * are, among them {@code security.protocol}, {@code sasl.*} and {@code ssl.*}.
  */
 public final class AlpheusConfig extends AbstractConfig {
-    /** The schema's file: YAML, or .avsc. */
+    /** The schema: a file, YAML or .avsc, or {@code registry:SUBJECT}, or {@code registry:SUBJECT@VERSION}. */
     public static final String SCHEMA = "alpheus.schema";
+    /** The file that stands in while the registry does not answer. */
+    public static final String SCHEMA_FALLBACK = "alpheus.schema.fallback";
+    /** How events are written: as {@code frame}, or as Avro in a registry's wire format ({@code registry}). */
+    public static final String FORMAT = "alpheus.format";
+    /** Where the registry is, as Confluent's clients are told. */
+    public static final String REGISTRY_URL = "schema.registry.url";
+    /** Name and password at the registry, as Confluent's clients are told. */
+    public static final String REGISTRY_USER = "basic.auth.user.info";
+    /** How subjects are named, as Confluent's clients are told. */
+    public static final String REGISTRY_NAMING = "value.subject.name.strategy";
     /** The device's file, the one that {@code alpheus produce} uses: it holds the stream's key. */
     public static final String DEVICE_FILE = "alpheus.device.file";
     /** When an event happened: {@code clock} or {@code record}. */
@@ -38,10 +53,21 @@ public final class AlpheusConfig extends AbstractConfig {
     private static final long DEFAULT_BLOCK = 60_000L;
     private static final String CLOCK = "clock";
     private static final String RECORD = "record";
+    private static final String FRAME = "frame";
+    private static final String REGISTRY = "registry";
 
     private static final ConfigDef DEFINITION = new ConfigDef()
             .define(SCHEMA, Type.STRING, Importance.HIGH,
-                    "File of the schema of the stream: YAML, or .avsc with Alpheus properties.")
+                    "Schema of the stream: a file, YAML, or .avsc with Alpheus properties; or registry:SUBJECT@VERSION.")
+            .define(SCHEMA_FALLBACK, Type.STRING, null, Importance.LOW,
+                    "File of the schema while the registry does not answer.")
+            .define(FORMAT, Type.STRING, FRAME, ValidString.in(FRAME, REGISTRY), Importance.MEDIUM,
+                    "How events are written: as `frame`, or as Avro records in a registry's wire format (`registry`).")
+            .define(REGISTRY_URL, Type.STRING, null, Importance.MEDIUM, "Where the schema registry is.")
+            .define(REGISTRY_USER, Type.PASSWORD, null, Importance.MEDIUM, "Name:password at the schema registry.")
+            .define(REGISTRY_NAMING, Type.STRING, "TopicNameStrategy", Importance.LOW,
+                    "How the subject of events is named: TopicNameStrategy, RecordNameStrategy, "
+                            + "TopicRecordNameStrategy.")
             .define(DEVICE_FILE, Type.STRING, Importance.HIGH,
                     "The device's file that `alpheus owner add` wrote. It holds the stream's key.")
             .define(TIME, Type.STRING, CLOCK, ValidString.in(CLOCK, RECORD), Importance.MEDIUM,
@@ -69,6 +95,25 @@ public final class AlpheusConfig extends AbstractConfig {
 
     boolean isTimedByRecord() {
         return RECORD.equals(getString(TIME).toLowerCase(Locale.ROOT));
+    }
+
+    boolean isInRegistryFormat() {
+        return REGISTRY.equals(getString(FORMAT));
+    }
+
+    /** The registry, if one is named. */
+    Optional<RegistryClient> registry() {
+        Password user = getPassword(REGISTRY_USER);
+        return Optional.ofNullable(getString(REGISTRY_URL))
+                .map(url -> new RegistryClient(url, user == null ? null : user.value()));
+    }
+
+    SubjectNaming naming() {
+        try {
+            return SubjectNaming.of(getString(REGISTRY_NAMING));
+        } catch (IllegalArgumentException refused) {
+            throw new ConfigException(REGISTRY_NAMING, getString(REGISTRY_NAMING), refused.getMessage());
+        }
     }
 
     long latenessMicros() {

@@ -16,6 +16,7 @@ import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Metric;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.PartitionInfo;
@@ -51,6 +52,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     private final StreamCounters counters;
     private final List<String> headers;
     private final byte[] key;
+    private final FrameFormat format;
     private final boolean transactional;
     private final long closeMillis;
 
@@ -87,6 +89,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
             this.reader = Encryptors.reader(config);
             this.headers = config.getList(AlpheusConfig.HEADERS);
             this.key = encryptor.stream().bytes();
+            this.format = new FrameFormat(config);
             this.transactional = settings.get(ProducerConfig.TRANSACTIONAL_ID_CONFIG) != null;
             this.closeMillis = config.getLong(AlpheusConfig.CLOSE_TIMEOUT);
             this.keeper = new SessionKeeper(
@@ -141,18 +144,36 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
 
     /** Between the application's transactions borders have one of their own. */
     private void deliver(List<byte[]> frames) {
-        boolean own = transactional && !inTransaction;
-        if (own) {
-            kafka.beginTransaction();
+        if (!transactional || inTransaction) {
+            sendAll(frames);
+            return;
         }
-        frames.forEach(frame -> kafka.send(recordOf(frame, new RecordHeaders()), keeper.watched(null)));
-        if (own) {
+        kafka.beginTransaction();
+        try {
+            sendAll(frames);
             kafka.commitTransaction();
+        } catch (KafkaException failure) {
+            abortOwn(failure);
+            throw failure;
+        }
+    }
+
+    private void sendAll(List<byte[]> frames) {
+        frames.forEach(frame -> kafka.send(recordOf(frame, new RecordHeaders()), keeper.watched(null)));
+    }
+
+    /** Without this no later transaction could begin. A producer that is fenced off cannot abort either. */
+    private void abortOwn(KafkaException failure) {
+        try {
+            kafka.abortTransaction();
+        } catch (KafkaException fatal) {
+            failure.addSuppressed(fatal);
         }
     }
 
     private ProducerRecord<byte[], byte[]> recordOf(byte[] frame, Headers passed) {
-        return new ProducerRecord<>(topic, null, FrameTimes.millis(frame), key, frame, passed);
+        byte[] value = format.write(topic, frame);
+        return new ProducerRecord<>(topic, null, FrameTimes.millis(frame), key, value, passed);
     }
 
     private Headers passed(Headers given) {
@@ -170,6 +191,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     public void beginTransaction() {
         keeper.exclusively(() -> {
             kafka.beginTransaction();
+            keeper.begin();
             inTransaction = true;
         });
     }
@@ -192,7 +214,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     @Override
     public void abortTransaction() {
         keeper.exclusively(() -> {
-            keeper.giveUp();
+            keeper.abort();
             inTransaction = false;
             kafka.abortTransaction();
         });
@@ -244,7 +266,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
         try {
             keeper.exclusively(() -> {
                 if (inTransaction) {
-                    keeper.giveUp();
+                    keeper.abort();
                 }
             });
             keeper.close(Math.min(closeMillis, timeout.toMillis()));

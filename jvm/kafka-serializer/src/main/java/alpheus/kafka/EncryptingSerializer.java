@@ -36,6 +36,7 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
     private StreamCounters counters;
     private Producer<byte[], byte[]> borders;
     private byte[] key;
+    private FrameFormat format;
     private long closeMillis;
     private volatile String topic;
 
@@ -73,6 +74,7 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
         StreamEncryptor encryptor = Encryptors.open(config, clock, counters);
         reader = Encryptors.reader(config);
         key = encryptor.stream().bytes();
+        format = new FrameFormat(config);
         closeMillis = config.getLong(AlpheusConfig.CLOSE_TIMEOUT);
         borders = connect.connect(ownSettings(settings, client));
         keeper = new SessionKeeper(
@@ -96,7 +98,7 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
             throw new SerializationException(refused.getMessage(), refused);
         }
         topic = name;
-        return keeper.event(reader, data, null, frame -> frame);
+        return keeper.event(reader, data, null, frame -> format.write(name, frame));
     }
 
     @Override
@@ -108,7 +110,8 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
         boolean opens = false;
         for (byte[] frame : frames) {
             opens |= FrameTimes.kind(frame) == Frame.Kind.OPENING;
-            borders.send(new ProducerRecord<>(topic, null, FrameTimes.millis(frame), key, frame), keeper.watched(null));
+            byte[] value = format.write(topic, frame);
+            borders.send(new ProducerRecord<>(topic, null, FrameTimes.millis(frame), key, value), keeper.watched(null));
         }
         // No event may come before its session's opening border.
         if (opens) {

@@ -2,6 +2,7 @@
 package alpheus.kafka;
 
 import alpheus.AlpheusException;
+import alpheus.registry.Schemas;
 import alpheus.schema.Schema;
 import alpheus.stream.DeviceFile;
 import alpheus.stream.MasterSecret;
@@ -21,7 +22,7 @@ final class Encryptors {
     private Encryptors() {}
 
     static StreamEncryptor open(AlpheusConfig config, MicroClock clock, StreamCounters counters) {
-        Schema schema = schema(config.getString(AlpheusConfig.SCHEMA));
+        Schema schema = schema(config);
         String path = config.getString(AlpheusConfig.DEVICE_FILE);
         try (DeviceFile device = DeviceFile.read(text(path), schema.id());
                 MasterSecret master = device.master()) {
@@ -36,7 +37,7 @@ final class Encryptors {
     static StreamId stream(AlpheusConfig config) {
         String path = config.getString(AlpheusConfig.DEVICE_FILE);
         try (DeviceFile device =
-                DeviceFile.read(text(path), schema(config.getString(AlpheusConfig.SCHEMA)).id())) {
+                DeviceFile.read(text(path), schema(config).id())) {
             return device.stream();
         } catch (AlpheusException refused) {
             throw new ConfigException(AlpheusConfig.DEVICE_FILE, path, refused.getMessage());
@@ -49,10 +50,11 @@ final class Encryptors {
         return (RowReader<V>) config.rowReader();
     }
 
-    static Schema schema(String path) {
+    private static Schema schema(AlpheusConfig config) {
+        String path = config.getString(AlpheusConfig.SCHEMA);
+        String fallback = config.getString(AlpheusConfig.SCHEMA_FALLBACK);
         try {
-            String text = Files.readString(Path.of(path));
-            return path.endsWith(".avsc") ? Schema.fromAvsc(text) : Schema.fromYaml(text);
+            return new Schemas(config.registry().orElse(null), fallback == null ? null : Path.of(fallback)).read(path);
         } catch (AlpheusException refused) {
             throw new ConfigException(AlpheusConfig.SCHEMA, path, refused.getMessage());
         } catch (IOException unreadable) {

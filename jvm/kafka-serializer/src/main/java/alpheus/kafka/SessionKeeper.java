@@ -10,6 +10,8 @@ import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.errors.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Keeps one stream's session going. It is safe for threads: frames are made and handed on under one
@@ -17,6 +19,8 @@ import org.apache.kafka.common.errors.TimeoutException;
  * opens at the next tick.
  */
 final class SessionKeeper {
+    private static final Logger LOG = LoggerFactory.getLogger(SessionKeeper.class);
+
     private final StreamEncryptor encryptor;
     private final MicroClock clock;
     private final StreamCounters counters;
@@ -29,6 +33,10 @@ final class SessionKeeper {
     private boolean begun;
 
     private boolean closed;
+    /** Which session ran when the transaction began, and how many of its events were closed. */
+    private long beganIn;
+
+    private long closedBefore;
     /** The latest session of which a frame was not delivered. */
     private volatile long broken;
 
@@ -74,7 +82,7 @@ final class SessionKeeper {
         try {
             return send.get();
         } catch (RuntimeException failure) {
-            failed(encryptor.generation());
+            failed(encryptor.generation(), failure);
             throw failure;
         }
     }
@@ -130,7 +138,7 @@ final class SessionKeeper {
     void borders() {
         lock.lock();
         try {
-            if (!closed && begun) {
+            if (!closed && begun && !waitsAfterFailure()) {
                 reopen();
                 List<byte[]> due = encryptor.borders();
                 handOver(() -> {
@@ -145,6 +153,11 @@ final class SessionKeeper {
         }
     }
 
+    /** One that broke before it began is not tried again before its tick. */
+    private boolean waitsAfterFailure() {
+        return broken == encryptor.generation() && encryptor.beginsAfter(clock.now());
+    }
+
     /** Does something while no frame is made. */
     void exclusively(Runnable run) {
         lock.lock();
@@ -155,9 +168,15 @@ final class SessionKeeper {
         }
     }
 
-    /** Gives the session up; under the lock. */
-    void giveUp() {
-        encryptor.giveUp();
+    /** A transaction begins; under the lock. */
+    void begin() {
+        beganIn = encryptor.generation();
+        closedBefore = encryptor.closed();
+    }
+
+    /** The transaction is aborted, and all borders in it: gives the session up; under the lock. */
+    void abort() {
+        encryptor.giveUpAllAfter(beganIn == encryptor.generation() ? closedBefore : 0);
     }
 
     /** Notes a failure of a frame that is made now, before the application hears of it. */
@@ -165,7 +184,7 @@ final class SessionKeeper {
         long generation = encryptor.generation();
         return (metadata, failure) -> {
             if (failure != null) {
-                failed(generation);
+                failed(generation, failure);
             }
             if (callback != null) {
                 callback.onCompletion(metadata, failure);
@@ -173,10 +192,16 @@ final class SessionKeeper {
         };
     }
 
-    private void failed(long generation) {
+    /** The first frame that fails says why; those behind it fail for the same reason. */
+    private void failed(long generation, Exception failure) {
         counters.add(Count.FAILED, 1);
+        String why = BrokerRefusal.words(failure);
         synchronized (timer) {
-            broken = Math.max(broken, generation);
+            if (generation > broken) {
+                broken = generation;
+                counters.fail(why);
+                LOG.error("a session ends, and events of its open tick are lost: {}", why);
+            }
         }
     }
 

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.common.Metric;
 import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.metrics.Gauge;
 import org.apache.kafka.common.metrics.JmxReporter;
 import org.apache.kafka.common.metrics.KafkaMetricsContext;
 import org.apache.kafka.common.metrics.Measurable;
@@ -14,9 +15,13 @@ import org.apache.kafka.common.metrics.MetricConfig;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.utils.Time;
 
-/** Counts of an encrypted stream, in the group {@code alpheus-producer-metrics}, over JMX too. No values. */
+/**
+ * Counts of an encrypted stream, in the group {@code alpheus-producer-metrics}, over JMX too, and why the
+ * broker did not take the last frame that failed. No values.
+ */
 final class StreamCounters implements AutoCloseable {
     static final String GROUP = "alpheus-producer-metrics";
+    static final String LAST_FAILURE = "last-failure";
 
     /** What is counted. */
     enum Count {
@@ -39,6 +44,7 @@ final class StreamCounters implements AutoCloseable {
     private final Metrics metrics =
             new Metrics(new MetricConfig(), List.of(new JmxReporter()), Time.SYSTEM, new KafkaMetricsContext("alpheus"));
     private final Map<Count, AtomicLong> counts = new LinkedHashMap<>();
+    private volatile String lastFailure = "";
 
     StreamCounters(String client) {
         for (Count count : Count.values()) {
@@ -48,6 +54,18 @@ final class StreamCounters implements AutoCloseable {
             MetricName name = metrics.metricName(count.label, GROUP, count.words, Map.of("client-id", client));
             metrics.addMetric(name, null, read);
         }
+        Gauge<String> last = (config, now) -> lastFailure;
+        MetricName name = metrics.metricName(
+                LAST_FAILURE, GROUP, "Why the broker did not take a frame, and what mends it", Map.of("client-id", client));
+        metrics.addMetric(name, null, last);
+    }
+
+    void fail(String why) {
+        lastFailure = why;
+    }
+
+    String lastFailure() {
+        return lastFailure;
     }
 
     void add(Count count, long number) {

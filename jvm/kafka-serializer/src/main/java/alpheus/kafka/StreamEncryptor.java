@@ -42,6 +42,8 @@ final class StreamEncryptor implements AutoCloseable {
     private Session session;
     /** How many sessions were opened, but for midnights: frames of an earlier one are of no concern. */
     private long generation;
+    /** Events of that session. */
+    private long events;
 
     StreamEncryptor(
             Schema schema, StreamId stream, MasterSecret master, AlpheusConfig config, RandomGenerator random,
@@ -79,6 +81,7 @@ final class StreamEncryptor implements AutoCloseable {
             long now = clock.now();
             session = producer.open(new Start.Again(now), producer.nextTick(now), random, frame -> made.add(frame));
             generation++;
+            events = 0;
             counters.add(Count.SESSIONS, 1);
         }
         return take();
@@ -87,6 +90,11 @@ final class StreamEncryptor implements AutoCloseable {
     /** When events can be sent: after the session's opening border. */
     long readyAt() {
         return session.last();
+    }
+
+    /** Whether a session stands open that begins later. */
+    boolean beginsAfter(long now) {
+        return session != null && session.last() > now;
     }
 
     /** The frames of one event: its own is the last, after borders that stand before it. */
@@ -99,6 +107,7 @@ final class StreamEncryptor implements AutoCloseable {
             reader.read(value, schema, row);
             long at = timeOf(millis);
             session.event(at, vector -> encoder.encode(row, random, vector));
+            events++;
             counters.add(Count.EVENTS, 1);
             counters.add(Count.BORDERS, made.size() - 1L);
             return take();
@@ -148,9 +157,19 @@ final class StreamEncryptor implements AutoCloseable {
 
     /** Gives the session up, as it must be once a frame of it was not delivered. Events of its tick are lost. */
     void giveUp() {
+        giveUpAllAfter(closed());
+    }
+
+    /** Events of its session whose ticks are closed. */
+    long closed() {
+        return session == null ? 0 : events - session.unclosed();
+    }
+
+    /** Gives the session up where even borders after its first so many events are gone. */
+    void giveUpAllAfter(long kept) {
         made.clear();
         if (session != null) {
-            counters.add(Count.LOST, session.unclosed());
+            counters.add(Count.LOST, events - kept);
             session.abandon();
             session = null;
         }

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Checks the files of deploy/ as far as this machine can: `make deploy`.
+
+Containerfiles and the compose file are read by rules of our own, which know what their formats know and that files,
+stages, services and volumes that are named are there. The chart is rendered by Helm where it is installed, else by
+Go's template engine, which is Helm's; what comes out must be YAML of known kinds. With neither this is said, and the
+chart is only searched for open brackets.
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import yaml
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+CHART = HERE / "helm" / "alpheus"
+
+INSTRUCTIONS = {
+    "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "ONBUILD", "RUN",
+    "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR",
+}
+SERVICE_KEYS = {
+    "build", "command", "depends_on", "entrypoint", "environment", "healthcheck", "image", "ports", "restart",
+    "volumes",
+}
+CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
+KINDS = {"ConfigMap": "v1", "Service": "v1", "StatefulSet": "apps/v1", "Deployment": "apps/v1"}
+
+faults = []
+
+
+def fault(file, what):
+    """Notes what is wrong where."""
+    faults.append(f"{file}: {what}")
+
+
+def instructions(text):
+    """A Containerfile's instructions: lines that end in a backslash go on, comments stand alone."""
+    whole = ""
+    for line in text.splitlines():
+        if line.lstrip().startswith("#") or (not line.strip() and not whole):
+            continue
+        whole += line.rstrip("\\") if line.endswith("\\") else line
+        if not line.endswith("\\"):
+            yield whole.strip()
+            whole = ""
+    if whole:
+        yield whole.strip()
+
+
+def containerfile(path):
+    """Checks one Containerfile."""
+    stages, first = set(), True
+    for line in instructions(path.read_text()):
+        name, _, rest = line.partition(" ")
+        if name.upper() not in INSTRUCTIONS or name != name.upper():
+            fault(path.name, f"no instruction: {name}")
+        if first and name not in ("FROM", "ARG"):
+            fault(path.name, "the first instruction is not FROM")
+        first = first and name == "ARG"
+        if name == "FROM":
+            stage = re.fullmatch(r"(\S+:\S+|\S+)(?: AS (\S+))?", rest)
+            if not stage:
+                fault(path.name, f"cannot be read: {line}")
+            elif ":" not in stage[1] and stage[1] not in stages:
+                fault(path.name, f"no version, and no stage: {stage[1]}")
+            elif stage[2]:
+                stages.add(stage[2])
+        if name in ("COPY", "ADD"):
+            copied(path, rest.split(), stages)
+        if name in ("CMD", "ENTRYPOINT") and not isinstance(yaml.safe_load(rest), list):
+            fault(path.name, f"{name} is no list")
+
+
+def copied(path, words, stages):
+    """What is copied is there, in the repository or in an earlier stage."""
+    source = next((word[len("--from="):] for word in words if word.startswith("--from=")), None)
+    names = [word for word in words if not word.startswith("--")]
+    if len(names) < 2:
+        fault(path.name, f"COPY {' '.join(words)}: from where to where?")
+    if source is not None and source not in stages:
+        fault(path.name, f"no stage {source}")
+    for name in names[:-1] if source is None else []:
+        if name != "." and not list(ROOT.glob(name)):
+            fault(path.name, f"nothing called {name} is in the repository")
+
+
+def compose(path):
+    """Checks the compose file."""
+    read = yaml.safe_load(path.read_text())
+    services, volumes = read["services"], read.get("volumes", {})
+    for unknown in set(read) - {"name", "services", "volumes"}:
+        fault(path.name, f"unknown key {unknown}")
+    for name, service in services.items():
+        where = f"{path.name}, {name}"
+        for unknown in set(service) - SERVICE_KEYS:
+            fault(where, f"unknown key {unknown}")
+        if not {"image", "build"} & set(service):
+            fault(where, "neither image nor build")
+        needs = service.get("depends_on", [])
+        for need in needs:
+            if need not in services:
+                fault(where, f"no service {need}")
+            if isinstance(needs, dict):
+                condition(where, needs[need]["condition"], services.get(need, {}))
+        for port in service.get("ports", []):
+            if not port.startswith("127.0.0.1:"):
+                fault(where, f"port {port} is not on loopback alone")
+        for volume in service.get("volumes", []):
+            mounted(path, where, volume.split(":")[0], volumes)
+        if "build" in service and not (path.parent / service["build"]["context"] / service["build"]["dockerfile"]).is_file():
+            fault(where, "its Containerfile is not there")
+
+
+def condition(where, said, needed):
+    """A condition is known, and can come true."""
+    if said not in CONDITIONS:
+        fault(where, f"unknown condition {said}")
+    if said == "service_healthy" and "healthcheck" not in needed:
+        fault(where, "waits for the health of a service that is never asked")
+
+
+def mounted(path, where, source, volumes):
+    """A volume is declared, or its folder is there."""
+    if source.startswith(".") and not (path.parent / source).exists():
+        fault(where, f"no folder {source}")
+    if not source.startswith((".", "/")) and source not in volumes:
+        fault(where, f"no volume {source}")
+
+
+def rendered():
+    """The chart as Kubernetes gets it, by every set of values that changes a branch; none where nothing can render."""
+    if shutil.which("helm"):
+        commands = [["helm", "template", "demo", str(CHART)]]
+        commands += [commands[0] + ["--values", str(HERE / "check" / "values.yaml")]]
+        subprocess.run(["helm", "lint", "--strict", str(CHART)], check=True, capture_output=True)
+    elif shutil.which("go"):
+        commands = [["go", "run", str(HERE / "check" / "render.go"), str(CHART), *more] for more in ([], [
+            str(HERE / "check" / "values.yaml")])]
+    else:
+        return []
+    return [run(command) for command in commands]
+
+
+def run(command):
+    """A command's output; its failure is a fault."""
+    values = [word for word in command if command[0] == "go" and word.endswith("values.yaml")]
+    merged = merge(yaml.safe_load((CHART / "values.yaml").read_text()),
+                   yaml.safe_load(pathlib.Path(values[0]).read_text()) if values else {})
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    # The engine alone reads no YAML: values go in as JSON.
+    given = None
+    if command[0] == "go":
+        given = json.dumps({"Values": merged, "Chart": {"AppVersion": chart["appVersion"], "Name": chart["name"]}})
+        command = command[:4]
+    done = subprocess.run(command, input=given, capture_output=True, text=True)
+    if done.returncode != 0:
+        fault("helm", done.stderr.strip())
+    return done.stdout
+
+
+def merge(base, over):
+    """Values over values, as Helm lays them."""
+    if not isinstance(base, dict) or not isinstance(over, dict):
+        return over
+    return base | {key: merge(base.get(key), value) for key, value in over.items()}
+
+
+def chart(texts):
+    """Checks what the chart renders to."""
+    for text in texts:
+        objects = [each for each in yaml.safe_load_all(text) if each]
+        if len(objects) != len(KINDS):
+            fault("helm", f"renders to {len(objects)} objects, not {len(KINDS)}")
+        config = next((each for each in objects if each["kind"] == "ConfigMap"), {"data": {}})
+        for each in objects:
+            if KINDS.get(each["kind"]) != each["apiVersion"]:
+                fault("helm", f"unknown kind {each['apiVersion']} {each['kind']}")
+            if each["kind"] in ("StatefulSet", "Deployment"):
+                pods(each, config)
+        if "job.properties" not in config["data"]:
+            fault("helm", "the job has no settings")
+
+
+def pods(owner, config):
+    """Selectors find their pods, and mounts their volumes."""
+    template = owner["spec"]["template"]
+    wanted = owner["spec"]["selector"]["matchLabels"]
+    if not wanted.items() <= template["metadata"]["labels"].items():
+        fault("helm", f"{owner['kind']} does not select its own pods")
+    volumes = {each["name"]: each for each in template["spec"]["volumes"]}
+    for container in template["spec"]["containers"]:
+        for mount in container["volumeMounts"]:
+            if mount["name"] not in volumes:
+                fault("helm", f"no volume {mount['name']}")
+    if volumes["conf"]["configMap"]["name"] != config["metadata"]["name"]:
+        fault("helm", "the configuration that is mounted is not there")
+
+
+def brackets():
+    """What can be seen of templates without an engine."""
+    for path in sorted(CHART.glob("templates/*")):
+        text = path.read_text()
+        if text.count("{{") != text.count("}}"):
+            fault(path.name, "{{ and }} do not match")
+
+
+def main():
+    """Checks all, and says what was not checked."""
+    for path in sorted(HERE.glob("Containerfile.*")):
+        containerfile(path)
+    compose(HERE / "compose.yaml")
+    subprocess.run(["sh", "-n", str(HERE / "conf" / "topics.sh")], check=True)
+    brackets()
+    texts = rendered()
+    if not texts:
+        print("note: neither helm nor go is here: the chart was not rendered")
+    chart(texts)
+    for each in faults:
+        print(f"error: {each}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

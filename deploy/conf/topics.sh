@@ -1,0 +1,18 @@
+#!/bin/sh
+# Makes the topics of the job: topics.sh BOOTSTRAP. What is there already stays as it is.
+set -eu
+
+bootstrap=$1
+
+topic() {
+  name=$1; shift
+  /opt/kafka/bin/kafka-topics.sh --bootstrap-server "$bootstrap" --create --if-not-exists --topic "$name" "$@"
+}
+
+topic events --partitions 8
+topic tokens --partitions 4
+# Read from its beginning by a job without state: it is never cut off by age.
+topic instructions --partitions 1 --config retention.ms=-1
+topic summaries --partitions 4
+topic sums --partitions 1
+topic dead-letters --partitions 1

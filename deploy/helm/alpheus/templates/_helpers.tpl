@@ -1,0 +1,53 @@
+{{/* Names and labels that all objects of a release share. */}}
+{{- define "alpheus.name" -}}
+{{- printf "%s-window-sums" .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "alpheus.labels" -}}
+app.kubernetes.io/name: alpheus-window-sums
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- define "alpheus.selector" -}}
+app.kubernetes.io/name: alpheus-window-sums
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{/* What Flink is told, in every pod alike. */}}
+{{- define "alpheus.flink" -}}
+jobmanager.rpc.address: {{ include "alpheus.name" . }}
+blob.server.port: 6124
+parallelism.default: {{ mul .Values.taskManagers .Values.taskSlots }}
+taskmanager.numberOfTaskSlots: {{ .Values.taskSlots }}
+execution.checkpointing.storage: filesystem
+execution.checkpointing.dir: {{ .Values.checkpoints.dir }}
+execution.checkpointing.savepoint-dir: {{ .Values.checkpoints.dir }}
+{{- end -}}
+
+{{- define "alpheus.mounts" -}}
+- {name: conf, mountPath: /conf, readOnly: true}
+{{- if .Values.checkpoints.claim }}
+- {name: checkpoints, mountPath: /checkpoints}
+{{- end }}
+{{- if .Values.job.settingsSecret }}
+- {name: secret, mountPath: /secret, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{- define "alpheus.volumes" -}}
+- name: conf
+  configMap:
+    name: {{ include "alpheus.name" . }}
+{{- if .Values.checkpoints.claim }}
+- name: checkpoints
+  persistentVolumeClaim:
+    claimName: {{ .Values.checkpoints.claim }}
+{{- end }}
+{{- if .Values.job.settingsSecret }}
+- name: secret
+  secret:
+    secretName: {{ .Values.job.settingsSecret }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,78 @@
+// Records of the topic of events as messages to the job; whatever they hold.
+package alpheus.flink;
+
+import alpheus.flink.Messages.DeadLetter;
+import alpheus.flink.Messages.FrameIn;
+import alpheus.registry.EventEnvelope;
+import alpheus.registry.RegistryException;
+import alpheus.registry.WireFormat;
+import alpheus.stream.Frame;
+import alpheus.stream.FrameException;
+import alpheus.stream.StreamId;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.HexFormat;
+import org.apache.flink.api.common.typeinfo.PrimitiveArrayTypeInfo;
+import org.apache.flink.api.common.typeinfo.TypeInformation;
+import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
+import org.apache.flink.util.Collector;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+
+/**
+ * Records of the topic of events as messages to the job. What could never be a frame of a stream is a
+ * dead letter from here on; nothing that stands in a topic stops the job.
+ */
+final class FrameReader implements KafkaRecordDeserializationSchema<byte[]> {
+    private static final long serialVersionUID = 1L;
+    /** Of a key that is no stream's, so much goes to the dead letters. */
+    private static final int MOST_KEY = 64;
+    /** And so much of a value that is longer than any frame, so that the record is never too large for its topic. */
+    private static final int MOST_VALUE = 128 * 1024;
+
+    /** The number of the events' schema in a registry; null where none is configured. */
+    private final Integer envelope;
+
+    FrameReader(Integer envelope) {
+        this.envelope = envelope;
+    }
+
+    @Override
+    public void deserialize(ConsumerRecord<byte[], byte[]> record, Collector<byte[]> out) {
+        byte[] key = record.key() == null ? new byte[0] : record.key();
+        byte[] value = record.value() == null ? new byte[0] : record.value();
+        byte[] frame = frame(value);
+        if (key.length == StreamId.LENGTH && frame != null) {
+            out.collect(new FrameIn(HexFormat.of().formatHex(key), frame).bytes());
+        } else {
+            String shown = HexFormat.of().formatHex(Arrays.copyOf(key, Math.min(key.length, MOST_KEY)));
+            byte[] kept = value.length > MOST_VALUE ? Arrays.copyOf(value, MOST_VALUE) : value;
+            out.collect(new DeadLetter(shown, Refusal.MALFORMED.label(), kept).bytes());
+        }
+    }
+
+    private byte[] frame(byte[] value) {
+        try {
+            if (envelope != null && WireFormat.isWireFormat(value)) {
+                return EventEnvelope.read(envelope, value);
+            }
+            return Frame.parse(value) == null ? null : value;
+        } catch (FrameException | RegistryException refused) {
+            return null;
+        }
+    }
+
+    @Override
+    public TypeInformation<byte[]> getProducedType() {
+        return PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO;
+    }
+
+    /** The time of a message's frame in milliseconds. */
+    static long millisOf(byte[] message) {
+        try {
+            return Messages.kind(message) == FrameIn.KIND
+                    ? Frame.parse(FrameIn.read(message).frame()).time() / 1_000L : PartitionTimes.NONE;
+        } catch (IOException | FrameException impossible) {
+            return PartitionTimes.NONE;
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// What may stand in the topics of instructions and tokens: all else is a dead letter.
+package alpheus.flink;
+
+import alpheus.flink.Messages.Join;
+import alpheus.flink.Messages.Opening;
+import alpheus.flink.Messages.PlanEnd;
+import alpheus.flink.Messages.PlanStart;
+import alpheus.flink.Messages.Token;
+import alpheus.layout.Layout;
+import java.io.IOException;
+import java.util.regex.Pattern;
+
+/**
+ * Checks messages before they reach state. Whoever writes these topics is trusted to decide, not to be without
+ * fault: an instruction that the job could not carry out must not stop it for all.
+ */
+final class Instructions {
+    private static final Pattern PLAN = Pattern.compile("[0-9a-f]{64}");
+    private static final Pattern STREAM = Pattern.compile("[0-9a-f]{32}");
+
+    private final Shape shape;
+
+    Instructions(Shape shape) {
+        this.shape = shape;
+    }
+
+    /** Whether bytes are an instruction or a join that can be carried out. */
+    boolean isInstruction(byte[] bytes) {
+        try {
+            return switch (Messages.kind(bytes)) {
+                case Join.KIND -> isPossible(Join.read(bytes));
+                case PlanStart.KIND -> isPossible(PlanStart.read(bytes).plan());
+                case PlanEnd.KIND -> PLAN.matcher(PlanEnd.read(bytes).plan()).matches();
+                case Opening.KIND -> isPossible(Opening.read(bytes));
+                default -> false;
+            };
+        } catch (IOException cut) {
+            return false;
+        }
+    }
+
+    /** Whether bytes are a token or an opening share. */
+    static boolean isToken(byte[] bytes) {
+        try {
+            if (Messages.kind(bytes) != Token.KIND) {
+                return false;
+            }
+            Token token = Token.read(bytes);
+            return PLAN.matcher(token.plan()).matches() && token.controller() >= 0 && token.start() >= 0;
+        } catch (IOException cut) {
+            return false;
+        }
+    }
+
+    private boolean isPossible(Join join) {
+        return STREAM.matcher(join.stream()).matches() && join.position() >= 0 && isPossible(join.plan());
+    }
+
+    private boolean isPossible(PlanView plan) {
+        boolean times = plan.window() > 0 && plan.window() % shape.tick() == 0 && plan.grace() >= 0
+                && plan.from() >= 0 && plan.from() % plan.window() == 0 && plan.gaps() >= 0;
+        return times && PLAN.matcher(plan.plan()).matches() && hasPossibleRows(plan);
+    }
+
+    private boolean hasPossibleRows(PlanView plan) {
+        for (int[] row : plan.rows()) {
+            for (int word : row) {
+                if (word >= shape.words()) {
+                    return false;
+                }
+            }
+        }
+        return plan.rows().length > 0;
+    }
+
+    private static boolean isPossible(Opening set) {
+        return PLAN.matcher(set.plan()).matches() && set.start() >= 0
+                && set.digest().length == SetDigest.WORDS && set.tokens().digest().length == SetDigest.WORDS
+                && set.tokens().rows() >= 0 && set.tokens().rows() <= Layout.MOST_WORDS;
+    }
+}

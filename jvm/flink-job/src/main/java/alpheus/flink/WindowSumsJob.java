@@ -1,0 +1,126 @@
+// The job over Kafka: what a cluster runs.
+package alpheus.flink;
+
+import alpheus.flink.Messages.DeadLetter;
+import alpheus.flink.Messages.Join;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.connector.base.DeliveryGuarantee;
+import org.apache.flink.connector.kafka.sink.KafkaSink;
+import org.apache.flink.connector.kafka.source.KafkaSource;
+import org.apache.flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer;
+import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
+import org.apache.flink.core.execution.CheckpointingMode;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+
+/**
+ * Window sums over Kafka, exactly once: what comes out is committed with each checkpoint, to be read by
+ * consumers that read what is committed. It holds no key; it sees ciphertexts, times, sessions and counts.
+ */
+public final class WindowSumsJob {
+    private static final String NAME = "Alpheus window sums";
+
+    private WindowSumsJob() {}
+
+    /**
+     * Submits the job to the cluster that runs this.
+     *
+     * @param arguments files of settings, as properties; a later one wins, so that secrets may stand apart
+     * @throws Exception if a file cannot be read, or the job fails
+     */
+    public static void main(String[] arguments) throws Exception {
+        if (arguments.length == 0) {
+            throw new IllegalArgumentException("name a file of settings; jvm/README.md lists them");
+        }
+        StreamExecutionEnvironment flink = StreamExecutionEnvironment.getExecutionEnvironment();
+        assemble(flink, new JobConfig(settings(arguments)));
+        flink.execute(NAME);
+    }
+
+    private static Map<String, Object> settings(String[] files) throws IOException {
+        Properties read = new Properties();
+        for (String file : files) {
+            try (InputStream in = Files.newInputStream(Path.of(file))) {
+                read.load(in);
+            }
+        }
+        Map<String, Object> settings = new HashMap<>();
+        read.stringPropertyNames().forEach(name -> settings.put(name, read.getProperty(name)));
+        return settings;
+    }
+
+    /** Puts sources, sums and sink together. */
+    static void assemble(StreamExecutionEnvironment flink, JobConfig config) {
+        flink.enableCheckpointing(config.getLong(JobConfig.CHECKPOINT), CheckpointingMode.EXACTLY_ONCE);
+        Shape shape = config.shape();
+        DataStream<byte[]> frames = read(flink, config, JobConfig.EVENTS, new FrameReader(config.envelope()),
+                times(config));
+        DataStream<byte[]> told =
+                read(flink, config, JobConfig.INSTRUCTIONS, MessageReader.ofInstructions(shape), untimed());
+        DataStream<byte[]> tokens = read(flink, config, JobConfig.TOKENS, MessageReader.ofTokens(), untimed());
+        WindowSums sums = WindowSums.of(
+                good(frames).union(good(told).filter(WindowSumsJob::isJoin)),
+                good(tokens), good(told).filter(message -> !isJoin(message)), shape);
+        sums.sums().union(sums.summaries(), sums.deadLetters(), bad(frames), bad(told), bad(tokens))
+                .sinkTo(sink(config)).name("results").uid("results");
+    }
+
+    private static DataStream<byte[]> read(
+            StreamExecutionEnvironment flink, JobConfig config, String topic,
+            KafkaRecordDeserializationSchema<byte[]> reader, WatermarkStrategy<byte[]> times) {
+        KafkaSource<byte[]> source = KafkaSource.<byte[]>builder()
+                .setProperties(config.client())
+                .setTopics(config.getString(topic))
+                .setGroupId(config.getString(JobConfig.NAME))
+                // Without its state it reads all again, and gives the same sums under the same keys.
+                .setStartingOffsets(OffsetsInitializer.earliest())
+                .setProperty("isolation.level", "read_committed")
+                .setDeserializer(reader)
+                .build();
+        return flink.fromSource(source, times, config.getString(topic)).uid(topic);
+    }
+
+    /** A watermark for each partition. */
+    private static WatermarkStrategy<byte[]> times(JobConfig config) {
+        long skew = config.getLong(JobConfig.SKEW);
+        long disorder = config.getLong(JobConfig.DISORDER);
+        return WatermarkStrategy.<byte[]>forGenerator(context -> new PartitionTimes(skew, disorder))
+                .withTimestampAssigner((message, before) -> FrameReader.millisOf(message))
+                .withIdleness(Duration.ofMillis(config.getLong(JobConfig.IDLE)));
+    }
+
+    private static WatermarkStrategy<byte[]> untimed() {
+        return WatermarkStrategy.forGenerator(context -> new NeverHoldsBack());
+    }
+
+    private static boolean isJoin(byte[] message) {
+        return Messages.kind(message) == Join.KIND;
+    }
+
+    private static DataStream<byte[]> good(DataStream<byte[]> read) {
+        return read.filter(message -> Messages.kind(message) != DeadLetter.KIND);
+    }
+
+    private static DataStream<byte[]> bad(DataStream<byte[]> read) {
+        return read.filter(message -> Messages.kind(message) == DeadLetter.KIND);
+    }
+
+    private static KafkaSink<byte[]> sink(JobConfig config) {
+        return KafkaSink.<byte[]>builder()
+                .setBootstrapServers(config.client().getProperty("bootstrap.servers"))
+                .setKafkaProducerConfig(config.sinkClient())
+                .setRecordSerializer(new Outlet(config.getString(JobConfig.SUMS),
+                        config.getString(JobConfig.SUMMARIES), config.getString(JobConfig.DEAD_LETTERS)))
+                .setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE)
+                .setTransactionalIdPrefix(config.getString(JobConfig.NAME))
+                .build();
+    }
+}

@@ -1,0 +1,206 @@
+// Plays producers, policy manager and controllers over a real broker, and knows the truth of the input topic.
+package alpheus.flink;
+
+import alpheus.broker.Broker;
+import alpheus.broker.Topics;
+import alpheus.flink.Messages.PlanStart;
+import alpheus.flink.Messages.Summary;
+import alpheus.flink.Messages.TokenSet;
+import alpheus.flink.Messages.WindowSum;
+import alpheus.stream.Frame;
+import alpheus.stream.FrameException;
+import alpheus.stream.StreamId;
+import alpheus.stream.TickSum;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/** Everybody around the job. */
+final class Desk implements AutoCloseable {
+    static final int PARTITIONS = 4;
+    static final int CONTROLLERS = 3;
+
+    private final Broker broker;
+    private final JobConfig config;
+    private final KafkaProducer<byte[], byte[]> kafka;
+    /** Each stream's only session. */
+    private final Map<Integer, Long> sessions = new HashMap<>();
+
+    Desk(Broker broker, JobConfig config) throws ExecutionException, InterruptedException {
+        this.broker = broker;
+        this.config = config;
+        broker.createTopics(PARTITIONS, topic(JobConfig.EVENTS));
+        broker.createTopics(2, topic(JobConfig.TOKENS));
+        broker.createTopics(1, topic(JobConfig.INSTRUCTIONS), topic(JobConfig.SUMS), topic(JobConfig.SUMMARIES),
+                topic(JobConfig.DEAD_LETTERS));
+        kafka = new KafkaProducer<>(Map.of("bootstrap.servers", broker.bootstrap(), "enable.idempotence", "true"),
+                new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    private String topic(String setting) {
+        return config.getString(setting);
+    }
+
+    /** Sends a frame of a stream; the last partition stays empty. */
+    void frame(int stream, byte[] frame) throws FrameException {
+        sessions.putIfAbsent(stream, Frame.parse(frame).session());
+        event(stream % (PARTITIONS - 1), Feed.stream(stream).bytes(), frame);
+    }
+
+    void event(int partition, byte[] key, byte[] value) {
+        kafka.send(new ProducerRecord<>(topic(JobConfig.EVENTS), partition, key, value));
+    }
+
+    void instruct(byte[] message) {
+        kafka.send(new ProducerRecord<>(topic(JobConfig.INSTRUCTIONS), message));
+    }
+
+    void answer(byte[] message) {
+        kafka.send(new ProducerRecord<>(topic(JobConfig.TOKENS), message));
+    }
+
+    void flush() {
+        kafka.flush();
+    }
+
+    /** A plan over so many streams begins. */
+    void begin(int streams) {
+        instruct(new PlanStart(Feed.PLAN).bytes());
+        for (int stream = 0; stream < streams; stream++) {
+            instruct(Feed.join(stream));
+        }
+        flush();
+    }
+
+    /** Whether the job has taken up all instructions, durably. */
+    boolean isInstructed() throws Exception {
+        TopicPartition only = new TopicPartition(topic(JobConfig.INSTRUCTIONS), 0);
+        try (Admin admin = broker.admin()) {
+            String group = config.getString(JobConfig.NAME);
+            OffsetAndMetadata read =
+                    admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get().get(only);
+            long end = Topics.everything(broker, only.topic()).size();
+            return read != null && read.offset() >= end;
+        }
+    }
+
+    /** Tells the job the opening set of a window. */
+    void open(int window, int... streams) {
+        instruct(Feed.opening(window, tokenSet(window), streams).bytes());
+    }
+
+    private static TokenSet tokenSet(int window) {
+        return Feed.tokens(window, CONTROLLERS, true);
+    }
+
+    /** Controllers answer: each for its streams, masked; what opens the masks comes with it, and all of it twice. */
+    void answer(int window, int... streams) {
+        Random random = new Random(window);
+        for (int controller = 0; controller < CONTROLLERS; controller++) {
+            long[] mask = random.longs(Feed.PLAN.rows().length).toArray();
+            long[] token = mask.clone();
+            for (int stream : streams) {
+                if (stream % CONTROLLERS == controller) {
+                    TickSum.add(token, Feed.keys(stream, sessions.get(stream), Feed.start(window)));
+                }
+            }
+            for (int twice = 0; twice < 2; twice++) {
+                answer(Feed.share(window, controller, mask));
+                answer(Feed.token(window, controller, token));
+            }
+        }
+        flush();
+    }
+
+    /** Streams that the job has last said to be complete in a window. */
+    Set<Integer> complete(int window) throws Exception {
+        Set<Integer> complete = new HashSet<>();
+        for (Summary summary : summaries()) {
+            if (summary.start() == Feed.start(window) && summary.judgement().isComplete()) {
+                complete.add(summary.position());
+            }
+        }
+        return complete;
+    }
+
+    List<Summary> summaries() throws Exception {
+        List<Summary> summaries = new ArrayList<>();
+        for (ConsumerRecord<byte[], byte[]> record : Topics.committed(broker, topic(JobConfig.SUMMARIES))) {
+            summaries.add(Summary.read(record.value()));
+        }
+        return summaries;
+    }
+
+    /** What is committed of windows' sums, each record. */
+    List<WindowSum> sums() throws Exception {
+        List<WindowSum> sums = new ArrayList<>();
+        for (ConsumerRecord<byte[], byte[]> record : Topics.committed(broker, topic(JobConfig.SUMS))) {
+            sums.add(WindowSum.read(record.value()));
+        }
+        return sums;
+    }
+
+    /** How many dead letters there are of each reason. */
+    Map<String, Integer> deadLetters() {
+        Map<String, Integer> reasons = new TreeMap<>();
+        for (ConsumerRecord<byte[], byte[]> record : Topics.committed(broker, topic(JobConfig.DEAD_LETTERS))) {
+            String reason = new String(record.headers().lastHeader(Outlet.REASON).value(),
+                    StandardCharsets.UTF_8);
+            reasons.merge(reason, 1, Integer::sum);
+        }
+        return reasons;
+    }
+
+    /** The truth of the input topic: every event decrypted by itself, once each, released and added up. */
+    long[] truth(int window, Set<Integer> streams) {
+        long from = Feed.start(window);
+        long[] rows = new long[Feed.PLAN.rows().length];
+        Set<String> seen = new HashSet<>();
+        for (ConsumerRecord<byte[], byte[]> record : Topics.everything(broker, topic(JobConfig.EVENTS))) {
+            Frame frame = data(record);
+            if (frame == null || frame.time() <= from || frame.time() > from + Feed.PLAN.window()) {
+                continue;
+            }
+            int stream = record.key()[0];
+            if (streams.contains(stream) && seen.add(stream + " " + frame.session() + " " + frame.time())) {
+                long[] words = Feed.difference(stream, frame.session(), frame.previous(), frame.time());
+                for (int i = 0; i < words.length; i++) {
+                    words[i] += frame.word(i);
+                }
+                Feed.PLAN.release(words, rows);
+            }
+        }
+        return rows;
+    }
+
+    private static Frame data(ConsumerRecord<byte[], byte[]> record) {
+        try {
+            boolean known = record.key() != null && record.key().length == StreamId.LENGTH
+                    && Arrays.equals(record.key(), Feed.stream(record.key()[0]).bytes());
+            Frame frame = known && record.value() != null ? Frame.parse(record.value()) : null;
+            return frame != null && frame.kind() == Frame.Kind.DATA && frame.words() == Feed.WORDS ? frame : null;
+        } catch (FrameException poison) {
+            return null;
+        }
+    }
+
+    @Override
+    public void close() {
+        kafka.close();
+    }
+}

@@ -1,0 +1,227 @@
+// Producers against a real broker: order, transactions, kills of either side.
+package alpheus.kafka;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import alpheus.broker.Broker;
+import alpheus.broker.Topics;
+import alpheus.kafka.StreamCounters.Count;
+import alpheus.stream.Frame;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.errors.ApiException;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInfo;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(300)
+class BrokerTest {
+    private static final int TICK_MILLIS = 300;
+    private static final int EVENTS = 40;
+
+    @TempDir
+    private Path folder;
+
+    private final Broker broker = Broker.shared();
+    private TestDevice device;
+    private String topic;
+
+    @BeforeEach
+    void topic(TestInfo test) throws Exception {
+        topic = test.getTestMethod().orElseThrow().getName();
+        broker.createTopics(3, topic);
+        device = new TestDevice(folder, TICK_MILLIS);
+        device.settings.put("bootstrap.servers", broker.bootstrap());
+    }
+
+    private ProducerRecord<String, Object> record(int power) {
+        return new ProducerRecord<>(topic, "alice", Map.of("power", power));
+    }
+
+    private static List<byte[]> frames(List<ConsumerRecord<byte[], byte[]>> records) {
+        return records.stream().map(ConsumerRecord::value).toList();
+    }
+
+    private long committedEvents() throws Exception {
+        return device.opened(frames(Topics.committed(broker, topic))).count();
+    }
+
+    /** Every record in the topic, aborted ones too: none shares session and time with another. */
+    private Set<Long> sessionsOfUniqueKeys() throws Exception {
+        Set<String> used = new HashSet<>();
+        Set<Long> sessions = new HashSet<>();
+        for (byte[] bytes : frames(Topics.everything(broker, topic))) {
+            Frame frame = Frame.parse(bytes);
+            assertTrue(used.add(frame.session() + " " + frame.time()), "a key is used twice");
+            sessions.add(frame.session());
+        }
+        return sessions;
+    }
+
+    @Test
+    void whatIsSentOpensToTheTruth() throws Exception {
+        try (Producer<String, Object> producer = new EncryptingProducer<>(device.settings)) {
+            for (int i = 1; i <= EVENTS; i++) {
+                producer.send(record(i));
+                Thread.sleep(20);
+            }
+        }
+        List<ConsumerRecord<byte[], byte[]>> records = Topics.committed(broker, topic);
+        assertEquals(1, records.stream().map(ConsumerRecord::partition).distinct().count(), "a stream is in one");
+        long[] words = device.opened(frames(records)).words();
+        assertEquals(10L * EVENTS * (EVENTS + 1) / 2, words[0]);
+        assertEquals(EVENTS, words[4]);
+        assertEquals(0, words[5], "the check word");
+        long last = 0;
+        for (ConsumerRecord<byte[], byte[]> record : records) {
+            Frame frame = Frame.parse(record.value());
+            assertTrue(frame.time() > last, "in order");
+            last = frame.time();
+            assertEquals(last / 1000, record.timestamp(), "a record's time is its frame's");
+        }
+    }
+
+    @Test
+    void configurationAloneEncrypts() throws Exception {
+        device.settings.put("key.serializer", StreamKeySerializer.class.getName());
+        device.settings.put("value.serializer", EncryptingSerializer.class.getName());
+        try (Producer<String, Object> producer = new KafkaProducer<>(device.settings)) {
+            for (int i = 1; i <= EVENTS; i++) {
+                producer.send(record(i));
+                Thread.sleep(20);
+            }
+        }
+        List<ConsumerRecord<byte[], byte[]>> records = Topics.committed(broker, topic);
+        assertEquals(1, records.stream().map(ConsumerRecord::partition).distinct().count(), "borders are there too");
+        assertEquals(10L * EVENTS * (EVENTS + 1) / 2, device.opened(frames(records)).words()[0]);
+        assertEquals(1, sessionsOfUniqueKeys().size());
+    }
+
+    @Test
+    void abortedEventsCountNowhere() throws Exception {
+        device.settings.put("transactional.id", topic);
+        long lost;
+        try (EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings)) {
+            producer.initTransactions();
+            for (int transaction = 0; transaction < 4; transaction++) {
+                producer.beginTransaction();
+                for (int i = 0; i < 5; i++) {
+                    producer.send(record(1));
+                }
+                if (transaction == 1) {
+                    producer.abortTransaction();
+                } else {
+                    producer.commitTransaction();
+                }
+            }
+            lost = producer.counters().get(Count.LOST);
+        }
+        // Of the tick of the abort, events that were committed before may be lost too: all of them are counted.
+        assertTrue(lost >= 5, "the aborted ones at least");
+        assertEquals(20 - lost, committedEvents());
+        assertEquals(2, sessionsOfUniqueKeys().size(), "none is made twice");
+    }
+
+    @Test
+    void aSecondProducerFencesTheFirstOff() throws Exception {
+        device.settings.put("transactional.id", topic);
+        EncryptingProducer<String, Object> first = new EncryptingProducer<>(device.settings);
+        first.initTransactions();
+        try (EncryptingProducer<String, Object> second = new EncryptingProducer<>(device.settings)) {
+            second.initTransactions();
+            assertThrows(ApiException.class, () -> {
+                first.beginTransaction();
+                first.send(record(1));
+                first.commitTransaction();
+            });
+            assertTrue(first.counters().lastFailure().contains("transactional.id"), first.counters().lastFailure());
+            second.beginTransaction();
+            second.send(record(2));
+            second.commitTransaction();
+        }
+        first.close();
+        assertEquals(1, committedEvents());
+        sessionsOfUniqueKeys();
+    }
+
+    /** What is killed: sends events without end. */
+    public static final class Victim {
+        private Victim() {}
+
+        /** Runs until it is killed; says when it has sent enough. */
+        public static void main(String[] arguments) throws Exception {
+            TestDevice device = new TestDevice(Path.of(arguments[0]), TICK_MILLIS);
+            device.settings.put("bootstrap.servers", arguments[1]);
+            EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings);
+            for (int i = 0; true; i++) {
+                producer.send(new ProducerRecord<>(arguments[2], Map.of("power", 1)));
+                Thread.sleep(5);
+                if (i == 2 * TICK_MILLIS / 5) {
+                    System.out.println("enough");
+                }
+            }
+        }
+    }
+
+    @Test
+    void noKeyIsUsedTwiceOverKillsOfTheProducer() throws Exception {
+        int starts = 3;
+        for (int start = 0; start < starts; start++) {
+            killOne();
+        }
+        assertEquals(starts, sessionsOfUniqueKeys().size(), "a session of its own each start");
+        long[] words = device.opened(frames(Topics.committed(broker, topic))).words();
+        assertTrue(words[4] > 0, "ticks that were closed before a kill count");
+        assertEquals(10 * words[4], words[0]);
+    }
+
+    private void killOne() throws IOException, InterruptedException {
+        Path java = Path.of(System.getProperty("java.home"), "bin", "java");
+        Process process = new ProcessBuilder(
+                        java.toString(), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                        "-cp", System.getProperty("java.class.path"), Victim.class.getName(),
+                        Files.createDirectories(folder.resolve("victim")).toString(), broker.bootstrap(), topic)
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        try (var in = process.inputReader()) {
+            assertEquals("enough", in.readLine());
+        } finally {
+            process.destroyForcibly();
+            assertTrue(process.waitFor(60, TimeUnit.SECONDS));
+        }
+    }
+
+    @Test
+    void nothingIsLostOverAKillOfTheBroker() throws Exception {
+        int sent = 0;
+        long lost;
+        try (EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings)) {
+            producer.send(record(1)).get();
+            sent++;
+            broker.kill();
+            for (; sent < 20; sent++) {
+                producer.send(record(1));
+            }
+            broker.startAgain();
+            producer.flush();
+            lost = producer.counters().get(Count.LOST);
+        }
+        assertEquals(0, lost);
+        assertEquals(sent, committedEvents());
+        sessionsOfUniqueKeys();
+    }
+}
