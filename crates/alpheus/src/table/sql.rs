@@ -293,9 +293,8 @@ impl Call<'_> {
                 one(format!("weighted_{}", name(x)), Function::Weighted(x, weights))
             }
             ("polynomial", [x, at]) => {
-                let x = self.column(x)?;
-                let at = number(at).and_then(|at| u64::try_from(at).ok());
-                let at = at.ok_or(SqlError::Point)?;
+                let (x, at) = (self.column(x)?, number(at));
+                let at = at.and_then(|at| u64::try_from(at).ok()).ok_or(SqlError::Point)?;
                 one(format!("polynomial_{}", name(x)), Function::Polynomial(x, at))
             }
             _ => Ok(None),
