@@ -159,6 +159,8 @@ pub enum Nearest {
     Blocks(u64),
     /// None with this set: use another.
     OtherSet,
+    /// None of such items: declare narrower ones.
+    Narrower,
 }
 
 impl std::fmt::Display for Nearest {
@@ -170,6 +172,9 @@ impl std::fmt::Display for Nearest {
             Self::OtherSet => {
                 f.write_str("no range is short enough: create the table with a larger set")
             }
+            Self::Narrower => f.write_str(
+                "no range is short enough: declare narrower bounds or fewer decimal places, or a set with a larger range (X128)",
+            ),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What a schema's columns become: columns of ciphertexts, and products of them.
 
+use crate::error::Refusal;
 use crate::label::{Column, DataSet, Kind};
 use crate::messages::Manifest;
 use crate::parameters::Set;
+use crate::planner;
 use crate::ring::ITEM_LIMIT;
 use serde::{Deserialize, Serialize};
 
@@ -197,6 +199,17 @@ impl Layout {
     #[must_use]
     pub fn declared(&self) -> &[Declared] {
         &self.declared
+    }
+
+    /// Whether a sum of one block of everything that is stored can be asked with a set.
+    ///
+    /// # Errors
+    /// The planner's refusal of what never could.
+    pub fn bears(&self, set: Set) -> Result<(), Refusal> {
+        let (columns, products) = self.shape();
+        let columns = (0..columns).map(|column| Kind::Column(Column(column)));
+        let products = products.into_iter().map(|(a, b)| Kind::Product(a, b));
+        columns.chain(products).try_for_each(|kind| planner::bears(set, kind, self.bound(kind)))
     }
 
     /// Bytes of a block of such a table.

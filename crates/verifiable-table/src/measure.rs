@@ -5,7 +5,7 @@ use crate::cipher::{Add, Ciphertext, Scale, Tensor};
 use crate::keys::{Keys, TableKey};
 use crate::label::{Address, Column, DataSet, Kind, Order, Segment};
 use crate::mask::Masks;
-use crate::messages::{Request, Run, Weights};
+use crate::messages::{Run, Weights};
 use crate::owner::horner;
 use crate::packing;
 use crate::parameters::Set;
@@ -131,10 +131,7 @@ impl Parts {
     /// be decrypted.
     #[must_use]
     pub fn bears_products(&self) -> bool {
-        let run = Run { segment: SEGMENT, epoch: 0, from: 0, to: 1 };
-        let kind = Kind::Product(Column(0), Column(0));
-        let request = Request { kind, runs: vec![run], weights: Weights::Ones };
-        planner::plan(self.set, request, 1).is_ok()
+        planner::bears(self.set, Kind::Product(Column(0), Column(0)), 1).is_ok()
     }
 
     /// Does one part of the work.
@@ -146,9 +143,10 @@ impl Parts {
             }
             Part::Tag => drop(black_box(self.keys.tags(&AT, &self.fresh[..1], &[]))),
             Part::Tags(columns) => {
+                let columns = columns.min(3);
                 let pairs = |a| (a..columns).map(move |b| (Column(a.into()), Column(b.into())));
                 let products: Vec<_> = (0..columns).flat_map(pairs).collect();
-                let columns = &self.fresh[..usize::from(columns).min(3)];
+                let columns = &self.fresh[..usize::from(columns)];
                 drop(black_box(self.keys.tags(&AT, columns, &products)));
             }
             Part::Add => {

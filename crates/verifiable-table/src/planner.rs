@@ -2,8 +2,8 @@
 //! a multiple of a deviation.
 
 use crate::error::{Nearest, Refusal};
-use crate::label::Kind;
-use crate::messages::{COEFFICIENTS, REQUEST_LIMIT, Request, Weights, power};
+use crate::label::{Kind, Segment};
+use crate::messages::{COEFFICIENTS, REQUEST_LIMIT, Request, Run, Weights, power};
 use crate::parameters::Set;
 use crate::ring::{NOISE, Ring};
 use num_bigint::BigUint;
@@ -59,6 +59,12 @@ pub(crate) fn plan(set: Set, request: Request, bound: u128) -> Result<Question, 
     Ok(Question { request, margin })
 }
 
+/// Whether a sum of one block, with items up to `bound`, can be asked at all.
+pub(crate) fn bears(set: Set, kind: Kind, bound: u128) -> Result<(), Refusal> {
+    let run = Run { segment: Segment([0; 16]), epoch: 0, from: 0, to: 1 };
+    plan(set, Request { kind, runs: vec![run], weights: Weights::Ones }, bound).map(drop)
+}
+
 /// What a sum may reach.
 pub(crate) struct Limits {
     set: &'static str,
@@ -93,7 +99,11 @@ impl Limits {
         }
         if let Some(bound) = bound.filter(|bound| weights * *bound > *half) {
             let most = half / bound.max(1);
-            let (nearest, most) = (nearest(&most), most.to_string());
+            let nearest = match nearest(&most) {
+                Nearest::OtherSet => Nearest::Narrower,
+                fewer => fewer,
+            };
+            let most = most.to_string();
             let (bound, weights) = (bound.to_string(), weights.to_string());
             return Err(Refusal::Range { bound, weights, most, set, nearest });
         }
@@ -176,8 +186,7 @@ fn bits(x: &BigUint) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::label::{Column, Segment};
-    use crate::messages::Run;
+    use crate::label::Column;
 
     fn request(kind: Kind, blocks: u64, weights: Weights) -> Request {
         let run = Run { segment: Segment([0; 16]), epoch: 0, from: 0, to: blocks };
@@ -235,5 +244,7 @@ mod tests {
         }
         let refused = plan(Set::L128, request(SQUARE, 1, Weights::Ones), 1).unwrap_err();
         assert!(matches!(refused, Refusal::Noise { nearest: Nearest::OtherSet, .. }));
+        let refused = plan(Set::X128, request(SQUARE, 1, Weights::Ones), 1 << 90).unwrap_err();
+        assert!(matches!(refused, Refusal::Range { nearest: Nearest::Narrower, .. }));
     }
 }

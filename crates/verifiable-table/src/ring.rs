@@ -20,6 +20,8 @@ pub(crate) const NOISE_BITS: u32 = 42;
 pub(crate) const NOISE: u64 = (NOISE_BITS / 2) as u64;
 /// Items are smaller than this, whatever the set.
 pub const ITEM_LIMIT: i64 = 1 << 50;
+/// The most slots of a block.
+pub(crate) const MOST_SLOTS: usize = 1 << 18;
 /// The most limbs of a set.
 const LIMBS: usize = 5;
 
@@ -59,10 +61,13 @@ impl Ring {
 
     pub(crate) fn on(spec: &Spec, backend: Backend) -> Self {
         let Spec { degree, q, t, repetitions, .. } = *spec;
-        assert!(degree.is_power_of_two() && (512..=1 << 20).contains(&degree));
+        assert!(degree.is_power_of_two() && (512..=MOST_SLOTS).contains(&degree));
         assert!((1..=LIMBS).contains(&q.len()) && (1..=3).contains(&repetitions));
         let alike = |primes: &[u64]| primes.iter().all(|a| primes.iter().all(|b| *a < 2 * b));
         assert!(alike(q) && alike(&t) && t[0] != t[1], "primes within a factor of two");
+        // What `Lower` adds up before it settles: few enough for `settle_few`.
+        let digits: u128 = q.iter().map(|q| u128::from(*q)).sum();
+        assert!(t.iter().all(|t| (digits + 1) * u128::from(*t) < 1 << 104));
         Self {
             encode: Encode::new(q, t),
             decode: Decode::new(q, t),

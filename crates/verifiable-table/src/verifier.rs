@@ -74,7 +74,11 @@ impl Keys {
             return Err(Rejected);
         }
         let slots = self.secret.decrypt(self.ring, &ciphertext);
-        let item = |slot: &i128| i64::try_from(*slot).map_err(|_| Rejected);
-        slots.iter().map(item).collect::<Result<_, _>>().map(Zeroizing::new)
+        // Of its whole size at once: one that grows would leave its cells behind.
+        let mut items = Zeroizing::new(Vec::with_capacity(slots.len()));
+        for slot in slots.iter() {
+            items.push(i64::try_from(*slot).map_err(|_| Rejected)?);
+        }
+        Ok(items)
     }
 }

@@ -29,7 +29,7 @@ after an interruption: it goes on where it was, and appends no row twice.";
 pub struct Args {
     /// The rows: CSV with a header, packed if the name ends in .gz
     file: PathBuf,
-    /// Append it also if rows of the same time and groups are in the table
+    /// Append it also if the table has rows of the same time and groups from another file
     #[arg(long)]
     repeats: bool,
     #[command(flatten)]
@@ -45,11 +45,6 @@ pub struct Args {
 struct Repeated {
     line: u64,
 }
-
-/// The file is in the table already.
-#[derive(Debug, thiserror::Error)]
-#[error("all rows of this file are in the table already")]
-struct Already;
 
 /// Runs the command.
 ///
@@ -69,11 +64,16 @@ pub struct Appended {
     blocks: u64,
     tail: u64,
     bytes: u64,
+    /// Whether the table has all rows of the file, so that nothing was to be done.
+    already: bool,
 }
 
 impl std::fmt::Display for Appended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { rows, blocks, tail, bytes } = self;
+        let Self { rows, blocks, tail, bytes, already } = self;
+        if *already {
+            f.write_str("all rows of this file are in the table already; ")?;
+        }
         write!(
             f,
             "{rows} rows appended; {blocks} blocks of {bytes} bytes uploaded; {tail} rows wait here for a block to be full"
@@ -97,7 +97,9 @@ pub fn append(
     let Checked { digest, total, repeated } = check(state, file)?;
     let begun = state.imported(&digest);
     if begun == total {
-        return Err(Failure::new(Category::Check, Already).at(file.display().to_string()));
+        done.already = true;
+        done.tail = state.owner.tail_rows();
+        return Ok(done);
     }
     if let Some(line) = repeated.filter(|_| begun == 0 && !repeats) {
         return Err(Repeated { line }).blame_input(file);

@@ -27,7 +27,7 @@ pub enum BlockError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// There is no such table.
-    #[error("there is no such table here; create it first")]
+    #[error("there is no such table here; `alpheus table append` begins it")]
     NoTable,
     /// Somebody else's, or another manifest.
     #[error("a table of this name is here already, and is not the same")]

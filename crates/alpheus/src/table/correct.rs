@@ -46,6 +46,14 @@ struct NotOne {
     found: u64,
 }
 
+/// A row is corrected twice.
+#[derive(Debug, thiserror::Error)]
+#[error("lines {first} and {line} correct the same row: keep the right one")]
+struct Again {
+    first: u64,
+    line: u64,
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -63,6 +71,12 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     // All are found before the first is replaced.
     let rows: Result<Vec<u64>, NotOne> = readings.iter().map(|r| row_of(&state, r)).collect();
     let rows = rows.blame_input(&args.file)?;
+    let mut lines = BTreeMap::new();
+    for (row, Reading { line, .. }) in rows.iter().zip(&readings) {
+        if let Some(first) = lines.insert(row, *line) {
+            return Err(Again { first, line: *line }).blame_input(&args.file);
+        }
+    }
     let mut open = BTreeMap::new();
     let corrected = rows.len();
     for (row, reading) in rows.into_iter().zip(readings) {

@@ -4,6 +4,7 @@ use super::schema::{TableSchema, WideFile};
 use crate::replay::cells::parse_time;
 use crate::replay::refused::RowFault;
 use alpheus_policy::decimal::parse_scaled;
+use alpheus_policy::time::Timestamp;
 use alpheus_verifiable_table::layout::Row;
 use csv::StringRecord;
 use std::io::Read;
@@ -26,6 +27,9 @@ pub enum CsvError {
     /// The header lacks a column.
     #[error("the first line names no column `{0}`, which the schema has")]
     NoColumn(String),
+    /// The header names a column twice.
+    #[error("the first line names the column `{0}` twice: name one of them otherwise")]
+    TwoColumns(String),
     /// The first wide column stands after the last.
     #[error(
         "the schema's wide columns run from `{0}` to `{1}`, but these stand the other way round"
@@ -76,6 +80,9 @@ pub enum CsvError {
     },
 }
 
+/// No row is later, in microseconds.
+const LATEST: i64 = Timestamp::LIMIT.0.cast_signed();
+
 /// Where in a record everything stands.
 struct Places {
     time: usize,
@@ -108,6 +115,10 @@ pub fn read<E: From<CsvError>>(
             let step = i64::try_from(wide.step).unwrap_or(i64::MAX).saturating_mul(1_000_000);
             let mut time = time;
             for at in &places.columns {
+                if time >= LATEST {
+                    let fault = RowFault::TimeOutOfRange;
+                    return Err(CsvError::Time { line, fault }.into());
+                }
                 each(Reading { time, groups: groups.clone(), cells: vec![parsed(0, *at)?], line })?;
                 time = time.saturating_add(step);
             }
@@ -122,7 +133,9 @@ pub fn read<E: From<CsvError>>(
 fn places(header: &StringRecord, schema: &TableSchema) -> Result<Places, CsvError> {
     let place = |name: &str| {
         let at = header.iter().position(|column| column == name);
-        at.ok_or_else(|| CsvError::NoColumn(name.to_owned()))
+        let at = at.ok_or_else(|| CsvError::NoColumn(name.to_owned()))?;
+        let twice = header.iter().filter(|column| *column == name).count() > 1;
+        if twice { Err(CsvError::TwoColumns(name.to_owned())) } else { Ok(at) }
     };
     let columns = match &schema.wide {
         None => {
@@ -180,6 +193,15 @@ mod tests {
     }
 
     #[test]
+    fn a_step_beyond_all_time_is_refused() {
+        let far = WIDE.replace("60", "10000000000000");
+        let error = all(&far, "t,x,y,z\n1,4,,6\n").unwrap_err();
+        assert!(matches!(error, CsvError::Time { line: 2, .. }), "{error}");
+        let schema = TableSchema::parse(&WIDE.replace("60", "0"));
+        assert!(schema.is_err_and(|error| error.to_string().contains("at least 1")));
+    }
+
+    #[test]
     fn long_and_wide_files_are_read() {
         let long = all(LONG, "g,b,t,a\nx,,5,0.25\ny,-3,6,9\n").unwrap();
         let expected = [
@@ -196,6 +218,7 @@ mod tests {
     fn a_wrong_line_is_named_with_a_remedy_and_without_its_value() {
         for (text, said) in [
             ("g,b,t\n", "no column `a`"),
+            ("g,b,t,a,a\n", "the column `a` twice"),
             (
                 "g,b,t,a\nx,1,5,77\n",
                 "line 2, column `a`: the value is out of the bounds 0 to 9 that the schema declares",

@@ -90,7 +90,18 @@ impl Index {
     /// Rows that it knows.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        self.stretches.last().map_or(0, |last| last.row + last.rows)
+        self.stretches.last().map_or(0, |last| last.row.saturating_add(last.rows))
+    }
+
+    /// Whether stretches follow each other from the first row on, and none is empty.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let mut next = 0;
+        self.stretches.iter().all(|stretch| {
+            let follows = stretch.row == next && stretch.rows > 0;
+            next = stretch.row.saturating_add(stretch.rows);
+            follows
+        })
     }
 
     /// Notes the next row; the number of the stretch that it is in.
@@ -139,8 +150,9 @@ impl Index {
             while k < all.end {
                 let (day, end) = if wanted.by_day {
                     let day = stretch.at(k).div_euclid(DAY);
-                    let of_day = stretch.between(day * DAY, (day + 1) * DAY - 1);
-                    (Some(day), of_day.end.min(all.end))
+                    let midnight = day.saturating_mul(DAY);
+                    let of_day = stretch.between(midnight, midnight.saturating_add(DAY - 1));
+                    (Some(day), of_day.end.clamp(k + 1, all.end))
                 } else {
                     (None, all.end)
                 };

@@ -38,12 +38,26 @@ pub struct Args {
     reach: Reach,
 }
 
+/// There are no such blocks.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no block stands from --from {from} to --to: the table has {blocks} blocks, counted from 0"
+)]
+struct NoRange {
+    from: u64,
+    blocks: u64,
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// If the server does not answer, its answer is rejected, or the disk fails.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (mut state, mut remote) = args.reach.open(globals)?;
+    let blocks = state.owner.blocks();
+    if args.from >= args.to || args.from > blocks {
+        return Err(Failure::new(Category::Usage, NoRange { from: args.from, blocks }));
+    }
     send_waiting(&mut state, &remote, &mut Appended::default())?;
     let (before, mut blocks) = (state.owner.runs().len(), 0);
     // What was broken off is finished first, and joined then: each time there are fewer runs.

@@ -5,7 +5,7 @@ use super::wire::{
     Ask, BLOCKS, DROP, FETCH, Named, NewBlock, NewTable, OfTable, SEGMENTS, SUM, Summed, TABLES,
 };
 use crate::commands::Globals;
-use crate::failure::Failure;
+use crate::failure::{Category, Failure};
 use crate::network::client::{Client, RequestError};
 use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
@@ -58,6 +58,16 @@ impl Reach {
         let state = TableState::open(&Settings::needed(&settings.state, "state")?)?;
         let remote = Remote::new(&settings, state.owner.manifest().data_set)?;
         Ok((state, remote))
+    }
+}
+
+/// A server that says that it has lost a block is as one whose answer is wrong.
+fn lost(error: RequestError) -> Failure {
+    match &error {
+        RequestError::Refused(problem) if problem.status == 410 => {
+            Failure::new(Category::Check, error)
+        }
+        _ => error.into(),
     }
 }
 
@@ -133,7 +143,7 @@ impl Remote {
     /// No answer, or a refusal.
     pub fn fetch(&mut self, address: Address) -> Result<Vec<u8>, Failure> {
         let body = Named { table: self.table, address };
-        let bytes: Vec<u8> = self.ask(FETCH, &body, Duration::ZERO)?;
+        let bytes: Vec<u8> = self.ask(FETCH, &body, Duration::ZERO).map_err(lost)?;
         self.bytes += bytes.len() as u64;
         Ok(bytes)
     }
@@ -144,9 +154,9 @@ impl Remote {
     /// No answer, or a refusal.
     pub fn sum(&mut self, request: &Request) -> Result<Vec<u8>, Failure> {
         let body = Ask { table: self.table, request: request.clone() };
-        let Summed { microseconds, answer } = self.ask(SUM, &body, LONG)?;
+        let Summed { microseconds, answer } = self.ask(SUM, &body, LONG).map_err(lost)?;
         self.bytes += answer.len() as u64;
-        self.worked += Duration::from_micros(microseconds);
+        self.worked = self.worked.saturating_add(Duration::from_micros(microseconds));
         Ok(answer)
     }
 

@@ -55,7 +55,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let mut state = TableState::create(&path("owner"), &args.schema)?;
     let text = read_text(&args.query)?;
     let queries = sql::parse(&text, &state.schema).blame_input(&args.query)?;
-    let output = File::create(&args.output).blame_io(&args.output)?;
+    let output = output(args)?;
     ca::make(&path("pki"), &[(Role::Server, "service"), (Role::Owner, "owner")])?;
     let server = Server::start(&path("pki/service"), &path("tables"))?;
     let settings = Settings {
@@ -80,7 +80,27 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The output would take the place of what is read.
+#[derive(Debug, thiserror::Error)]
+#[error("the output is a file that is read: name another")]
+struct Same;
+
+/// Opens the output, which keeps what it holds until there is an answer.
+fn output(args: &Args) -> Result<File, Failure> {
+    let there = args.output.canonicalize().ok();
+    for read in [&args.schema, &args.input, &args.query] {
+        if there.is_some() && there == read.canonicalize().ok() {
+            return Err(Same).blame_input(&args.output);
+        }
+    }
+    let mut open = File::options();
+    open.write(true).create(true).truncate(false).open(&args.output).blame_io(&args.output)
+}
+
 fn write(output: File, rows: &[AnswerRow]) -> std::io::Result<()> {
+    if output.metadata()?.is_file() {
+        output.set_len(0)?;
+    }
     let mut output = BufWriter::new(output);
     serde_json::to_writer_pretty(&mut output, rows)?;
     writeln!(output)?;

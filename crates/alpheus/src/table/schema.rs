@@ -4,11 +4,16 @@
 use super::wire::LARGEST_BLOCK;
 use crate::replay::source::{Time, said};
 use alpheus_policy::decimal::parse_exact;
+use alpheus_verifiable_table::error::Refusal;
 use alpheus_verifiable_table::label::Order;
 use alpheus_verifiable_table::layout::{BadLayout, Declared, Layout};
 use alpheus_verifiable_table::parameters::Set;
 use serde::Deserialize;
 use serde::de::Error as _;
+
+/// What answers call their own, so that nothing else can have the name.
+pub const RESERVED: [&str; 7] =
+    ["query", "window_start", "day", "verified", "server_ms", "owner_ms", "bytes"];
 
 /// A schema as it is written.
 #[derive(Clone, Debug, Deserialize)]
@@ -115,12 +120,25 @@ pub enum SchemaError {
     /// Two of a name.
     #[error("the name `{0}` stands twice; names of columns and groups differ, in lower case too")]
     Twice(String),
+    /// A group of a name that answers have for something else.
+    #[error(
+        "a group cannot be called `{0}`: answers call something else so; name it otherwise in the file"
+    )]
+    Reserved(String),
     /// A pair names what is no column.
     #[error("a pair names `{0}`, which is not among the columns")]
     Unknown(String),
     /// Wide files have one column.
     #[error("a wide file has one column and no pairs; it has {0} columns")]
     Wide(usize),
+    /// All readings of a line would be of one time.
+    #[error(
+        "the step of a wide file is the seconds from one of its columns to the next: at least 1"
+    )]
+    Step,
+    /// A sum of one block could not be asked.
+    #[error(transparent)]
+    Never(#[from] Refusal),
     /// A block could not be sent.
     #[error(
         "a block of this table would have {bytes} bytes, of at most {most}: take fewer columns and pairs, or a smaller parameter set"
@@ -151,8 +169,15 @@ impl TableSchema {
                 return Err(SchemaError::Twice(name.clone()));
             }
         }
+        let reserved = |group: &&String| RESERVED.contains(&group.to_lowercase().as_str());
+        if let Some(group) = schema.groups.iter().find(reserved) {
+            return Err(SchemaError::Reserved(group.clone()));
+        }
         if schema.wide.is_some() && schema.columns.len() != 1 {
             return Err(SchemaError::Wide(schema.columns.len()));
+        }
+        if schema.wide.as_ref().is_some_and(|wide| wide.step == 0) {
+            return Err(SchemaError::Step);
         }
         Ok(schema)
     }
@@ -194,6 +219,7 @@ impl TableSchema {
         let pairs: Result<Vec<_>, SchemaError> =
             self.pairs.iter().map(|(a, b)| Ok((place(a)?, place(b)?))).collect();
         let layout = Layout::new(declared, &pairs?)?;
+        layout.bears(self.parameters)?;
         let bytes = layout.block_length(self.parameters);
         if bytes > LARGEST_BLOCK {
             return Err(SchemaError::Large { bytes, most: LARGEST_BLOCK });
@@ -265,6 +291,9 @@ pairs: [[Cars, trucks]]
             ("name: Counts", "name: Counts\norder: 9", "must be 1 to 8"),
             ("squares: true", "square: true", "unknown field"),
             ("max: 5", "max: -6", "bounds must be in order"),
+            ("[street]", "[Verified]", "a group cannot be called `Verified`"),
+            ("max: 10000.5", "max: 100000000000.5", "declare narrower bounds"),
+            ("name: Counts", "name: Counts\nparameters: L128", "with a larger set"),
         ] {
             let read = TableSchema::parse(&GOOD.replace(from, to));
             let error = read.and_then(|schema| schema.layout().map(drop)).unwrap_err();

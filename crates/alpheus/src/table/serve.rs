@@ -124,13 +124,14 @@ impl From<BlockError> for ApiError {
         match error {
             BlockError::Damaged(_) | BlockError::Storage(StorageError::Short(_)) => {
                 tracing::error!(error = said, "a damaged object of a table");
-                ApiError::failed("what is stored is damaged")
+                lost("damaged", "what is stored is damaged".to_owned())
             }
             BlockError::Storage(_) => {
                 tracing::error!(error = said, "a table's storage");
                 ApiError::failed("what is stored cannot be read or written")
             }
-            BlockError::NoTable | BlockError::NoBlock(_) => ApiError::missing(said),
+            BlockError::NoTable => ApiError::missing(said),
+            BlockError::NoBlock(_) => lost("lost", said),
             BlockError::OtherTable | BlockError::OtherBlock(_) => {
                 ApiError::new(StatusCode::CONFLICT, "conflict", said)
             }
@@ -140,8 +141,16 @@ impl From<BlockError> for ApiError {
 
 impl From<BadRequest> for ApiError {
     fn from(error: BadRequest) -> Self {
-        ApiError::malformed(error.to_string())
+        match error {
+            BadRequest::Damaged(_) => lost("damaged", error.to_string()),
+            error => ApiError::malformed(error.to_string()),
+        }
     }
+}
+
+/// What was stored and is not as it was: asking again is of no use.
+fn lost(rule: &str, said: String) -> ApiError {
+    ApiError::new(StatusCode::GONE, rule, said)
 }
 
 /// Who asks.

@@ -2,13 +2,14 @@
 //! schema.
 
 use super::index::{DAY, Wanted};
-use super::schema::TableSchema;
+use super::schema::{RESERVED, TableSchema};
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Query,
     Select, SelectItem, SetExpr, Statement, UnaryOperator, Value,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
+use std::collections::BTreeSet;
 use time::{Date, Month};
 
 /// What is asked of one or two columns.
@@ -85,8 +86,16 @@ pub enum SqlError {
     #[error("`{0}` is neither a day such as '2013-05-01' nor a time in seconds since 1970")]
     Time(String),
     /// One name for two columns.
-    #[error("two columns of the answer are called `{0}`; name them with AS")]
+    #[error("two things of the answer are called `{0}`; name one otherwise, with AS")]
     Twice(String),
+    /// Weights that there are not.
+    #[error(
+        "WEIGHTED takes a column and 1 to 8 coefficients, whole numbers below 2^63 in magnitude"
+    )]
+    Weights,
+    /// A point that there is not.
+    #[error("POLYNOMIAL takes a column and a point, a whole number from 0 to 2^63 - 1")]
+    Point,
     /// Polynomials have all rows for coefficients.
     #[error("POLYNOMIAL takes all rows: leave WHERE and GROUP BY out")]
     Whole,
@@ -130,10 +139,6 @@ fn select(query: &Query, schema: &TableSchema) -> Result<TableQuery, SqlError> {
     if items.is_empty() {
         return Err(SqlError::NotSelect);
     }
-    let mut names = std::collections::BTreeSet::new();
-    if let Some(twice) = items.iter().find(|item| !names.insert(item.alias.clone())) {
-        return Err(SqlError::Twice(twice.alias.clone()));
-    }
     let mut wanted = Wanted::default();
     if let Some(condition) = &select.selection {
         read_condition(condition, schema, &mut wanted)?;
@@ -144,11 +149,25 @@ fn select(query: &Query, schema: &TableSchema) -> Result<TableQuery, SqlError> {
     for group in groups {
         read_group(group, schema, &mut wanted)?;
     }
+    refuse_twice(&items, &wanted, schema)?;
     let polynomial = items.iter().any(|item| matches!(item.function, Function::Polynomial(..)));
     if polynomial && wanted != Wanted::default() {
         return Err(SqlError::Whole);
     }
     Ok(TableQuery { explain: false, items, wanted })
+}
+
+/// Each name of an answer is for one thing: two of its columns, a column and a group, or a
+/// column and what is told beside the answer cannot share one.
+fn refuse_twice(items: &[Item], wanted: &Wanted, schema: &TableSchema) -> Result<(), SqlError> {
+    let mut names: BTreeSet<String> = RESERVED.iter().map(|&name| name.to_owned()).collect();
+    let groups = wanted.by_groups.iter().filter_map(|at| schema.groups.get(*at));
+    let aliases = items.iter().map(|item| &item.alias);
+    let mut all = groups.chain(aliases);
+    match all.find(|name| !names.insert(name.to_lowercase())) {
+        Some(twice) => Err(SqlError::Twice(twice.clone())),
+        None => Ok(()),
+    }
 }
 
 /// What would be passed over in silence is refused: a query must be no more than what is
@@ -266,14 +285,16 @@ impl Call<'_> {
                     },
                 ]))
             }
-            ("weighted", [x, weights @ ..]) if (1..=8).contains(&weights.len()) => {
-                let weights: Option<Vec<i64>> = weights.iter().map(|w| number(w)).collect();
-                let (x, Some(weights)) = (self.column(x)?, weights) else { return Ok(None) };
+            ("weighted", [x, weights @ ..]) => {
+                let x = self.column(x)?;
+                let numbers: Option<Vec<i64>> = weights.iter().map(|w| number(w)).collect();
+                let weights = numbers.filter(|numbers| (1..=8).contains(&numbers.len()));
+                let weights = weights.ok_or(SqlError::Weights)?;
                 one(format!("weighted_{}", name(x)), Function::Weighted(x, weights))
             }
             ("polynomial", [x, at]) => {
-                let at = number(at).and_then(|at| u64::try_from(at).ok());
-                let (x, Some(at)) = (self.column(x)?, at) else { return Ok(None) };
+                let (x, at) = (self.column(x)?, number(at));
+                let at = at.and_then(|at| u64::try_from(at).ok()).ok_or(SqlError::Point)?;
                 one(format!("polynomial_{}", name(x)), Function::Polynomial(x, at))
             }
             _ => Ok(None),

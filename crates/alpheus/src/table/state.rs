@@ -147,7 +147,11 @@ impl TableState {
         make_private_folder(&new)?;
         Self::fill(&new, &schema, layout, text)?;
         // An empty folder is replaced, any other is not.
-        let help = "nothing is written over: remove the folder, or name another";
+        let help = if folder.join(KEY).exists() {
+            "it is a table already, and has the only key to it: `alpheus table append` adds rows; name another folder for another table"
+        } else {
+            "nothing is written over: remove the folder, or name another"
+        };
         std::fs::rename(&new, folder)
             .map_err(taken)
             .blame_io(folder)
@@ -208,7 +212,7 @@ impl TableState {
         let owner = Owner::open(&TableKey::new(key), records, &mut rng).blame_input(folder)?;
         let schema = schema.ok_or(NoSchema).blame_input(folder)?;
         let index = Index::new(stretches);
-        if index.rows() != owner.rows() {
+        if index.rows() != owner.rows() || !index.is_whole() {
             let other = OtherIndex { index: index.rows(), table: owner.rows() };
             return Err(other).blame_input(folder);
         }

@@ -28,6 +28,7 @@ impl HashKey {
         columns: &[Ciphertext],
         products: &[(usize, usize)],
     ) -> BlockHashes {
+        debug_assert!(products.iter().all(|(a, b)| *a.max(b) < columns.len()));
         ring.backend.run(HashBlock { ring, key: self, columns, products })
     }
 }
@@ -86,8 +87,8 @@ impl Kernel for HashBlock<'_> {
                     }
                 }
             }
-            let all = linear.into_iter().zip(&mut out.columns);
-            for (sums, tag) in all.chain(products.into_iter().zip(&mut out.products)) {
+            let all = linear.iter_mut().zip(&mut out.columns);
+            for (sums, tag) in all.chain(products.iter_mut().zip(&mut out.products)) {
                 sums.fold_to(&mut tag.0[j][..ring.spec.repetitions]);
             }
         }

@@ -18,6 +18,7 @@ use zeroize::Zeroizing;
 /// Vectors that share an A.
 const DEPTH: usize = 64;
 const _: () = assert!(DEPTH <= PRODUCTS);
+const _: () = assert!(COMPONENTS * crate::ring::MOST_SLOTS / BLOCK <= PRODUCTS);
 /// Words of a block of the hash.
 const BLOCK: usize = DEPTH * WIDTH;
 /// Components of a ciphertext that is a product.
@@ -113,11 +114,13 @@ impl<'a, L: Lanes> Sums<'a, L> {
         }
     }
 
+    /// The sums, which are gone then: without a mask they would tell of the key.
     #[inline(always)]
-    fn fold_to(self, out: &mut [u64]) {
-        for (sum, out) in self.sums.into_iter().zip(out) {
-            *out = folded(self.m, self.m.settle(sum));
+    fn fold_to(&mut self, out: &mut [u64]) {
+        for (sum, out) in self.sums.iter().zip(out) {
+            *out = folded(self.m, self.m.settle(*sum));
         }
+        self.sums = std::hint::black_box([self.m.nothing(); REPEAT]);
     }
 }
 
