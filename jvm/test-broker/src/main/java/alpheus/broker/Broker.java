@@ -29,7 +29,7 @@ public final class Broker implements AutoCloseable {
     public static final String USER = "meter";
 
     private static final String LOOPBACK = "127.0.0.1";
-    private static final long UP_SECONDS = 240;
+    private static final long UP_SECONDS = 900;
 
     private final Path folder;
     private final int open;

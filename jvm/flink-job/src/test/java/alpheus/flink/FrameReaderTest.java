@@ -1,0 +1,146 @@
+// What stands in topics becomes a message or a dead letter, and never stops the job.
+package alpheus.flink;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import alpheus.flink.Messages.DeadLetter;
+import alpheus.flink.Messages.FrameIn;
+import alpheus.flink.Messages.PlanEnd;
+import alpheus.flink.Messages.PlanStart;
+import alpheus.flink.Messages.Summary;
+import alpheus.registry.EventEnvelope;
+import alpheus.stream.Frame;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.apache.flink.api.common.eventtime.Watermark;
+import org.apache.flink.api.common.eventtime.WatermarkOutput;
+import org.apache.flink.api.common.functions.util.ListCollector;
+import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.junit.jupiter.api.Test;
+
+class FrameReaderTest {
+    private static final int ENVELOPE = 5;
+    private static final byte[] STREAM = Feed.stream(1).bytes();
+    private static final Instructions CHECK = new Instructions(Feed.SHAPE);
+
+    private static byte[] read(KafkaRecordDeserializationSchema<byte[]> reader, byte[] key, byte[] value)
+            throws Exception {
+        List<byte[]> out = new ArrayList<>();
+        reader.deserialize(new ConsumerRecord<>("t", 0, 0, key, value), new ListCollector<>(out));
+        assertEquals(1, out.size());
+        return out.get(0);
+    }
+
+    private static byte[] frame(int at) throws Exception {
+        return Feed.frames(1, 2, 2, 7).get(at);
+    }
+
+    @Test
+    void framesAreReadAsTheyAreAndInTheWireFormat() throws Exception {
+        byte[] wire = EventEnvelope.write(ENVELOPE, Frame.parse(frame(1)));
+        for (byte[] value : List.of(frame(1), wire)) {
+            byte[] message = read(new FrameReader(ENVELOPE), STREAM, value);
+            assertArrayEquals(frame(1), FrameIn.read(message).frame());
+            assertEquals(Feed.stream(1).toString(), FrameIn.streamOf(message));
+            assertEquals(Frame.parse(frame(1)).time() / 1000, FrameReader.millisOf(message));
+        }
+        assertMalformed(new FrameReader(null), STREAM, wire);
+        assertMalformed(new FrameReader(ENVELOPE + 1), STREAM, wire);
+    }
+
+    private static void assertMalformed(FrameReader reader, byte[] key, byte[] value) throws Exception {
+        byte[] message = read(reader, key, value);
+        assertEquals("malformed", DeadLetter.read(message).reason());
+        assertEquals(PartitionTimes.NONE, FrameReader.millisOf(message));
+        assertTrue(message.length < 200_000, "a dead letter fits its topic");
+    }
+
+    @Test
+    void poisonIsADeadLetter() throws Exception {
+        FrameReader reader = new FrameReader(ENVELOPE);
+        for (byte[] key : new byte[][] {null, {}, new byte[15], new byte[17], new byte[100_000]}) {
+            assertMalformed(reader, key, frame(1));
+        }
+        for (byte[] value : new byte[][] {null, {}, {0}, {0, 0, 0, 0, ENVELOPE}, {16}, new byte[5_000_000]}) {
+            assertMalformed(reader, STREAM, value);
+        }
+    }
+
+    /** Cut, flipped and lengthened instructions are carried out or refused; none throws, none takes much memory. */
+    @Test
+    void noInstructionBreaksTheCheck() throws Exception {
+        List<byte[]> good = List.of(Feed.planStart(), Feed.join(3), Feed.opening(1, 0, 2).bytes(),
+                new PlanEnd(Feed.PLAN.plan()).bytes());
+        Random random = new Random(3);
+        for (byte[] message : good) {
+            assertTrue(CHECK.isInstruction(message));
+            assertFalse(Instructions.isToken(message));
+            for (int length = 0; length < message.length; length++) {
+                assertFalse(CHECK.isInstruction(Arrays.copyOf(message, length)), "cut at " + length);
+            }
+            for (int i = 0; i < 3_000; i++) {
+                byte[] bad = message.clone();
+                bad[random.nextInt(bad.length)] = (byte) random.nextInt();
+                CHECK.isInstruction(bad);
+            }
+        }
+        byte[] token = Feed.token(0, 3, new long[] {1, 2, 3});
+        assertTrue(Instructions.isToken(token));
+        assertFalse(Instructions.isToken(Feed.token(0, -1, new long[3])));
+        assertFalse(CHECK.isInstruction(token));
+    }
+
+    @Test
+    void plansThatCannotRunAreRefused() {
+        String plan = Feed.PLAN.plan();
+        int[][] rows = Feed.PLAN.rows();
+        long window = Feed.PLAN.window();
+        for (PlanView bad : List.of(
+                new PlanView("ab", window, 0, 0, 0, rows),
+                new PlanView(plan, 0, 0, 0, 0, rows),
+                new PlanView(plan, window + 1, 0, 0, 0, rows),
+                new PlanView(plan, window, -1, 0, 0, rows),
+                new PlanView(plan, window, 0, 1, 0, rows),
+                new PlanView(plan, window, 0, 0, -1, rows),
+                new PlanView(plan, window, 0, 0, 0, new int[0][]),
+                new PlanView(plan, window, 0, 0, 0, new int[][] {{Feed.WORDS}}))) {
+            assertFalse(CHECK.isInstruction(new PlanStart(bad).bytes()), bad.toString());
+        }
+        assertTrue(CHECK.isInstruction(new PlanStart(new PlanView(plan, window, 0, 0, 0, rows)).bytes()));
+        assertFalse(CHECK.isInstruction(new byte[] {1, Summary.KIND}));
+    }
+
+    /** A clock that is ahead moves no watermark. */
+    @Test
+    void theFutureMovesNoWatermark() {
+        PartitionTimes times = new PartitionTimes(1_000, 0);
+        List<Long> said = new ArrayList<>();
+        var output = new WatermarkOutput() {
+            @Override
+            public void emitWatermark(Watermark watermark) {
+                said.add(watermark.getTimestamp());
+            }
+
+            @Override
+            public void markIdle() {}
+
+            @Override
+            public void markActive() {}
+        };
+        times.onPeriodicEmit(output);
+        times.onEvent(null, System.currentTimeMillis() + 60_000, output);
+        times.onEvent(null, PartitionTimes.NONE, output);
+        times.onPeriodicEmit(output);
+        assertEquals(List.of(), said);
+        times.onEvent(null, 5_000, output);
+        times.onEvent(null, 4_000, output);
+        times.onPeriodicEmit(output);
+        assertEquals(List.of(4_999L), said);
+    }
+}
