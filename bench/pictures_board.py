@@ -85,7 +85,7 @@ def equal_rows(axes, report):
     axes.plot([1024], [1 / 3.44], "x", color=PAPER, label="paper: P-256, without proofs")
     axes.set(xscale="log", yscale="log", xlabel="rows of 160 bytes", ylabel="requests in a second",
              title="Figure 6: eight equal servers")
-    axes.legend()
+    axes.legend(loc="lower left")
 
 
 def equal_servers(axes, report):
