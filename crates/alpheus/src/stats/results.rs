@@ -24,6 +24,9 @@ Examples:
 
 Without a plan values are in steps: a definition does not say what a step is.";
 
+/// The state of an aggregate that has not ended.
+pub const OPEN: &str = "open";
+
 /// Arguments of `alpheus stats results`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -81,7 +84,7 @@ impl Row {
             deviation: None,
             slots: agreed.slots,
             dummies: None,
-            state: "open".to_owned(),
+            state: OPEN.to_owned(),
         };
         match outcome.map(|outcome| outcome.result) {
             None => {}

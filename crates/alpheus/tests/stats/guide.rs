@@ -5,16 +5,60 @@ use std::fmt::Write as _;
 
 const GUIDE: &str = include_str!("../../../../docs/statistics.md");
 
-/// The blocks of a shell, on ports that are free. Those of a terminal run beside the others;
-/// clients run together, and are waited for.
+/// A block of a shell: where it runs, and its commands.
+struct Block {
+    title: &'static str,
+    commands: &'static str,
+}
+
+fn blocks() -> Vec<Block> {
+    let read = |block: &'static str| {
+        let (title, rest) = block.split_once('\n').unwrap();
+        Block { title: title.trim(), commands: rest.split("```").next().unwrap().trim() }
+    };
+    GUIDE.split("```sh").skip(1).map(read).collect()
+}
+
+/// What starts in a terminal of its own, and serves.
+fn served(Block { title, commands }: &Block) -> String {
+    // People are slower.
+    let until = format!("until grep -q 'serving at' {title}.log; do sleep 0.1; done");
+    format!("{commands} 2> {title}.log &\n{until}\n")
+}
+
+/// On ports that are free.
+fn elsewhere(script: &str) -> String {
+    [7701, 7702]
+        .into_iter()
+        .chain(7711..=7714)
+        .chain(7721..=7724)
+        .fold(script.to_owned(), |script, port| {
+            script.replace(&format!(":{port}"), &format!(":{}", free_address().port()))
+        })
+}
+
+/// The guide's deployment, with nothing defined: registrar, aggregator, smoothers and three
+/// accounts, as they stand in the guide.
+pub(crate) fn deployment() -> String {
+    let part = |block: &Block| {
+        let sets_up = ["alpheus ca init", "umask"].iter().any(|it| block.commands.starts_with(it));
+        match block.title.starts_with("terminal") {
+            true => served(block),
+            false if sets_up => format!("{}\n", block.commands),
+            false => String::new(),
+        }
+    };
+    elsewhere(&blocks().iter().map(part).collect::<String>())
+}
+
+/// All of it. Clients run together, and are waited for.
 fn script() -> String {
     let (mut script, mut clients) = (String::new(), String::new());
-    for block in GUIDE.split("```sh").skip(1) {
-        let (title, rest) = block.split_once('\n').unwrap();
-        let (title, commands) = (title.trim(), rest.split("```").next().unwrap().trim());
+    for block in blocks() {
+        let Block { title, commands } = block;
         if title.starts_with("client") {
-            writeln!(script, "{commands} > {title}.log 2>&1 &\nclients=\"${{clients-}} $!\"")
-                .unwrap();
+            let running = "clients=\"${clients-} $!\"";
+            writeln!(script, "{commands} > {title}.log 2>&1 &\n{running}").unwrap();
             write!(clients, " {title}.log").unwrap();
             continue;
         }
@@ -23,17 +67,9 @@ fn script() -> String {
             writeln!(script, "{waiting}\ncat{clients}\n[ -z \"${{failed-}}\" ]").unwrap();
             clients.clear();
         }
-        if title.is_empty() {
-            writeln!(script, "{commands}").unwrap();
-        } else {
-            writeln!(script, "{commands} 2> {title}.log &").unwrap();
-            // People are slower.
-            writeln!(script, "until grep -q 'serving at' {title}.log; do sleep 0.1; done").unwrap();
-        }
+        script += &if title.is_empty() { format!("{commands}\n") } else { served(&block) };
     }
-    [7701, 7702].into_iter().chain(7711..=7714).chain(7721..=7724).fold(script, |script, port| {
-        script.replace(&format!(":{port}"), &format!(":{}", free_address().port()))
-    })
+    elsewhere(&script)
 }
 
 #[test]
@@ -43,7 +79,7 @@ fn the_guide_works_as_it_is_written() {
     assert!(said.contains("speed/road,1330560000000,1330563600000,17,955.7,"), "{said}\n{log}");
     assert!(said.contains(",24,7\n"), "{said}\n{log}");
     // Nine contributions of three clients, each of which says what it gave.
-    for given in ["3 samples and", "2 samples and", ", 0 left out"] {
+    for given in ["3 samples and", "2 samples and", ": result; ", ", 0 left out"] {
         assert!(said.contains(given), "`{given}` is not in:\n{said}\n{log}");
     }
     let last = said.trim_end().lines().last().unwrap();

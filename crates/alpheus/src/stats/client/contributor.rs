@@ -11,6 +11,7 @@ use crate::stats::clock::Clock;
 use crate::stats::names::hex;
 use crate::stats::person::{self, Shared, Upload};
 use crate::stats::plan::Plan;
+use crate::stats::results::{OPEN, Row, fetch};
 use crate::stats::ways::{AGAIN, StatsError, Way, Ways};
 use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::definition::{Agreed, Definition};
@@ -38,7 +39,7 @@ pub struct Summary {
     pub samples: u64,
     /// Dummies with receipts of a quorum.
     pub dummies: u64,
-    /// Contributions that found no slot in time.
+    /// Samples that found no slot in time.
     pub unplaced: u64,
     /// Lines that were no sample, or came when nothing took one.
     pub dropped: u64,
@@ -190,7 +191,7 @@ impl Contributor {
                 if filled {
                     let forgotten = attempt.forget();
                     forgotten.commit(person::lock(&self.person).ledger()).map_err(ledger)?;
-                    self.summary.unplaced += 1;
+                    self.summary.unplaced += u64::from(kind == Kind::Sample);
                 } else {
                     self.upload(name, attempt, kind).await?;
                 }
@@ -254,7 +255,7 @@ impl Contributor {
                 match person::again(person, *attempt, clock).await {
                     Ok(attempt) => Waiting::moment((attempt, kind), now),
                     Err(StatsError::NotContributed(_)) => {
-                        self.summary.unplaced += 1;
+                        self.summary.unplaced += u64::from(kind == Kind::Sample);
                         return Ok(());
                     }
                     Err(error) => return Err(error.into()),
@@ -290,7 +291,8 @@ impl Contributor {
         Ok(())
     }
 
-    /// Whether nothing is left to look at.
+    /// Whether nothing is left to look at: the aggregate has ended, and what was given to it is
+    /// looked up in its closing.
     async fn look(&mut self, agreed: &Agreed) -> Result<bool, StatsError> {
         let (name, pinned) = (agreed.name(), &self.card.pinned);
         let kept = person::lock(&self.person).ledger().kept(&name, pinned);
@@ -298,10 +300,17 @@ impl Contributor {
             return Ok(true);
         }
         let text = hex(&name);
+        let rows = fetch(&Ways::new(&self.card).map_err(machine)?).await?;
+        let row = rows.into_iter().find(|row| row.name == text && row.state != OPEN);
+        let Some(Row { state, .. }) = row else { return Ok(false) };
         let way = || -> Result<Way, StatsError> {
             Ok(Ways::new(&self.card).map_err(machine)?.aggregator)
         };
-        let Some(closing) = closing(&way()?, &text, pinned).await? else { return Ok(false) };
+        let about = format!("{} from {}: {state}", agreed.place.as_str(), agreed.start.0 / 1000);
+        let Some(closing) = closing(&way()?, &text, pinned).await? else {
+            println!("{about}");
+            return Ok(true);
+        };
         let (mut counted, mut left_out) = (Vec::new(), 0);
         for (entry, forgotten) in kept {
             // Each over a connection of its own: together they would be one client's.
@@ -311,12 +320,7 @@ impl Contributor {
                 left_out += 1;
             }
         }
-        println!(
-            "{} from {}: {} contributions counted, {left_out} left out",
-            agreed.place.as_str(),
-            agreed.start.0 / 1000,
-            counted.len()
-        );
+        println!("{about}; {} contributions counted, {left_out} left out", counted.len());
         self.summary.left_out += left_out;
         person::lock(&self.person).ledger().commit(&counted)?;
         Ok(true)

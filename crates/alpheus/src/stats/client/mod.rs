@@ -114,7 +114,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 fn told(summary: &Summary) {
     let Summary { samples, dummies, dropped, unplaced, .. } = summary;
     eprintln!(
-        "{samples} samples and {dummies} dummies given, {unplaced} found no slot, {dropped} lines dropped"
+        "{samples} samples and {dummies} dummies given, {unplaced} samples found no slot, {dropped} lines dropped"
     );
 }
 

@@ -1,0 +1,60 @@
+//! Clients killed over and over while they give what they have: each line counts once.
+
+use crate::common::run_script;
+use crate::guide::deployment;
+
+/// Three clients of fifteen samples each, killed at times that are different for each, started
+/// again at once, and in the end left alone.
+const KILLED: &str = "
+cat > road.yaml <<END
+place: speed/road
+attribute: speed
+interval: { lowest: 0, highest: 100, decimals: 1 }
+every: 30s
+during: 2
+quota: 20
+accounts: 2
+slots: 48
+expected: 45
+clients: 3
+release: full
+after: { turn: 10s, turns: 2, settling: 1s, patience: 2min }
+END
+defined=$(alpheus stats define road.yaml --card roads/card.json --key roads/definer.key)
+start=$((${defined##* } / 1000))
+give() {
+  exec alpheus stats client road.yaml --card roads/card.json --account $1 --secret-file $1.secret --state run/$1 --input $1.txt >> $1.log 2>&1
+}
+kill_and_go_on() {
+  shift_of=$2
+  while [ $(date +%s) -lt $((start + 12)) ]; do
+    (give $1) & victim=$!
+    shift_of=$(((shift_of * 37 + 11) % 17))
+    sleep 0.$((shift_of + 3)); sleep $((shift_of % 2))
+    kill -9 $victim && echo killed $1
+    wait $victim 2> /dev/null || true
+  done
+  (give $1)
+}
+seed=1
+for name in ada bert cleo; do
+  for i in $(seq 15); do echo $((20 + seed * 15 + i)).$((i % 10)); done > $name.txt
+  kill_and_go_on $name $seed & clients=\"${clients-} $!\"
+  seed=$((seed + 1))
+done
+for client in $clients; do wait $client || { cat *.log; exit 1; }; done
+cat ada.log bert.log cleo.log
+cat ada.txt bert.txt cleo.txt | awk '{ n += 1; s += $1 } END { printf \"given %d %.1f\\n\", n, s }'
+alpheus stats results road.yaml --card roads/card.json --format csv
+";
+
+#[test]
+fn killed_clients_give_each_line_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (said, log) = run_script(folder.path(), 400, &(deployment() + KILLED));
+    let line = |start: &str| said.lines().rev().find(|line| line.starts_with(start)).unwrap();
+    let given: Vec<&str> = line("given ").split(' ').collect();
+    let result: Vec<&str> = line("speed/road,").split(',').collect();
+    assert_eq!(result[3..5], given[1..3], "{said}\n{log}");
+    assert!(said.contains("killed ada") && said.contains("killed cleo"), "{said}\n{log}");
+}
