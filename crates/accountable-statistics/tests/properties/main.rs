@@ -8,6 +8,7 @@ mod definitions;
 mod errors;
 mod folk;
 mod hidden;
+mod memory;
 mod openings;
 mod quotas;
 mod restarts;
@@ -17,3 +18,4 @@ mod slots;
 #[expect(dead_code, reason = "the walkthrough takes the rest")]
 mod support;
 mod tallies;
+mod waste;
