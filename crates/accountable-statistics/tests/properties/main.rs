@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 mod closings;
+mod copies;
 mod definitions;
 mod errors;
 mod folk;
