@@ -219,11 +219,17 @@ impl Pinned {
         showings.checked_div(needed).unwrap_or(0)
     }
 
-    /// Slots that so many accounts can leave empty: at each keeper as many as their quota.
+    /// Slots that so many accounts can leave empty or spoil without a smoother's help, if all that
+    /// is free at one of so many turns is filled at it. An account has its quota of showings for each
+    /// smoother, each for one key, and a keeper gives a key one slot ever. So a slot that is held empty
+    /// costs a showing at each turn; one that is half signed, by so many that the others are no
+    /// quorum, n − q + 1; a certified one of nothing more, q.
     #[must_use]
-    pub fn wasted_by(&self, quota: u32, accounts: u32) -> u64 {
-        let each = u64::from(quota).saturating_mul(self.smoothers.len() as u64);
-        each.saturating_mul(u64::from(accounts))
+    pub fn wasted_by(&self, quota: u32, accounts: u32, turns: u16) -> u64 {
+        let showings = u64::from(quota).saturating_mul(self.smoothers.len() as u64);
+        let killed = self.smoothers.len().saturating_sub(self.quorum()) as u64 + 1;
+        let each = killed.min(u64::from(turns)).max(1);
+        showings.saturating_mul(u64::from(accounts)).checked_div(each).unwrap_or(u64::MAX)
     }
 
     /// Who generates the key of a key epoch: bound to the smoothers' own keys, all of which
@@ -255,6 +261,12 @@ impl Pinned {
     #[must_use]
     pub fn slots(&self, smoother: SmootherId) -> Option<&Pass> {
         self.0.slots.get(usize::from(smoother.0))
+    }
+
+    /// When a key epoch begins.
+    #[must_use]
+    pub fn start_of(&self, epoch: KeyEpoch) -> Time {
+        Time(self.days.start.0.saturating_add(self.days.length.saturating_mul(epoch.0)))
     }
 
     /// The key epoch that runs at a time; none before the first.

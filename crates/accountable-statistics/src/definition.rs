@@ -267,7 +267,7 @@ impl Definition {
         if self.slots == 0 || self.slots > MOST_SLOTS || self.expected > self.slots || !fillable {
             return Err(BadDefinition::Slots);
         }
-        let wasted = pinned.wasted_by(self.quota.get(), pinned.limits.wasteful);
+        let wasted = pinned.wasted_by(self.quota.get(), pinned.limits.wasteful, self.after.turns);
         if u64::from(pinned.missing_at_most(self.slots)) < wasted {
             return Err(BadDefinition::Wasteful);
         }

@@ -345,6 +345,9 @@ pub enum Reason {
     /// Fewer samples than its crowd.
     #[error("fewer samples than may be opened")]
     TooFew,
+    /// Its sums are no numbers that can be found: one party's blindings cancel out.
+    #[error("its sums cannot be read")]
+    Unreadable,
     /// No set was agreed on and opened before its deadline.
     #[error("not opened in time")]
     Late,

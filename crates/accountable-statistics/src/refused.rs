@@ -70,8 +70,11 @@ pub enum NoSlot {
     /// This smoother keeps no free slot at this turn.
     #[error("no slot is free here now; ask the next keeper with the same key")]
     Full,
-    /// The grant is not signed by whoever keeps the slot now.
-    #[error("the grant is not by the keeper of the slot at this turn")]
+    /// The key had a slot here at an earlier turn.
+    #[error("this key has let a slot lapse here; ask the next keeper with the same key")]
+    Lapsed,
+    /// The grant is not signed by whoever keeps the slot now, or by one that gives slots twice.
+    #[error("the grant is not by a good keeper of the slot at this turn")]
     NotGranted,
     /// Another deposit of the slot has a receipt.
     #[error("the slot holds another deposit")]

@@ -70,8 +70,19 @@ impl Registrar {
         if requests.len() != self.issuers.len() {
             return Err(NotRegistered::Number);
         }
+        // All before any: what one has noted as given would be known to memory alone.
+        for (issuer, request) in self.issuers.iter().zip(requests) {
+            issuer.check(now, account, request)?;
+        }
         let answers = self.issuers.iter_mut().zip(requests);
         let answers = answers.map(|(issuer, request)| issuer.issue(now, account, request, rng));
         Ok(Step::join(answers.collect::<Result<Vec<_>, _>>()?))
+    }
+
+    /// Forgets whom it gave credentials in the periods before the last one: for these it gives
+    /// none any more.
+    pub fn prune(&mut self, now: Time) -> Step<()> {
+        let steps = self.issuers.iter_mut().map(|issuer| issuer.prune(now));
+        Step::join(steps).then(|_| Step::new(Vec::new(), ()))
     }
 }

@@ -65,6 +65,11 @@ impl Slots {
         self.grants.get(ephemeral).filter(|(at, _)| *at == turn).map(|(_, signed)| signed)
     }
 
+    /// Whether a key was given a slot at an earlier turn, and has let it lapse.
+    pub(crate) fn has_lapsed(&self, ephemeral: &VerifyingKey, turn: Turn) -> bool {
+        self.grants.get(ephemeral).is_some_and(|(at, _)| *at < turn)
+    }
+
     /// Whether a key has a receipt here.
     pub(crate) fn has_deposited(&self, ephemeral: &VerifyingKey) -> bool {
         self.keys.contains_key(ephemeral)

@@ -12,7 +12,7 @@ use alpheus_anonymous_credential::subjects::Subject;
 use alpheus_anonymous_credential::verifier::Verifier;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::labels;
-use alpheus_crypto::ledger::{DamagedLog, Step, put};
+use alpheus_crypto::ledger::{Change, DamagedLog, Step, put};
 use alpheus_crypto::signed::{Message, Rejected, Signed, Verified};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
@@ -128,6 +128,8 @@ pub struct Counter {
     tally: Tally,
     subject: Subject,
     tags: BTreeSet<TagId>,
+    /// What it came to, once it is over and the tags are forgotten.
+    ended: Option<u64>,
 }
 
 impl Counter {
@@ -142,14 +144,21 @@ impl Counter {
         records: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
     ) -> Result<Self, DamagedLog> {
         let prefix = [[TALLY].as_slice(), tally.name().as_bytes()].concat();
-        let mut tags = BTreeSet::new();
-        for (key, _) in records {
-            if let Some(tag) = key.strip_prefix(prefix.as_slice()) {
-                tags.insert(TagId(Digest(tag.try_into().map_err(|_| DamagedLog)?)));
+        let (mut tags, mut ended) = (BTreeSet::new(), None);
+        for (key, value) in records {
+            match key.strip_prefix(prefix.as_slice()) {
+                None => {}
+                Some([]) => {
+                    let count = value.try_into().map_err(|_| DamagedLog)?;
+                    ended = Some(u64::from_be_bytes(count));
+                }
+                Some(tag) => {
+                    tags.insert(TagId(Digest(tag.try_into().map_err(|_| DamagedLog)?)));
+                }
             }
         }
         let subject = tally.subject(pinned.uploads());
-        Ok(Self { mine: node.has(&tally.name()), subject, tally, tags })
+        Ok(Self { mine: node.has(&tally.name()), subject, tally, tags, ended })
     }
 
     /// Counts a showing, once. Sent again, it is acknowledged again.
@@ -184,10 +193,35 @@ impl Counter {
         Ok(Step::new(vec![put(key, Vec::new())], ()))
     }
 
+    /// Ends it, once it is over: how many counted is kept, and of whom is forgotten.
+    pub fn poll(&mut self, now: Time) -> Step<()> {
+        if now < self.tally.closes || self.ended.is_some() {
+            return Step::new(Vec::new(), ());
+        }
+        let count = self.tags.len() as u64;
+        self.ended = Some(count);
+        let prefix = [[TALLY].as_slice(), self.tally.name().as_bytes()].concat();
+        let mut changes = vec![put(prefix.clone(), count.to_be_bytes().to_vec())];
+        let tags = std::mem::take(&mut self.tags).into_iter();
+        changes.extend(tags.map(|tag| {
+            let key = [prefix.as_slice(), tag.0.as_bytes()].concat();
+            Change { key, value: None }
+        }));
+        Step::new(changes, ())
+    }
+
+    /// Forgets what it came to: for who has published it, and has no such question any more.
+    pub fn forget(self) -> Step<()> {
+        let prefix = [[TALLY].as_slice(), self.tally.name().as_bytes()].concat();
+        let tags = self.tags.iter().map(|tag| [prefix.as_slice(), tag.0.as_bytes()].concat());
+        let keys = tags.chain([prefix.clone()]);
+        Step::new(keys.map(|key| Change { key, value: None }).collect(), ())
+    }
+
     /// How many counted, once it is over and they were enough.
     #[must_use]
     pub fn result(&self, now: Time) -> Option<u64> {
-        let count = self.tags.len() as u64;
+        let count = self.ended.unwrap_or(self.tags.len() as u64);
         (now >= self.tally.closes && count >= self.tally.fewest).then_some(count)
     }
 }

@@ -111,6 +111,25 @@ impl Issuer {
         Ok(Step::new(vec![change], response))
     }
 
+    /// Whether a request would be answered: nothing is noted. For an account that gets several
+    /// credentials or none.
+    ///
+    /// # Errors
+    /// All of [`Issuer::issue`]'s.
+    pub fn check(&self, now: Time, account: &[u8], request: &[u8]) -> Result<(), IssueRefused> {
+        let request = Request::from_bytes(request)?;
+        self.check_period(now, request.period)?;
+        let place = (account.to_vec(), request.period);
+        if let Some((known, _)) = self.issued.get(&place) {
+            let same = *known == request.digest();
+            return if same { Ok(()) } else { Err(IssueRefused::AlreadyIssued) };
+        }
+        if place.1 < self.issues_from {
+            return Err(IssueRefused::MayHaveForgotten);
+        }
+        Asked::check(&self.pinned, account, request).map(drop)
+    }
+
     /// Whether records are those of an issuer that began and never gave anything: as
     /// good as none.
     #[must_use]

@@ -251,7 +251,7 @@ impl Town {
                     let step = attempt.granted(client, &prover, (keeper, &grant), now, rng)?;
                     return Ok(step.commit(&mut person.store)?);
                 }
-                Ok(_) | Err(NoSlot::Full | NoSlot::SitsOut) => attempt.refused(),
+                Ok(_) | Err(NoSlot::Full | NoSlot::Lapsed | NoSlot::SitsOut) => attempt.refused(),
                 Err(why) => return Err(why.into()),
             }
         }

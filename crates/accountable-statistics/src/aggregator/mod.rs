@@ -354,6 +354,24 @@ impl Aggregator {
     }
 }
 
+impl Aggregator {
+    /// Forgets aggregates that ended and whose deadline is so long over, in microseconds: no client
+    /// asks any more whether its entry counts. What was published is the caller's to keep.
+    pub fn prune(&mut self, now: Time, kept: u64) -> Step<()> {
+        let over = self.gathering.extract_if(.., |_, gathering| {
+            let end = gathering.agreed.deadline().0.saturating_add(kept);
+            gathering.published.is_some() && now.0 >= end
+        });
+        let gone = |name: &Digest, kind| {
+            let key = [[AGGREGATE].as_slice(), name.as_bytes(), &[kind]].concat();
+            Change { key, value: None }
+        };
+        let changes = over
+            .flat_map(|(name, _)| [DEFINITION, CLOSING, PUBLISHED].map(|kind| gone(&name, kind)));
+        Step::new(changes.collect(), ())
+    }
+}
+
 impl Gathering {
     /// Entries that t smoothers list, once a quorum has listed theirs.
     fn listed(&self, pinned: &Pinned) -> Option<Vec<Entry>> {

@@ -22,7 +22,7 @@ use alpheus_crypto::signed::Signed;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// One upload that is under way. Not `Clone`, not `Debug`.
 pub struct Attempt {
@@ -61,6 +61,14 @@ struct Stored {
     order: Vec<SmootherId>,
     made: Option<Made>,
     receipts: Vec<Receipt>,
+}
+
+impl Drop for Stored {
+    fn drop(&mut self) {
+        self.seed.zeroize();
+        self.given.1.zeroize();
+        self.given.0.zeroize();
+    }
 }
 
 const ATTEMPT: u8 = b'w';
@@ -361,17 +369,28 @@ impl Attempt {
         Ok(attempts)
     }
 
-    fn read(agreed: &Agreed, stored: Stored) -> Self {
+    /// Forgets all that is under way for other aggregates than these, and what is damaged.
+    pub(super) fn not_about(open: &[Agreed], records: &Records) -> Step<()> {
+        let is_open = |value: &Vec<u8>| {
+            let stored = decode::<Stored>(value);
+            stored.is_some_and(|stored| open.iter().any(|a| a.name() == stored.aggregate))
+        };
+        let ours = records.iter().filter(|(key, _)| key.first() == Some(&ATTEMPT));
+        let over = ours.filter(|(_, value)| !is_open(value));
+        Step::new(over.map(|(key, _)| Change { key: key.clone(), value: None }).collect(), ())
+    }
+
+    fn read(agreed: &Agreed, mut stored: Stored) -> Self {
         let (real, value) = stored.given;
-        let receipts = stored.receipts.into_iter();
+        let receipts = std::mem::take(&mut stored.receipts).into_iter();
         Self {
             agreed: agreed.clone(),
             seed: Secret::from_bytes(stored.seed),
             contribution: if real { Contribution::Sample(value) } else { Contribution::Dummy },
-            showings: stored.showings,
-            order: stored.order,
+            showings: std::mem::take(&mut stored.showings),
+            order: std::mem::take(&mut stored.order),
             asked: 0,
-            made: stored.made,
+            made: stored.made.take(),
             receipts: receipts.map(|Receipt { by, entry }| (by, entry)).collect(),
             refusals: BTreeSet::new(),
         }

@@ -19,6 +19,7 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::Step;
 use rand_core::CryptoRng;
 use std::collections::BTreeMap;
+use zeroize::Zeroize;
 
 /// What a client's ledger holds.
 pub type Records = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -35,6 +36,12 @@ pub struct Client {
     records: Records,
     abouts: BTreeMap<Digest, Abouts>,
     counts: BTreeMap<Digest, About>,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.records.values_mut().for_each(Zeroize::zeroize);
+    }
 }
 
 /// Its showings about one aggregate.
@@ -127,6 +134,25 @@ impl Registering {
         }
         Ok(Some(Self(asking)))
     }
+}
+
+/// Removes all that a client's ledger holds of periods before this one, and of aggregates that
+/// are not among those that are open: showings and what they were made from, by which whoever
+/// takes the device would find its uploads.
+pub fn forget_before(
+    pinned: &Pinned,
+    period: Period,
+    open: &[Agreed],
+    records: &Records,
+) -> Step<()> {
+    let prefixes = std::iter::once(UPLOADS.to_vec()).chain(pinned.ids().map(of_slots));
+    let past = prefixes.map(|prefix| {
+        alpheus_anonymous_credential::holder::forget_before(period, &part_of(records, &prefix))
+            .under(&prefix)
+    });
+    let past = Step::join(past).then(|_| Step::new(Vec::new(), ()));
+    let attempts = Attempt::not_about(open, records);
+    past.then(|()| attempts)
 }
 
 impl Client {

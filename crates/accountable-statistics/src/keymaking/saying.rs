@@ -37,7 +37,9 @@ impl KeyMaker {
         let word = KeyWord { epoch: self.circle.epoch(), attempt, by: self.id, what };
         let signed = Signed::new(&word, saying.signing);
         saying.changes.push(records::word(kind, Some(&signed)));
-        self.hear(self.id, &signed);
+        let own = self.heard.entry(self.id).or_default();
+        own.attempt = attempt;
+        own.words.insert(kind, (word.what, signed.clone()));
         saying.words.push(signed);
     }
 

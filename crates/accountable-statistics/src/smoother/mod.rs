@@ -3,18 +3,20 @@
 //!
 //! Whatever leaves comes out of a [`Step`], so that it is durable before.
 
+mod agreeing;
 mod counting;
+mod ending;
 mod opening;
 mod records;
 mod running;
 
 use crate::configuration::{KeyEpoch, Pinned, SmootherId};
-use crate::definition::{Agreed, Definition};
+use crate::definition::Agreed;
 use crate::endorsed::Endorsed;
 use crate::logarithm::Table;
-use crate::messages::{Card, Entry, Evidence, Opening, Outcome, Ready, Reason, Receipt};
-use crate::refused::{NotDefined, NotHeard, NotRestored};
-use crate::threshold::{KeyShare, SharedKey};
+use crate::messages::{Entry, Evidence, Opening, Outcome, Ready, Receipt};
+use crate::refused::{NotHeard, NotRestored};
+use crate::threshold::KeyShare;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_anonymous_credential::verifier::Verifier;
@@ -80,6 +82,8 @@ pub struct Smoother {
     heard: BTreeSet<(SmootherId, Digest)>,
     /// Of key epochs up to this one it may have forgotten what it has signed.
     sits_out: Option<KeyEpoch>,
+    /// Key epochs before this one are over: what was of them is pruned.
+    first: KeyEpoch,
 }
 
 impl Smoother {
@@ -88,6 +92,9 @@ impl Smoother {
     /// After a log that may be an old copy it sits out the running key epoch and the next, for
     /// which it may have signed definitions, and destroys their shares: it may have agreed to a
     /// set that it does not remember.
+    ///
+    /// One that was stopped after its first commit and has said nothing yet is new still: nothing
+    /// but that it has begun is in its ledger.
     ///
     /// # Errors
     /// [`NotRestored`].
@@ -118,12 +125,16 @@ impl Smoother {
             running,
             heard: BTreeSet::new(),
             sits_out: None,
+            first: KeyEpoch(0),
         };
         let begun = smoother.put_back(records)?;
-        if (log == Log::New && begun) || (log == Log::Whole && !begun) {
+        let (keys, claims) = (smoother.keys.is_empty(), smoother.claims.is_empty());
+        let pruned = smoother.first > KeyEpoch(0) || smoother.sits_out.is_some();
+        let in_use = !keys || !claims || !smoother.running.is_empty() || pruned;
+        if (log == Log::New && in_use) || (log == Log::Whole && !begun) {
             return Err(DamagedLog.into());
         }
-        let mut changes = vec![records::begun(smoother.sits_out)];
+        let mut changes = vec![records::begun(smoother.sits_out, smoother.first)];
         if log == Log::Doubtful {
             changes.extend(smoother.sit_out(now));
         }
@@ -137,7 +148,9 @@ impl Smoother {
         let (mut begun, mut lines, mut shares) = (false, Vec::new(), Vec::new());
         for (key, value) in records {
             match records::read(&key, &value)? {
-                Record::Begun(sits_out) => (begun, self.sits_out) = (true, sits_out),
+                Record::Begun(sits_out, first) => {
+                    (begun, self.sits_out, self.first) = (true, sits_out, first);
+                }
                 Record::Card(epoch, card) => {
                     self.keys.insert(epoch, Key { card: *card, share: None });
                 }
@@ -178,7 +191,7 @@ impl Smoother {
         let running = self.pinned.key_epoch(now).map_or(0, |epoch| epoch.0);
         let last = KeyEpoch(running.saturating_add(1));
         self.sits_out = self.sits_out.max(Some(last));
-        let mut changes = vec![records::begun(self.sits_out)];
+        let mut changes = vec![records::begun(self.sits_out, self.first)];
         for (epoch, key) in self.keys.range_mut(..=last) {
             changes.extend(key.destroy(*epoch));
         }
@@ -191,146 +204,22 @@ impl Smoother {
         Some(epoch) <= self.sits_out
     }
 
+    /// Whether it works by a definition, or has and not forgotten it.
+    #[must_use]
+    pub fn knows(&self, aggregate: &Digest) -> bool {
+        self.running.contains_key(aggregate)
+    }
+
+    /// The first key epoch that it has not forgotten.
+    #[must_use]
+    pub fn first_epoch(&self) -> KeyEpoch {
+        self.first
+    }
+
     /// Which smoother it is.
     #[must_use]
     pub fn id(&self) -> SmootherId {
         self.id
-    }
-
-    /// Signs the public side of a key that a quorum has voted for at an attempt, and takes its
-    /// share of it if it has one. [`KeyMaker`](crate::keymaking::KeyMaker) says when.
-    ///
-    /// # Errors
-    /// [`NotDefined::OtherKey`] if a quorum has signed another key of that key epoch, or if it
-    /// has destroyed its share of this one.
-    pub fn hold(
-        &mut self,
-        epoch: KeyEpoch,
-        attempt: u32,
-        shared: SharedKey,
-        share: Option<KeyShare>,
-    ) -> Result<Step<Signed<Card>>, NotDefined> {
-        if self.sits_out(epoch) {
-            return Err(NotDefined::SitsOut);
-        }
-        let known = self.keys.remove(&epoch);
-        let committee = self.pinned.committee(epoch).map_err(|_| NotDefined::OtherKey)?;
-        let other = |card: &Carded| card.endorsed && card.shared != shared || card.erased;
-        let refused = known.as_ref().is_some_and(|key| other(&key.card));
-        if refused || *shared.committee() != committee {
-            known.map(|key| self.keys.insert(epoch, key));
-            return Err(NotDefined::OtherKey);
-        }
-        let same = known.filter(|key| key.card.shared == shared);
-        let endorsed = same.as_ref().is_some_and(|key| key.card.endorsed);
-        let share = share.or(same.and_then(|key| key.share));
-        let said = Card { key_epoch: epoch, attempt, key: shared.clone() };
-        let said = Signed::new(&said, &self.key);
-        let card = Carded { shared, endorsed, erased: false };
-        let secret = share.as_ref().map(KeyShare::expose);
-        let changes = vec![records::card(epoch, &card), records::share(epoch, secret.as_ref())];
-        self.keys.insert(epoch, Key { card, share });
-        Ok(Step::new(changes, said))
-    }
-
-    /// Learns that a quorum has the same key of a key epoch: only then is it used. One whose
-    /// card it has signed at another attempt is none. `share` is of a smoother that has voted
-    /// for this one.
-    ///
-    /// # Errors
-    /// [`NotDefined::OtherKey`] if a quorum has signed another one: more are faulty than may be.
-    pub fn learn_key(
-        &mut self,
-        card: &Endorsed<Card>,
-        share: Option<KeyShare>,
-    ) -> Result<Step<()>, NotDefined> {
-        let opened = card.open(&self.pinned, self.pinned.quorum());
-        let card = opened.map_err(|_| NotDefined::OtherKey)?.into_inner();
-        let Card { key_epoch, key: shared, .. } = card;
-        let (erased, known) = match self.keys.remove(&key_epoch) {
-            Some(known) if known.card.shared != shared && known.card.endorsed => {
-                self.keys.insert(key_epoch, known);
-                return Err(NotDefined::OtherKey);
-            }
-            Some(Key { card, share }) if card.shared == shared => (card.erased, share),
-            Some(Key { card, .. }) => (card.erased, None),
-            None => (false, None),
-        };
-        let kept = !erased && !self.sits_out(key_epoch);
-        let share = known.or(share).filter(|_| kept);
-        let card = Carded { shared, endorsed: true, erased };
-        let secret = share.as_ref().map(KeyShare::expose);
-        let changes =
-            vec![records::card(key_epoch, &card), records::share(key_epoch, secret.as_ref())];
-        self.keys.insert(key_epoch, Key { card, share });
-        Ok(Step::new(changes, ()))
-    }
-
-    /// Signs a definition that whoever may define has proposed, unless it overlaps one that this
-    /// smoother has signed or knows.
-    ///
-    /// # Errors
-    /// [`NotDefined`].
-    pub fn define(
-        &mut self,
-        now: Time,
-        proposed: &Signed<Definition>,
-    ) -> Result<Step<Signed<Definition>>, NotDefined> {
-        let definition = proposed.open(&self.pinned.definer);
-        let definition = definition.map_err(|_| NotDefined::NotProposed)?.into_inner();
-        definition.check(&self.pinned)?;
-        let running = self.pinned.key_epoch(now).ok_or(NotDefined::Time)?.0;
-        let epoch = definition.key_epoch;
-        let near = epoch.0 == running || epoch.0 == running.saturating_add(1);
-        if self.sits_out(epoch) {
-            return Err(NotDefined::SitsOut);
-        }
-        if definition.start <= now || !near {
-            return Err(NotDefined::Time);
-        }
-        let key = self.keys.get(&epoch).ok_or(NotDefined::OtherKey)?;
-        if *key.card.shared.key() != definition.key || !key.card.endorsed {
-            return Err(NotDefined::OtherKey);
-        }
-        let signed = Signed::new(&definition, &self.key);
-        let name = signed.digest();
-        let overlaps = |other: &Claimed| {
-            let times = other.start < definition.end && definition.start < other.end;
-            times && other.place.overlaps(&definition.place)
-        };
-        if self.claims.iter().any(|(known, claimed)| *known != name && overlaps(claimed)) {
-            return Err(NotDefined::Overlaps);
-        }
-        Ok(Step::new(vec![self.claim(name, &definition)], signed))
-    }
-
-    /// Claims place and time for a definition.
-    fn claim(&mut self, name: Digest, definition: &Definition) -> Change {
-        let Definition { place, start, end, .. } = definition.clone();
-        let claimed = Claimed { place, start, end };
-        let change = records::claim(&name, &claimed);
-        self.claims.insert(name, claimed);
-        change
-    }
-
-    /// Works by a definition that a quorum has signed from now on, also if this smoother has signed
-    /// another one in its place: that one can have no quorum any more.
-    ///
-    /// # Errors
-    /// [`NotDefined`]; [`NotDefined::Overlaps`] shows that more smoothers than may be are faulty.
-    pub fn learn(&mut self, signed: &Endorsed<Definition>) -> Result<Step<Agreed>, NotDefined> {
-        let agreed = Agreed::open(signed, &self.pinned)?;
-        let name = agreed.name();
-        if self.running.contains_key(&name) {
-            return Ok(Step::new(vec![records::definition(&name, signed)], agreed));
-        }
-        if self.running.values().any(|known| known.agreed().overlaps(&agreed)) {
-            return Err(NotDefined::Overlaps);
-        }
-        let claim = self.claim(name, &agreed);
-        let running = Running::new(agreed.clone(), &self.pinned, self.id);
-        self.running.insert(name, running.ok_or(NotDefined::OtherKey)?);
-        Ok(Step::new(vec![claim, records::definition(&name, signed)], agreed))
     }
 
     /// Whether words of its own show that it has forgotten something that it said.
@@ -448,55 +337,6 @@ impl Smoother {
     #[must_use]
     pub fn signed_outcome(&self, aggregate: &Digest) -> Option<Signed<Outcome>> {
         self.outcome(aggregate).map(|outcome| Signed::new(&outcome, &self.key))
-    }
-
-    /// What time asks for: aggregates end at their deadlines, and keys of past key epochs are
-    /// destroyed.
-    pub fn poll(&mut self, now: Time) -> Step<Vec<Output>> {
-        let (mut changes, mut outputs) = (Vec::new(), Vec::new());
-        for running in self.running.values_mut() {
-            if now < running.agreed().deadline() {
-                continue;
-            }
-            if running.outcome().is_none() && !is_out(self.sits_out, running) {
-                let filled = running.is_filled(&self.pinned);
-                let reason = if filled { Reason::Late } else { Reason::NotFilled };
-                let (change, outcome) = running.end(Err(reason));
-                changes.push(change);
-                outputs.push(Output::Outcome(Signed::new(&outcome, &self.key)));
-            }
-            let forgotten = running.forget();
-            if !forgotten.is_empty() {
-                self.heard.clear();
-            }
-            changes.extend(forgotten);
-        }
-        changes.extend(self.erase(now));
-        Step::new(changes, outputs)
-    }
-
-    /// Destroys shares of key epochs that are over, with all aggregates in them.
-    fn erase(&mut self, now: Time) -> Vec<Change> {
-        let Some(running) = self.pinned.key_epoch(now) else { return Vec::new() };
-        let open = |epoch: &KeyEpoch| {
-            self.running.values().any(|running| {
-                let agreed = running.agreed();
-                agreed.key_epoch == *epoch && now < agreed.deadline()
-            })
-        };
-        let over: Vec<KeyEpoch> = self
-            .keys
-            .range(..running)
-            .map(|(epoch, _)| *epoch)
-            .filter(|epoch| !open(epoch))
-            .collect();
-        let mut changes = Vec::new();
-        for epoch in over {
-            if let Some(key) = self.keys.get_mut(&epoch).filter(|key| !key.card.erased) {
-                changes.extend(key.destroy(epoch));
-            }
-        }
-        changes
     }
 
     /// What it has said of aggregates that are not over, once more: messages get lost.

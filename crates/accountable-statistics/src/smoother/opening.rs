@@ -1,7 +1,7 @@
 //! From one agreed set to its result: the count first, and nothing more below the crowd.
 
 use super::running::Running;
-use super::{Key, Output, Smoother};
+use super::{Key, Output, Smoother, records};
 use crate::configuration::SmootherId;
 use crate::logarithm::{Bounds, Table};
 use crate::messages::{Opening, Published, Ready, Reason, part};
@@ -123,8 +123,10 @@ impl Running {
     fn open(&mut self, by: &By<'_>, rng: &mut impl CryptoRng) -> Result<Said, NotHeard> {
         let mut outputs = Vec::new();
         outputs.extend(self.make(Part::Count, by, rng)?);
-        let Some(count) = self.read(Part::Count, by, Bounds::count(self.agreed().slots)) else {
-            return Ok((Vec::new(), outputs));
+        let count = match self.read(Part::Count, by, Bounds::count(self.agreed().slots)) {
+            Read::Number(count) => count,
+            Read::NotYet => return Ok((self.noted(), outputs)),
+            Read::Never => return Ok(self.ended(Err(Reason::Unreadable), by, outputs)),
         };
         if count < self.agreed().crowd() {
             return Ok(self.ended(Err(Reason::TooFew), by, outputs));
@@ -134,9 +136,17 @@ impl Running {
             outputs.extend(self.make(*part, by, rng)?);
         }
         match self.sums_of(count, by) {
-            Some(published) => Ok(self.ended(Ok(published), by, outputs)),
-            None => Ok((Vec::new(), outputs)),
+            Ok(Some(published)) => Ok(self.ended(Ok(published), by, outputs)),
+            Ok(None) => Ok((self.noted(), outputs)),
+            Err(reason) => Ok(self.ended(Err(reason), by, outputs)),
         }
+    }
+
+    /// What it has agreed to, written again with what rests on it: the first commit may be on its
+    /// way to the disk yet.
+    fn noted(&self) -> Vec<Change> {
+        let ready = self.ready.iter();
+        ready.map(|ready| records::ready(ready, &self.sums.to_bytes())).collect()
     }
 
     fn ended(
@@ -151,16 +161,24 @@ impl Running {
     }
 
     /// What is published, once all parts are open.
-    fn sums_of(&self, count: u64, by: &By<'_>) -> Option<Published> {
+    fn sums_of(&mut self, count: u64, by: &By<'_>) -> Result<Option<Published>, Reason> {
         let interval = self.agreed().interval;
-        let offsets = self.read(Part::Value, by, Bounds::value(&interval, count))?;
+        let offsets = match self.read(Part::Value, by, Bounds::value(&interval, count)) {
+            Read::Number(offsets) => offsets,
+            Read::NotYet => return Ok(None),
+            Read::Never => return Err(Reason::Unreadable),
+        };
         let squares = if interval.square() {
-            Some(self.read(Part::Square, by, Bounds::square(&interval, count, offsets))?)
+            match self.read(Part::Square, by, Bounds::square(&interval, count, offsets)) {
+                Read::Number(squares) => Some(squares),
+                Read::NotYet => return Ok(None),
+                Read::Never => return Err(Reason::Unreadable),
+            }
         } else {
             None
         };
         let moments = interval.moments(count, offsets, squares);
-        Some(publish(self.agreed().rule, &moments))
+        Ok(Some(publish(self.agreed().rule, &moments)))
     }
 
     /// This smoother's own partial decryption of a part, made once.
@@ -187,11 +205,39 @@ impl Running {
         Ok(Some(Output::Opening(signed)))
     }
 
-    /// A part's sum, if t partial decryptions are there.
-    fn read(&self, part: Part, by: &By<'_>, bounds: Bounds) -> Option<u64> {
-        let (ciphertext, context) = (self.sums.ciphertext(part)?, self.ready?.context());
-        let partials: Vec<_> = self.partials.get(&part)?.values().cloned().collect();
-        let opened = by.key.card.shared.combine(&ciphertext, &context, &partials).ok()?;
-        by.table.read(opened.total(), &bounds).ok()
+    /// A part's sum, once t partial decryptions are there. It is searched for once.
+    fn read(&mut self, part: Part, by: &By<'_>, bounds: Bounds) -> Read {
+        if let Some(known) = self.read.get(&part) {
+            return *known;
+        }
+        let read = self.search(part, by, bounds);
+        if read != Read::NotYet {
+            self.read.insert(part, read);
+        }
+        read
     }
+
+    fn search(&self, part: Part, by: &By<'_>, bounds: Bounds) -> Read {
+        let Some(ready) = self.ready else { return Read::NotYet };
+        // Only tuples of one party, whose blindings cancel out, add up to nothing.
+        let Some(ciphertext) = self.sums.ciphertext(part) else { return Read::Never };
+        let partials = self.partials.get(&part).into_iter().flat_map(|of| of.values().cloned());
+        let partials: Vec<_> = partials.collect();
+        let shared = &by.key.card.shared;
+        let Ok(opened) = shared.combine(&ciphertext, &ready.context(), &partials) else {
+            return Read::NotYet;
+        };
+        by.table.read(opened.total(), &bounds).map_or(Read::Never, Read::Number)
+    }
+}
+
+/// What became of a part's sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Read {
+    /// It.
+    Number(u64),
+    /// Partial decryptions are lacking.
+    NotYet,
+    /// It is no number that could be found.
+    Never,
 }

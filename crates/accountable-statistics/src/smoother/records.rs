@@ -43,8 +43,9 @@ const EVIDENCE: u8 = b'v';
 
 /// One record, read.
 pub(super) enum Record {
-    /// The ledger is in use; nothing is signed up to this key epoch.
-    Begun(Option<KeyEpoch>),
+    /// The ledger is in use; nothing is signed up to this key epoch, and nothing kept of those
+    /// before the other.
+    Begun(Option<KeyEpoch>, KeyEpoch),
     Card(KeyEpoch, Box<Carded>),
     Share(KeyEpoch, Secret<32>),
     Claim(Digest, Claimed),
@@ -74,8 +75,26 @@ pub(super) enum Line {
     Outcome(Outcome),
 }
 
-pub(super) fn begun(sits_out: Option<KeyEpoch>) -> Change {
-    put(vec![BEGUN], encode(&sits_out))
+pub(super) fn begun(sits_out: Option<KeyEpoch>, first: KeyEpoch) -> Change {
+    put(vec![BEGUN], encode(&(sits_out, first)))
+}
+
+/// All of a key epoch's key.
+pub(super) fn no_key(epoch: KeyEpoch) -> [Change; 2] {
+    [CARD, SHARE].map(|kind| Change { key: of_epoch(kind, epoch), value: None })
+}
+
+pub(super) fn no_claim(name: &Digest) -> Change {
+    Change { key: [[CLAIM].as_slice(), name.as_bytes()].concat(), value: None }
+}
+
+/// What outlives an aggregate's slots.
+pub(super) fn no_aggregate(name: &Digest) -> [Change; 3] {
+    [DEFINITION, READY, OUTCOME].map(|kind| Change { key: of(name, kind, &[]), value: None })
+}
+
+pub(super) fn no_evidence(name: &Digest, by: SmootherId) -> Change {
+    Change { key: of(name, EVIDENCE, &by.0.to_be_bytes()), value: None }
 }
 
 pub(super) fn card(epoch: KeyEpoch, card: &Carded) -> Change {
@@ -160,7 +179,10 @@ pub(super) fn read(key: &[u8], value: &[u8]) -> Result<Record, DamagedLog> {
         Ok(KeyEpoch(u64::from_be_bytes(bytes)))
     };
     Ok(match *kind {
-        BEGUN => Record::Begun(decode(value).ok_or(DamagedLog)?),
+        BEGUN => {
+            let (sits_out, first) = decode(value).ok_or(DamagedLog)?;
+            Record::Begun(sits_out, first)
+        }
         CARD => Record::Card(number()?, Box::new(decode(value).ok_or(DamagedLog)?)),
         SHARE => Record::Share(number()?, Secret::from_slice(value).ok_or(DamagedLog)?),
         CLAIM => {

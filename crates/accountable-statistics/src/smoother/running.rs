@@ -1,5 +1,6 @@
 //! One aggregate at one smoother: slots and deposits, until the release.
 
+use super::opening::Read;
 use super::records::{self, Line};
 use super::{Output, Smoother};
 use crate::configuration::{Pinned, SmootherId};
@@ -48,6 +49,8 @@ pub(super) struct Running {
     pub(super) readies: BTreeMap<SmootherId, Ready>,
     pub(super) partials: BTreeMap<Part, BTreeMap<SmootherId, VerifiedPartial>>,
     pub(super) made: BTreeMap<Part, Signed<Opening>>,
+    /// Sums that were searched for.
+    pub(super) read: BTreeMap<Part, Read>,
     outcome: Option<Outcome>,
     evidence: BTreeMap<SmootherId, Evidence>,
 }
@@ -68,6 +71,7 @@ impl Running {
             readies: BTreeMap::new(),
             partials: BTreeMap::new(),
             made: BTreeMap::new(),
+            read: BTreeMap::new(),
             outcome: None,
             evidence: BTreeMap::new(),
         })
@@ -230,6 +234,12 @@ impl Running {
         tags.chain(entries).chain(grants).collect()
     }
 
+    /// What is left of it then.
+    pub(super) fn forget_all(&self, name: &Digest) -> Vec<Change> {
+        let evidence = self.evidence.keys().map(|by| records::no_evidence(name, *by));
+        records::no_aggregate(name).into_iter().chain(evidence).collect()
+    }
+
     pub(super) fn repeat(&self, key: &SigningKey) -> Vec<Output> {
         let ready = self.ready.iter().map(|ready| Output::Ready(Signed::new(ready, key)));
         let made = self.made.values().map(|opening| Output::Opening(opening.clone()));
@@ -295,6 +305,9 @@ impl Smoother {
         }
         if running.slots.has_deposited(ephemeral) {
             return Err(NoSlot::KeyTaken);
+        }
+        if running.slots.has_lapsed(ephemeral, turn) {
+            return Err(NoSlot::Lapsed);
         }
         let of = (&running.agreed, &self.pinned);
         let slot = running.slots.draw(of, self.id, turn, rng).ok_or(NoSlot::Full)?;
@@ -377,7 +390,8 @@ impl Smoother {
         if !kept || grant.slot >= running.agreed.slots || grant.turn > turn {
             return Err(NoSlot::NotGranted);
         }
-        if grant.turn < turn && !self.vouched(entry, &deposit.receipts) {
+        let late = grant.turn < turn || self.is_convicted(deposit.keeper);
+        if late && !self.vouched(entry, &deposit.receipts) {
             return Err(NoSlot::NotGranted);
         }
         if deposit.sealed.length() != Upload::length(&running.agreed) + SEAL {
@@ -391,6 +405,12 @@ impl Smoother {
             Taken::Key => NoSlot::KeyTaken,
         })?;
         running.admit(self, &grant.ephemeral, &deposit.showing)
+    }
+
+    /// Whether it is proven of a keeper that it gives slots twice, in any aggregate that is not over.
+    /// What it gives counts no more, or each slot that it gives would be lost.
+    fn is_convicted(&self, keeper: SmootherId) -> bool {
+        self.running.values().any(|running| running.evidence.contains_key(&keeper))
     }
 
     /// Whether others have signed an entry in its turn, one of whom keeps to the protocol.

@@ -98,11 +98,11 @@ fn nobody_else_defines_and_no_crowd_is_too_small() {
     assert_eq!(check(&|c| c.limits.accounts = 3, &one), Some(BadDefinition::Crowd));
     assert_eq!(check(&|c| c.limits.after = 91 * MINUTE, &one), None);
     assert_eq!(check(&|c| c.limits.after = 90 * MINUTE, &one), Some(BadDefinition::Time));
-    // One account holds three slots of each of four keepers to the end.
+    // One account has three showings for each of four keepers; at three turns two for each slot.
     let wasteful = |c: &mut Configuration| c.limits.wasteful = 1;
     let slots = |slots| Definition { slots, clients: slots, ..one.clone() };
-    assert_eq!(check(&wasteful, &slots(239)), Some(BadDefinition::Wasteful));
-    assert_eq!(check(&wasteful, &slots(240)), None, "5 % are 12");
+    assert_eq!(check(&wasteful, &slots(119)), Some(BadDefinition::Wasteful));
+    assert_eq!(check(&wasteful, &slots(120)), None, "5 % are 6");
     // What no table reads.
     let wide = |highest, square, slots| Definition {
         interval: Interval::new(0, highest, square).unwrap(),

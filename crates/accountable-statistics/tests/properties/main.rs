@@ -4,10 +4,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
 mod closings;
+mod copies;
 mod definitions;
 mod errors;
 mod folk;
 mod hidden;
+mod memory;
 mod openings;
 mod quotas;
 mod restarts;
@@ -17,3 +19,4 @@ mod slots;
 #[expect(dead_code, reason = "the walkthrough takes the rest")]
 mod support;
 mod tallies;
+mod waste;

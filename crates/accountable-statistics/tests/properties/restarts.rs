@@ -8,6 +8,7 @@ use alpheus_accountable_statistics::definition::{Agreed, Definition};
 use alpheus_accountable_statistics::messages::Published;
 use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, NotGathered};
 use alpheus_accountable_statistics::smoother::Output;
+use alpheus_accountable_statistics::threshold::KeyShare;
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_crypto::ledger::Log;
 
@@ -306,12 +307,16 @@ fn a_destroyed_share_stays_destroyed() {
         Some(shares.remove(1)),
     );
     assert_eq!(again.err(), Some(NotDefined::SitsOut));
-    let next = alpheus_anonymous_credential::schedule::Time(at(0).0 + crate::support::DAY * 3);
-    let step = town.smoothers[0].poll(next);
-    let _ = step.commit(&mut town.ledgers[0]).unwrap();
-    let again =
-        town.smoothers[0].hold(KeyEpoch(crate::support::TODAY), 0, shared, Some(shares.remove(0)));
-    assert_eq!(again.err(), Some(NotDefined::OtherKey));
+    // When its day is over, and when the day is forgotten.
+    let share = shares.remove(0).expose();
+    for (days, why) in [(1, NotDefined::OtherKey), (3, NotDefined::Time)] {
+        let step = town.smoothers[0].poll(at(1 + 24 * 60 * days));
+        let _ = step.commit(&mut town.ledgers[0]).unwrap();
+        let share = KeyShare::restore(&shared, 0, &share).unwrap();
+        let today = KeyEpoch(crate::support::TODAY);
+        let again = town.smoothers[0].hold(today, 0, shared.clone(), Some(share));
+        assert_eq!(again.err(), Some(why));
+    }
 }
 
 /// A client that died before it had a grant asks again with what it has burnt.

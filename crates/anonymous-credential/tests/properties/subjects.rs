@@ -4,9 +4,9 @@
 use crate::support::{Ledger, NOTHING, at};
 use crate::town::{Device, Town};
 use alpheus_anonymous_credential::error::{HolderRefused, Refused};
-use alpheus_anonymous_credential::holder::{Holder, forget_before};
+use alpheus_anonymous_credential::holder::{Holder, Outgoing, forget_before};
 use alpheus_anonymous_credential::limit::Limit;
-use alpheus_anonymous_credential::messages::{Login, TagId};
+use alpheus_anonymous_credential::messages::{Login, SessionId, TagId};
 use alpheus_anonymous_credential::schedule::Period;
 use alpheus_anonymous_credential::subjects::Subject;
 use alpheus_crypto::hash::Digest;
@@ -69,7 +69,6 @@ fn a_showing_is_about_one_subject_under_one_limit() {
     assert_eq!(verify(&town, &two, &shown), Err(Refused::Proof));
     // Three bits as well, but another limit.
     assert_eq!(verify(&town, &subject(&town, 1, 4), &shown), Err(Refused::Proof));
-    // Nor is it a login, nor a login a showing about anything.
     let tags = |about: &Subject, device: &Device| {
         device.holder.about(about.clone(), &device.store).unwrap().next_tag().unwrap()
     };
@@ -100,4 +99,24 @@ fn what_was_shown_is_known_after_a_restart_and_forgotten_with_its_period() {
     assert_eq!(back.about(about, &store).err(), Some(HolderRefused::Damaged));
     forget_before(Period(8), &ada.store.clone()).commit(&mut ada.store).unwrap();
     assert!(ada.store.keys().all(|key| !key.starts_with(b"about")));
+}
+
+/// Of one credential, with one limit: neither serves as the other.
+#[test]
+fn a_showing_is_no_login_and_a_login_no_showing() {
+    let mut town = Town::new(QUOTA, 94);
+    let mut ada = town.device(b"ada");
+    let about = subject(&town, 1, QUOTA);
+    let shown = show(&mut town, &mut ada, &about).unwrap();
+    let which = alpheus_anonymous_credential::holder::Which::Running;
+    let login = town.show(&mut ada, at(1), which).unwrap();
+    assert_eq!(shown.len(), login.bytes.len());
+    assert_eq!(verify(&town, &about, &login.bytes), Err(Refused::Proof));
+    let epoch = login.epoch;
+    let tag = Login::from_bytes(&shown, about.limit()).unwrap().tag;
+    let session = SessionId(TagId::of(&town.service.pinned.fingerprint(), epoch, &tag));
+    let as_login = Outgoing { session, epoch, bytes: shown.clone() };
+    assert!(town.log_in(at(1), &as_login).is_err());
+    // Each is good for what it is.
+    assert!(verify(&town, &about, &shown).is_ok() && town.log_in(at(1), &login).is_ok());
 }

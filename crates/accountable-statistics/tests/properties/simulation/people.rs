@@ -111,7 +111,7 @@ impl World {
             Letter::Answer(ephemeral, keeper, Ok(grant)) => {
                 self.granted(who, ephemeral, keeper, &grant);
             }
-            Letter::Answer(ephemeral, _, Err(NoSlot::Full)) => {
+            Letter::Answer(ephemeral, _, Err(NoSlot::Full | NoSlot::Lapsed)) => {
                 let walker = &mut self.walkers[who];
                 let mine = |attempt: &&mut Attempt| attempt.ephemeral() == ephemeral;
                 if let Some(attempt) = walker.attempt.as_mut().filter(mine) {

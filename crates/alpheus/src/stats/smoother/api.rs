@@ -95,7 +95,7 @@ impl From<NoSlot> for ApiError {
             NoSlot::Unknown => (StatusCode::NOT_FOUND, "unknown"),
             NoSlot::NotNow => (StatusCode::CONFLICT, "not-now"),
             NoSlot::SitsOut => (StatusCode::CONFLICT, "sits-out"),
-            NoSlot::Full => (StatusCode::CONFLICT, "full"),
+            NoSlot::Full | NoSlot::Lapsed => (StatusCode::CONFLICT, "full"),
             NoSlot::NotGranted => (StatusCode::CONFLICT, "not-granted"),
             NoSlot::SlotTaken => (StatusCode::CONFLICT, "slot-taken"),
             NoSlot::KeyTaken => (StatusCode::CONFLICT, "key-taken"),

@@ -376,9 +376,24 @@ impl Engine {
             bulletin.put_out(|outcome| name_of(&key, outcome), out);
         });
         self.hear_early(together);
+        self.forget(now, together);
         for (epoch, step) in self.side.tick(now, &self.smoother, &mut self.rng) {
             self.talk(epoch, step, together);
         }
+    }
+
+    /// Forgets what the role has forgotten, and what was said long ago.
+    fn forget(&mut self, now: Time, together: &mut Together) {
+        let over = self.agreed.keys().filter(|name| !self.smoother.knows(name));
+        let over: Vec<Digest> = over.copied().collect();
+        over.iter().for_each(|name| drop(self.agreed.remove(name)));
+        let changes = self.side.forget(&over, self.smoother.first_epoch());
+        if !changes.is_empty() {
+            together.add(Step::new(changes, over), |over, bulletin| bulletin.forget(&over));
+        }
+        // A key is made a key epoch before its own, and used until the last deadline of that one.
+        let (days, after) = (self.side.pinned().days.length, self.side.pinned().limits.after);
+        self.bulletin.prune(now, days.saturating_mul(3).saturating_add(after.saturating_mul(2)));
     }
 
     /// Says what is to be said of a key; signs its card once a quorum has voted for it.

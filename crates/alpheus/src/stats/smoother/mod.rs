@@ -47,8 +47,8 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus stats smoother --identity pki/smoother-1 --card roads/card.json --keys roads/smoother-1 --state run/smoother-1 --api 127.0.0.1:7711 --peers 127.0.0.1:7721
 
-All smoothers together make the key of each day; until all are there, nothing is defined. One
-that comes back from an older copy of its state than its fence has seen sits out two days.";
+Smoothers together make the key of each day, and wait some time for who is not there; until it
+is made, nothing is defined. One that comes back from an older copy of its state than its fence has seen sits out two days.";
 
 /// The spaces of the store.
 const SPACES: [&str; 2] = ["stats", "stats-fence"];

@@ -278,6 +278,21 @@ impl Side {
         changes
     }
 
+    /// Forgets aggregates, and keys of key epochs before the first.
+    pub fn forget(&mut self, aggregates: &[Digest], first: KeyEpoch) -> Vec<Change> {
+        let later = self.made.split_off(&first);
+        let keys = std::mem::replace(&mut self.made, later).into_iter();
+        let keys = keys.map(|epoch| record(KEY, &epoch.0.to_be_bytes()));
+        let definitions = aggregates.iter().map(|name| record(DEFINITION, name.as_bytes()));
+        let cards = self.cards.split_off(&first);
+        let cards = std::mem::replace(&mut self.cards, cards).into_keys();
+        let cards = cards.map(|epoch| record(CARD, &epoch.0.to_be_bytes()));
+        self.told.retain(|(epoch, ..)| *epoch >= first);
+        self.early.retain(|(epoch, ..)| *epoch >= first);
+        let gone = keys.chain(cards).chain(definitions);
+        gone.map(|key| Change { key, value: None }).collect()
+    }
+
     /// Whether a key is made.
     #[must_use]
     pub fn is_made(&self, epoch: KeyEpoch) -> bool {

@@ -1,0 +1,133 @@
+//! An aggregator and a client of its own: what they can do with a victim's upload that the
+//! aggregator has opened, and what another node of it can.
+
+use crate::folk::{begun, opened, people};
+use crate::support::{AGGREGATOR, Person, Town, at, copy, sealing};
+use alpheus_accountable_statistics::aggregator::{Aggregator, Identity, Node};
+use alpheus_accountable_statistics::client::Attempt;
+use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::definition::Agreed;
+use alpheus_accountable_statistics::error::Refused;
+use alpheus_accountable_statistics::messages::{
+    Deposit, Entry, Grant, Listed, Release, Shown, Upload, content_digest,
+};
+use alpheus_accountable_statistics::refused::{NotClosed, NotGathered};
+use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_crypto::group::{Element, SecretScalar};
+use alpheus_crypto::kdf::derive;
+use alpheus_crypto::labels;
+use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::sign::SigningKey;
+use alpheus_crypto::signed::Signed;
+
+/// What a client has deposited, as the aggregator opens it.
+fn opened_by_the_aggregator(agreed: &Agreed, attempt: &Attempt) -> Shown {
+    let entry = *attempt.entry().unwrap();
+    let (_, deposit) = attempt.deposits().pop().unwrap();
+    let listed = vec![Listed { entry, sealed: deposit.sealed }];
+    let release = Release { aggregate: agreed.name(), listed };
+    opened(agreed, &release).pop().unwrap().1
+}
+
+/// A client's own slot, with the key to sign for it.
+fn slot(
+    town: &mut Town,
+    person: &mut Person,
+    agreed: &Agreed,
+) -> (Attempt, SmootherId, Signed<Grant>, SigningKey) {
+    let mut attempt = begun(town, person, agreed, 1);
+    let stored = person.store.iter().find(|(key, _)| key.first() == Some(&b'w')).unwrap().1;
+    let key = SigningKey::from_seed(&derive(&stored[32..64], labels::STATISTICS_EPHEMERAL, &[]));
+    assert_eq!(key.verifying_key(), attempt.ephemeral());
+    let (keeper, request) = attempt.request().unwrap();
+    let by = usize::from(keeper.0);
+    let step = town.smoothers[by].request(at(70), &request, &mut town.rng).unwrap();
+    let grant = step.commit(&mut town.ledgers[by]).unwrap();
+    (attempt, keeper, grant, key)
+}
+
+/// Deposits whatever content in one's own slot, at all smoothers.
+fn deposit(town: &mut Town, person: &mut Person, agreed: &Agreed, shown: &mut Shown) -> Entry {
+    let (attempt, keeper, grant, key) = slot(town, person, agreed);
+    let given = grant.open(&crate::support::signing(keeper.0.to_be_bytes()[1]).verifying_key());
+    let given = given.unwrap().into_inner();
+    let sealed = Sealed::nothing(Upload::length(agreed) + 48);
+    let content = content_digest(&shown.tag, &shown.tuple, &shown.showing);
+    let entry = Entry::of(&given, content, &sealed);
+    let signature = key.sign(labels::STATISTICS_DEPOSIT, &postcard::to_allocvec(&entry).unwrap());
+    shown.slot = entry.slot;
+    let mut requests = attempt;
+    let showings = std::iter::from_fn(|| {
+        let request = requests.request().ok();
+        requests.refused();
+        request
+    });
+    for (to, request) in showings.collect::<Vec<_>>() {
+        let (grant, sealed) = (grant.clone(), sealed.clone());
+        let (showing, receipts) = (request.showing, Vec::new());
+        let deposit = Deposit { keeper, grant, content, sealed, signature, showing, receipts };
+        assert!(town.receive(to, deposit, at(71)).unwrap().is_some());
+    }
+    entry
+}
+
+/// K times the victim's ciphertexts, with its proofs, as they are and for a tag of its own.
+#[test]
+fn a_multiple_of_a_victims_ciphertext_in_an_own_slot_is_refused_by_every_smoother() {
+    let mut town = Town::new(4, 2, 130).unwrap();
+    let agreed = town.define(&town.definition("speed/a", 24).unwrap()).unwrap();
+    let mut people = people(&mut town, 10);
+    let mut attempt = begun(&mut town, &mut people[0], &agreed, 37);
+    town.ask(&mut people[0], &mut attempt, at(70)).unwrap();
+    let victim = opened_by_the_aggregator(&agreed, &attempt);
+    assert!(town.deposit(&mut people[0], &mut attempt, at(70)).unwrap());
+    let multiple = |k: u32| {
+        let mut tuple = victim.tuple.clone();
+        for at in 0..6 {
+            let chunk: [u8; 32] = tuple[32 * at..32 * at + 32].try_into().unwrap();
+            let element = Element::from_bytes(&chunk).unwrap();
+            let times = element.times(&SecretScalar::from_small(k)).unwrap();
+            tuple[32 * at..32 * at + 32].copy_from_slice(times.as_bytes());
+        }
+        Shown { tuple, ..victim.clone() }
+    };
+    let mut forged = [multiple(1), multiple(20)];
+    for (person, shown) in people[1..].iter_mut().zip(&mut forged) {
+        deposit(&mut town, person, &agreed, shown);
+    }
+    for minutes in [121, 131] {
+        town.fill(&mut people[3..], &agreed, at(minutes)).unwrap();
+    }
+    for by in 0..4 {
+        let all = [&[victim.clone()], &forged[..]].concat();
+        let smoother = &mut town.smoothers[by];
+        let verdicts = smoother.check(agreed.release(), &agreed.name(), all).unwrap();
+        let refused = Err(NotClosed::Refused(Refused::Statement));
+        assert_eq!(verdicts, [Ok(()), refused.clone(), refused]);
+    }
+}
+
+/// An aggregate's tags are at one node: no other takes anything of it.
+#[test]
+fn an_aggregate_is_one_nodes() {
+    let mut town = Town::new(4, 2, 131).unwrap();
+    let agreed = town.define(&town.definition("speed/a", 12).unwrap()).unwrap();
+    let mut people = people(&mut town, 5);
+    town.upload(&mut people[0], &agreed, at(70), Contribution::Sample(5)).unwrap();
+    town.fill(&mut people, &agreed, at(121)).unwrap();
+    town.sync(&agreed, agreed.release()).unwrap();
+    let release = town.smoothers[0].release(agreed.release(), &agreed.name()).unwrap();
+    let took: Vec<Option<NotGathered>> = (0..3)
+        .map(|index| {
+            let uploads = copy(&town.keys[0]).unwrap();
+            let key = crate::support::signing(AGGREGATOR);
+            let identity = Identity { key, sealing: sealing(), uploads };
+            let (node, records) = (Node { index, of: 3 }, town.aggregator.1.clone());
+            let mut node = Aggregator::restore(&town.pinned, identity, node, records).unwrap();
+            node.take(SmootherId(0), release.clone()).err()
+        })
+        .collect();
+    let elsewhere = Some(NotGathered::Elsewhere);
+    assert_eq!(took.iter().filter(|why| **why == elsewhere).count(), 2);
+    assert_eq!(took.iter().filter(|why| why.is_none()).count(), 1);
+}
