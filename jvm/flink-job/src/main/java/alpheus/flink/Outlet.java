@@ -9,6 +9,12 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Optional;
+import java.util.Properties;
+import org.apache.flink.connector.kafka.lineage.DefaultKafkaDatasetFacet;
+import org.apache.flink.connector.kafka.lineage.DefaultKafkaDatasetIdentifier;
+import org.apache.flink.connector.kafka.lineage.KafkaDatasetFacet;
+import org.apache.flink.connector.kafka.lineage.KafkaDatasetFacetProvider;
 import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.header.Header;
@@ -18,7 +24,7 @@ import org.apache.kafka.common.header.internals.RecordHeader;
  * What comes out of the job as records, all through one sink, so that a checkpoint commits them together. A
  * dead letter is the record that came, with its reason in a header.
  */
-final class Outlet implements KafkaRecordSerializationSchema<byte[]> {
+final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatasetFacetProvider {
     /** Names the reason of a dead letter. */
     static final String REASON = "alpheus.reason";
 
@@ -52,6 +58,13 @@ final class Outlet implements KafkaRecordSerializationSchema<byte[]> {
         } catch (IOException impossible) {
             throw new UncheckedIOException(impossible);
         }
+    }
+
+    /** Names the topics, among whose transactions the sink looks for those that a failure left open. */
+    @Override
+    public Optional<KafkaDatasetFacet> getKafkaDatasetFacet() {
+        return Optional.of(new DefaultKafkaDatasetFacet(
+                DefaultKafkaDatasetIdentifier.ofTopics(List.of(sums, summaries, deadLetters)), new Properties()));
     }
 
     private ProducerRecord<byte[], byte[]> deadLetter(DeadLetter letter) {

@@ -14,6 +14,7 @@ import java.util.Properties;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.connector.base.DeliveryGuarantee;
 import org.apache.flink.connector.kafka.sink.KafkaSink;
+import org.apache.flink.connector.kafka.sink.TransactionNamingStrategy;
 import org.apache.flink.connector.kafka.source.KafkaSource;
 import org.apache.flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer;
 import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
@@ -121,6 +122,8 @@ public final class WindowSumsJob {
                         config.getString(JobConfig.SUMMARIES), config.getString(JobConfig.DEAD_LETTERS)))
                 .setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE)
                 .setTransactionalIdPrefix(config.getString(JobConfig.NAME))
+                // A new id for each checkpoint would stay in the broker's memory for a week.
+                .setTransactionNamingStrategy(TransactionNamingStrategy.POOLING)
                 .build();
     }
 }
