@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import group  # noqa: E402
 import parity  # noqa: E402
 import reference as r  # noqa: E402
 
@@ -299,3 +300,5 @@ bad_keys()
 rows()
 parity.good(sys.modules[__name__], TARGET)
 parity.bad(sys.modules[__name__], TARGET)
+group.good(sys.modules[__name__], TARGET)
+group.bad(sys.modules[__name__], TARGET)

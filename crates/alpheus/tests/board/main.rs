@@ -8,5 +8,16 @@ mod common;
 mod crashes;
 mod equal;
 mod guide;
+mod lies;
 mod replay;
+mod stub;
 mod town;
+
+/// Equal servers in one process.
+#[path = "../../../anonymous-board/tests/coalition/ring.rs"]
+#[expect(
+    dead_code,
+    clippy::cast_possible_truncation,
+    reason = "these tests use a part of it; a test's small numbers"
+)]
+mod ring;

@@ -13,6 +13,7 @@
 //! H(x′, s ⊕ x ⊕ x′), and one key would write two neighbouring rows.
 
 use super::vaes::Rounds;
+use aes::cipher::array::Array;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
 
@@ -48,6 +49,14 @@ impl Prgs {
     pub fn narrow(self) -> Self {
         let narrow = |permutation| Permutation { wide: None, ..permutation };
         Self { tree: narrow(self.tree), payload: narrow(self.payload), hash: narrow(self.hash) }
+    }
+
+    /// AES of blocks and nothing else, as many at a time as a pass takes: what a pass is
+    /// measured beside.
+    pub fn bare(&self, blocks: &mut [[u8; 16]]) {
+        let wide = self.payload.wide.as_ref();
+        let done = wide.map_or(0, |wide| wide.bare(blocks));
+        self.payload.cipher.encrypt_blocks(Array::cast_slice_from_core_mut(&mut blocks[done..]));
     }
 
     /// Both children of a node, control bits included, uncorrected.

@@ -37,6 +37,11 @@ impl Rounds {
         hash(&self.0, leaves, first, check, hashes)
     }
 
+    /// Encrypts as many blocks as it can, the first ones; gives how many.
+    pub(super) fn bare(&self, blocks: &mut [Node]) -> usize {
+        bare(&self.0, blocks)
+    }
+
     /// Fills as many rows as it can, the first ones; gives how many.
     pub(super) fn fill(&self, leaves: &[Node], payload: &[Node], rows: &mut [Node]) -> usize {
         fill(&self.0, leaves, payload, rows)
@@ -93,6 +98,17 @@ fn fill(keys: &[Node; 11], leaves: &[Node], payload: &[Node], rows: &mut [Node])
     }
 }
 
+#[multiversion(targets("x86_64+avx512f+vaes"))]
+fn bare(keys: &[Node; 11], blocks: &mut [Node]) -> usize {
+    match_target! {
+        "x86_64+avx512f+vaes" => wide::bare(keys, blocks),
+        _ => {
+            let _ = (keys, blocks);
+            0
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use super::super::Word;
@@ -109,9 +125,8 @@ mod wide {
 
     /// Blocks in a register.
     const LANES: usize = 4;
-    /// Of three operands: a ⊕ b ⊕ c, and a ⊕ (b ∧ c).
+    /// Of three operands: a ⊕ b ⊕ c.
     const XOR3: i32 = 0x96;
-    const XOR_AND: i32 = 0x78;
     /// All bits of a node but the control bit, in each lane.
     const SEED: [u32; 16] = {
         let mut seed = [u32::MAX; 16];
@@ -165,6 +180,28 @@ mod wide {
         cast([k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10])
     }
 
+    /// AES(z) ⊕ `added`.
+    #[inline]
+    #[target_feature(enable = "avx512f,vaes")]
+    fn encrypted(keys: &[__m512i; 11], z: __m512i, added: __m512i) -> __m512i {
+        let [first, middle @ .., last] = keys;
+        let mut state = _mm512_xor_si512(z, *first);
+        for key in middle {
+            state = _mm512_aesenc_epi128(state, *key);
+        }
+        _mm512_aesenclast_epi128(state, _mm512_xor_si512(*last, added))
+    }
+
+    #[target_feature(enable = "avx512f,vaes")]
+    pub(super) fn bare(keys: &[Node; 11], blocks: &mut [Node]) -> usize {
+        let keys = broadcast_all(keys);
+        let (blocks, _) = blocks.as_chunks_mut::<LANES>();
+        for four in &mut *blocks {
+            *four = cast(encrypted(&keys, cast(*four), _mm512_setzero_si512()));
+        }
+        blocks.len() * LANES
+    }
+
     /// AES(z) ⊕ z ⊕ `more` ⊕ (`mask` ∧ `word`).
     #[inline]
     #[target_feature(enable = "avx512f,vaes")]
@@ -175,14 +212,8 @@ mod wide {
         mask: __m512i,
         word: __m512i,
     ) -> __m512i {
-        let [first, middle @ .., last] = keys;
-        let mut state = _mm512_xor_si512(z, *first);
-        let added = _mm512_ternarylogic_epi64::<XOR3>(z, *last, more);
-        let added = _mm512_ternarylogic_epi64::<XOR_AND>(added, mask, word);
-        for key in middle {
-            state = _mm512_aesenc_epi128(state, *key);
-        }
-        _mm512_aesenclast_epi128(state, added)
+        let added = _mm512_ternarylogic_epi64::<XOR3>(z, more, _mm512_and_si512(mask, word));
+        encrypted(keys, z, added)
     }
 
     /// All ones in the lanes of nodes whose control bit is set.

@@ -1,12 +1,12 @@
 //! One server lies, in each of its messages, to all or to one: whether a write is accepted,
 //! and whether the epoch goes through, must not depend on the row that was written.
 
-use crate::ring::{NOW, Ring, party};
+use crate::ring::{NOW, Ring, party, server};
 use alpheus_anonymous_board::admission::Members;
 use alpheus_anonymous_board::coalition::audit::{Answer, places, points};
 use alpheus_anonymous_board::coalition::field::{Binary, Field};
 use alpheus_anonymous_board::coalition::gate::{Proof, Sums};
-use alpheus_anonymous_board::messages::{Submission, What, WriteName};
+use alpheus_anonymous_board::messages::{Fault, Submission, What, Why, WriteName};
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::{Content, Fate};
 use alpheus_crypto::hash::Digest;
@@ -367,4 +367,29 @@ fn a_share_is_the_latched_one_or_none() {
         assert!(ring.servers[0].hear_share(party(LIAR), NOW, other).is_err());
     }
     assert!(ring.servers[0].hear_share(party(LIAR), NOW, share.to_vec()).is_ok());
+}
+
+/// A server that waits for another's commitment and answers, and says the same: a commitment
+/// names who made it.
+#[test]
+fn who_repeats_anothers_answers_is_blamed() {
+    let (mut ring, _) = stage(3);
+    ring.later(61);
+    ring.turn_with(&mut |by, transcript, what| {
+        let Some(said) = transcript.statements(party(0)).last().filter(|_| by == LIAR) else {
+            return;
+        };
+        let said = said.open(&server(0).verifying_key()).unwrap().into_inner().what;
+        if let (What::Commit { .. }, What::Commit { .. })
+        | (What::Answer { .. }, What::Answer { .. }) = (&*what, &said)
+        {
+            *what = said;
+        }
+    });
+    for honest in [0, 2] {
+        let heard = ring.servers[honest].transcript(NOW).unwrap();
+        let blamed = Why::Blamed(party(LIAR), Fault::Digests);
+        assert_eq!(heard.aborted(party(honest)), Some(blamed));
+    }
+    assert!(ring.shares.iter().all(Option::is_none));
 }

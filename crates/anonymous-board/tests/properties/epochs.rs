@@ -8,7 +8,7 @@ use alpheus_anonymous_board::configuration::{
 };
 use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::error::Refused;
-use alpheus_anonymous_board::messages::{Submission, Tag, Why, WriteName};
+use alpheus_anonymous_board::messages::{Submission, Tag, What, Why, WriteName};
 use alpheus_anonymous_board::reader::{NotRead, read};
 use alpheus_anonymous_board::row::Format;
 use alpheus_anonymous_board::transcript::Transcript;
@@ -390,4 +390,23 @@ fn a_crowd_that_one_database_chose_is_not_revealed() {
     assert_eq!(why, Some(Why::Thinned(second)));
     assert!(town.shares == [None, None]);
     assert!(town.databases[0].work().is_none(), "no key was expanded");
+}
+
+/// Both databases publish a table that one of them has spoiled: readers are told so.
+#[test]
+fn a_spoiled_table_is_flagged() {
+    let mut town = Town::new(9, 60, 22);
+    (0..6).for_each(|member| drop(town.post(member, Content::Message(b"hello"))));
+    town.later(61);
+    town.turn();
+    town.later(11);
+    let mut spoiled = vec![0x5a; town.board.shape().bytes()];
+    spoiled[..town.board.shape().width()].fill(0);
+    town.turn_with(&mut |_, _, what| {
+        if let What::Publish { set, table } = what {
+            *table = Transcript::table_digest(set, &spoiled);
+        }
+    });
+    let reading = read(&town.board, &town.transcript(), &spoiled).unwrap();
+    assert_eq!((reading.flagged, reading.messages.len(), reading.illegible), (true, 0, 59));
 }

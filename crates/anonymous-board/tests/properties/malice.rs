@@ -1,7 +1,7 @@
 //! One server lies, in each of its messages: whether a write is accepted, and
 //! whether the epoch goes through, must not depend on the row that was written.
 
-use crate::town::Town;
+use crate::town::{Town, server};
 use aes::Aes128Enc;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use alpheus_anonymous_board::configuration::{Epoch, Party};
@@ -9,7 +9,7 @@ use alpheus_anonymous_board::dpf::Side;
 use alpheus_anonymous_board::dpf::generate::generate;
 use alpheus_anonymous_board::dpf::prg::Prgs;
 use alpheus_anonymous_board::dpf::{Key, Shape};
-use alpheus_anonymous_board::messages::{Audited, What, WriteName};
+use alpheus_anonymous_board::messages::{Audited, Fault, What, Why, WriteName};
 use alpheus_anonymous_board::transcript::Transcript;
 use alpheus_anonymous_board::writer::Content;
 use alpheus_crypto::hash::Digest;
@@ -17,6 +17,7 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const LIAR: Party = Party::Database(Side::Second);
+const HONEST: Party = Party::Database(Side::First);
 
 /// The digests of an epoch that goes through honestly. The same town with the same
 /// seed has them too: what a liar computes from its own keys.
@@ -428,4 +429,27 @@ fn a_share_is_the_latched_one_or_none() {
         other[at] ^= 1;
         assert!(town.databases[0].hear_share(Side::Second, Epoch(0), other).is_err());
     }
+}
+
+/// A server that waits for the other's commitment and numbers, and says the same, for writes
+/// whose keys it has not worked out: a commitment names who made it.
+#[test]
+fn who_repeats_the_others_numbers_is_blamed() {
+    let mut town = Town::new(9, 16, 51);
+    (0..4).for_each(|member| drop(town.post(member, Content::Message(b"hello"))));
+    town.later(61);
+    town.turn_with(&mut |by, transcript, what| {
+        let Some(said) = transcript.statements(HONEST).last().filter(|_| by == LIAR) else {
+            return;
+        };
+        let said = said.open(&server(HONEST).verifying_key()).unwrap().into_inner().what;
+        if let (What::Commit { .. }, What::Commit { .. }) | (What::Open { .. }, What::Open { .. }) =
+            (&*what, &said)
+        {
+            *what = said;
+        }
+    });
+    let blamed = Why::Blamed(LIAR, Fault::Digests);
+    assert_eq!(town.transcript().aborted(HONEST), Some(blamed));
+    assert!(town.shares.iter().all(Option::is_none));
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+mod group;
 mod parity;
 
 use alpheus_anonymous_board::dpf::digest::Kappa;

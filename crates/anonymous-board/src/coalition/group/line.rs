@@ -111,6 +111,22 @@ impl Line {
         Some(Self { hash: hash.expose(), slope: slope.expose(), responses })
     }
 
+    /// The encoding: e, d, and the responses in the columns' order.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        [&self.hash, &self.slope].into_iter().chain(&self.responses).flatten().copied().collect()
+    }
+
+    /// Decodes a proof; none of bytes that are no list of numbers of their length. Whether
+    /// they are numbers, and as many as there are columns, [`Line::holds`] says.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (numbers, []) = bytes.as_chunks::<{ Modular::BYTES }>() else { return None };
+        let [hash, slope, responses @ ..] = numbers else { return None };
+        let responses = responses.iter().map(|response| response.to_vec()).collect();
+        Some(Self { hash: hash.to_vec(), slope: slope.to_vec(), responses })
+    }
+
     /// Whether it holds for a word and the servers' sums of seeds.
     #[must_use]
     pub fn holds(
