@@ -99,11 +99,11 @@ fn a_multiple_of_a_victims_ciphertext_in_an_own_slot_is_refused_by_every_smoothe
         town.fill(&mut people[3..], &agreed, at(minutes)).unwrap();
     }
     for by in 0..4 {
-        let all = [&[victim.clone()], &forged[..]].concat();
+        let all = [std::slice::from_ref(&victim), &forged[..]].concat();
         let smoother = &mut town.smoothers[by];
         let verdicts = smoother.check(agreed.release(), &agreed.name(), all).unwrap();
         let refused = Err(NotClosed::Refused(Refused::Statement));
-        assert_eq!(verdicts, [Ok(()), refused.clone(), refused]);
+        assert_eq!(verdicts, [Ok(()), refused, refused]);
     }
 }
 

@@ -127,10 +127,11 @@ fn abort(board: &Pinned, by: usize, place: usize, why: Why) -> Signed<Statement>
 /// Why a writer who waits is told that the epoch is burnt.
 fn burnt(stub: &Stub) -> Why {
     let settled = wait(Client::new(&stub.card).unwrap().settled(NOW, &[]));
-    match settled.err() {
-        Some(BoardError::NotRead(NotRead::Burnt(why))) => why,
-        other => panic!("{other:?}"),
-    }
+    let why = |error| match error {
+        BoardError::NotRead(NotRead::Burnt(why)) => Ok(why),
+        other => Err(other),
+    };
+    why(settled.unwrap_err()).unwrap()
 }
 
 const REASONS: [Why; 7] = [
