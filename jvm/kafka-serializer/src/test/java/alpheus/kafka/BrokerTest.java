@@ -10,12 +10,14 @@ import alpheus.broker.Topics;
 import alpheus.kafka.StreamCounters.Count;
 import alpheus.stream.Frame;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -28,7 +30,7 @@ import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-@Timeout(300)
+@Timeout(900)
 class BrokerTest {
     private static final int TICK_MILLIS = 300;
     private static final int EVENTS = 40;
@@ -205,18 +207,28 @@ class BrokerTest {
         }
     }
 
+    /** Sending waits for the broker, as long as {@code max.block.ms} allows: it comes again meanwhile. */
     @Test
     void nothingIsLostOverAKillOfTheBroker() throws Exception {
+        device.settings.put("max.block.ms", 900_000);
+        device.settings.put("delivery.timeout.ms", 900_000);
         int sent = 0;
         long lost;
         try (EncryptingProducer<String, Object> producer = new EncryptingProducer<>(device.settings)) {
             producer.send(record(1)).get();
             sent++;
             broker.kill();
+            CompletableFuture<Void> again = CompletableFuture.runAsync(() -> {
+                try {
+                    broker.startAgain();
+                } catch (IOException failure) {
+                    throw new UncheckedIOException(failure);
+                }
+            });
             for (; sent < 20; sent++) {
                 producer.send(record(1));
             }
-            broker.startAgain();
+            again.join();
             producer.flush();
             lost = producer.counters().get(Count.LOST);
         }
