@@ -43,9 +43,20 @@ pub struct Found {
     /// Whether its fence is there: what was never fenced was never released, unless the
     /// fence is lost.
     pub fenced: bool,
+    /// Whether nothing but the first commit is in it.
+    first: bool,
     /// Whole if the fence has seen no more than the ledger holds, and it is the
     /// ledger of the same shard of as many as before.
     pub log: Log,
+}
+
+impl Found {
+    /// Whether its owner begins: there was never anything, or it was killed between its first
+    /// commit and the fence, so that nothing has left it yet.
+    #[must_use]
+    pub fn begins(&self) -> bool {
+        self.untouched || (!self.fenced && self.first)
+    }
 }
 
 impl FencedLedger {
@@ -103,7 +114,8 @@ impl FencedLedger {
         let sequence = held.unwrap_or(0).max(seen.unwrap_or(0));
         let moves_to = (!same).then_some(place);
         let ledger = Self { store, records, fenced, fence, sequence, moves_to, failed: false };
-        Ok(Found { ledger, records: found, untouched, fenced: seen.is_some(), log })
+        let (fenced, first) = (seen.is_some(), held == Some(1));
+        Ok(Found { ledger, records: found, untouched, fenced, first, log })
     }
 
     /// Its records, for reading beside it.
@@ -199,5 +211,24 @@ mod tests {
         assert!(open(first).log == Log::Whole, "nothing has happened to it");
         open(second).ledger.commit(&change(None)).unwrap();
         assert!(open(second).log == Log::Whole && open(first).log == Log::Doubtful);
+    }
+
+    /// Killed between the first commit and the fence, its owner has shown nobody anything; one
+    /// that has lost the fence later may have.
+    #[test]
+    fn who_was_killed_at_the_first_commit_begins_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let fence = folder.path().join("fence");
+        let store = Machine::new().open().unwrap();
+        let open = || FencedLedger::open(Arc::clone(&store), &fence, None).unwrap();
+        let change = [Change { key: b"begun".to_vec(), value: Some(vec![1].into()) }];
+        assert!(open().begins());
+        open().ledger.commit(&change).unwrap();
+        assert!(!open().begins() && open().log == Log::Whole);
+        std::fs::remove_file(&fence).unwrap();
+        assert!(open().begins() && open().log == Log::Doubtful);
+        open().ledger.commit(&change).unwrap();
+        std::fs::remove_file(&fence).unwrap();
+        assert!(!open().begins() && open().log == Log::Doubtful);
     }
 }

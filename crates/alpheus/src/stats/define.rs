@@ -9,7 +9,7 @@ use crate::stats::clock::Clock;
 use crate::stats::keys;
 use crate::stats::names::hex;
 use crate::stats::plan::Plan;
-use crate::stats::ways::{AGAIN, StatsError, Way, Ways};
+use crate::stats::ways::{AGAIN, StatsError, Way, Ways, gathered};
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::{Agreed, BadDefinition, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
@@ -18,8 +18,10 @@ use alpheus_accountable_statistics::tuple::ThresholdKey;
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -112,14 +114,23 @@ pub async fn define(
     let definition = plan.definition(&card.pinned, start, key)?;
     let signed = propose(card, ways, &Signed::new(&definition, definer)).await?;
     let agreed = Agreed::open(&signed, &card.pinned)?;
-    for way in &ways.smoothers {
-        // Smoothers tell each other; who is down learns it then.
-        if let Err(error) = way.post::<()>("/v1/definitions", &signed).await {
+    tell_smoothers(card, ways, &signed).await;
+    tell_aggregator(&ways.aggregator, &signed).await?;
+    Ok(agreed)
+}
+
+/// Smoothers tell each other; who is down learns it then.
+async fn tell_smoothers(card: &Opened, ways: &Ways, signed: &Endorsed<Definition>) {
+    let mut told = JoinSet::new();
+    for way in ways.smoothers.clone() {
+        let signed = signed.clone();
+        told.spawn(async move { way.post::<()>("/v1/definitions", &signed).await });
+    }
+    for answer in gathered(told, card.pinned.quorum(), Result::is_ok).await {
+        if let Err(error) = answer {
             tracing::warn!(%error, "a smoother is not told of a definition");
         }
     }
-    tell_aggregator(&ways.aggregator, &signed).await?;
-    Ok(agreed)
 }
 
 /// Nobody else tells the aggregator.
@@ -139,12 +150,19 @@ async fn tell_aggregator(way: &Way, signed: &Endorsed<Definition>) -> Result<(),
 async fn key_of(card: &Opened, ways: &Ways, epoch: KeyEpoch) -> Result<ThresholdKey, StatsError> {
     let (until, needed) = (Instant::now() + PATIENCE, card.pinned.quorum());
     loop {
-        for way in &ways.smoothers {
-            let keys: Vec<Endorsed<Card>> = way.get("/v1/key").await.unwrap_or_default();
-            let opened = keys.iter().filter_map(|key| key.open(&card.pinned, needed).ok());
-            if let Some(made) = opened.into_iter().find(|made| made.key_epoch == epoch) {
-                return Ok(*made.key.key());
-            }
+        let mut asked = JoinSet::new();
+        for way in ways.smoothers.clone() {
+            let pinned = card.pinned.clone();
+            asked.spawn(async move {
+                let keys: Vec<Endorsed<Card>> = way.get("/v1/key").await.unwrap_or_default();
+                let opened = keys.iter().filter_map(|key| key.open(&pinned, needed).ok());
+                let made = opened.into_iter().find(|made| made.key_epoch == epoch);
+                made.map(|made| *made.key.key())
+            });
+        }
+        let made = gathered(asked, 1, Option::is_some).await;
+        if let Some(key) = made.into_iter().flatten().next() {
+            return Ok(key);
         }
         if Instant::now() > until {
             return Err(StatsError::TooFew { have: 0, needed });
@@ -169,7 +187,8 @@ async fn propose_to(
     }
 }
 
-/// Smoothers that are away are asked again, until a quorum has signed.
+/// Smoothers that are away are asked again, until a quorum has signed; one that refuses decides
+/// nothing alone.
 async fn propose(
     card: &Opened,
     ways: &Ways,
@@ -177,25 +196,38 @@ async fn propose(
 ) -> Result<Endorsed<Definition>, StatsError> {
     let (until, needed) = (Instant::now() + PATIENCE, card.pinned.quorum());
     let mut endorsed = Endorsed::default();
-    let mut open: Vec<(SmootherId, &Way)> = card.pinned.ids().zip(&ways.smoothers).collect();
+    let mut open: BTreeMap<SmootherId, Way> =
+        card.pinned.ids().zip(ways.smoothers.iter().cloned()).collect();
+    let mut refusals = 0;
     loop {
-        let (mut away, mut refused) = (Vec::new(), None);
-        for (id, way) in open {
-            match propose_to(way, definition).await {
+        let mut asked = JoinSet::new();
+        for (id, way) in open.clone() {
+            let definition = definition.clone();
+            asked.spawn(async move { (id, propose_to(&way, &definition).await) });
+        }
+        let mut refused = None;
+        let missing = needed.saturating_sub(endorsed.signatures().count());
+        for (id, answer) in gathered(asked, missing, |(_, answer)| answer.is_ok()).await {
+            match answer {
                 Ok(signed) => endorsed.add(id, signed),
-                Err(error) if error.may_pass() => away.push((id, way)),
-                Err(error) => refused = Some(error),
+                Err(error) if error.may_pass() => continue,
+                Err(error) => {
+                    refusals += 1;
+                    refused = Some(error);
+                }
             }
+            open.remove(&id);
         }
         if endorsed.open(&card.pinned, needed).is_ok() {
             return Ok(endorsed);
         }
         let have = endorsed.signatures().count();
         match refused {
-            Some(error) => return Err(error.into()),
-            None if Instant::now() > until => return Err(StatsError::TooFew { have, needed }),
-            None => tokio::time::sleep(AGAIN).await,
+            Some(error) if card.smoothers.len().saturating_sub(refusals) < needed => {
+                return Err(error.into());
+            }
+            _ if Instant::now() > until => return Err(StatsError::TooFew { have, needed }),
+            _ => tokio::time::sleep(AGAIN).await,
         }
-        open = away;
     }
 }

@@ -26,6 +26,8 @@ pub mod replay;
 pub mod results;
 pub mod settings;
 pub mod smoother;
+#[cfg(test)]
+mod testing;
 pub mod units;
 pub mod ways;
 

@@ -2,8 +2,9 @@
 //! replays, where many of them live in one process.
 
 use crate::entropy;
+use crate::pass::link::LinkError;
 use crate::stats::clock::Clock;
-use crate::stats::ways::{AGAIN, PATIENCE, StatsError, Way, Ways};
+use crate::stats::ways::{AGAIN, PATIENCE, StatsError, Way, Ways, gathered};
 use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registering};
 use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::Agreed;
@@ -19,9 +20,18 @@ use alpheus_crypto::signed::Signed;
 use axum::http::header;
 use data_encoding::BASE64;
 use rand_chacha::ChaCha20Rng;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 use zeroize::Zeroizing;
+
+#[cfg(test)]
+mod tests;
+
+/// How long who says that it is busy is asked again, before it counts as away.
+const BUSY: Duration = Duration::from_secs(5);
 
 /// A client and what it keeps.
 pub struct Person<L> {
@@ -96,7 +106,10 @@ pub async fn register<L: Ledger>(
 }
 
 /// The period of credentials that runs.
-fn running(pinned: &Pinned, clock: &Clock) -> Result<Period, StatsError> {
+///
+/// # Errors
+/// [`StatsError`].
+pub fn running(pinned: &Pinned, clock: &Clock) -> Result<Period, StatsError> {
     let schedule = &pinned.uploads().schedule;
     let epoch = schedule.epoch_at(clock.now()).ok_or(HolderRefused::Epoch)?;
     Ok(schedule.period_of(epoch))
@@ -234,7 +247,7 @@ pub async fn go_on<L: Ledger + Send + 'static>(
         let attempt = Box::new(attempt);
         return Ok(if lost { Upload::Lost(attempt) } else { Upload::Away(attempt) });
     };
-    certify(&certificate, ways).await;
+    certify(&certificate, ways, pinned).await;
     let beside = attempt.entry().map(|entry| kept(entry, &certificate)).unwrap_or_default();
     let forgotten = attempt.forget().then(|()| Step::new(beside, ()));
     forgotten.commit(&mut lock(&person).ledger)?;
@@ -263,13 +276,12 @@ async fn slot(attempt: &mut Attempt, ways: &Ways) -> Result<Slot, StatsError> {
             attempt.refused();
             continue;
         };
-        match way.post("/v1/slots", &request).await {
+        match send(way, "/v1/slots", &request, BUSY).await {
             Ok(grant) => return Ok(Slot::Granted(keeper, grant)),
-            Err(error) if error.rule() == Some("busy") => tokio::time::sleep(AGAIN).await,
             Err(error) => {
                 tracing::debug!(%error, "a keeper gives no slot");
                 // One that has just come back may not have heard of the aggregate yet.
-                away |= error.may_pass() || error.rule() == Some("unknown");
+                away |= error.may_pass() || is_busy(&error) || error.rule() == Some("unknown");
                 attempt.refused();
             }
         }
@@ -277,38 +289,45 @@ async fn slot(attempt: &mut Attempt, ways: &Ways) -> Result<Slot, StatsError> {
 }
 
 /// Gives all smoothers what shows that a quorum has it; one that is down fetches it.
-async fn certify(certificate: &Endorsed<Entry>, ways: &Ways) {
-    let mut sent = tokio::task::JoinSet::new();
+async fn certify(certificate: &Endorsed<Entry>, ways: &Ways, pinned: &Pinned) {
+    let mut sent = JoinSet::new();
     for way in &ways.smoothers {
         let (way, certificate) = (way.clone(), certificate.clone());
         sent.spawn(async move { way.post::<()>("/v1/certificates", &certificate).await });
     }
-    while let Some(answer) = sent.join_next().await {
-        if let Ok(Err(error)) = answer {
+    for answer in gathered(sent, pinned.quorum(), Result::is_ok).await {
+        if let Err(error) = answer {
             tracing::debug!(%error, "a smoother takes no certificate");
         }
     }
 }
 
 /// Deposits with all smoothers at once. Receipts are durable together: before they are, the
-/// same deposit gets the same ones.
+/// same deposit gets the same ones. Once a quorum has given them, the others are not waited for:
+/// they fetch what they lack.
 async fn deposit<L: Ledger>(
     person: &Shared<L>,
     attempt: &mut Attempt,
     ways: &Ways,
     pinned: &Pinned,
 ) -> Result<(), StatsError> {
-    let mut sent = tokio::task::JoinSet::new();
+    let mut sent = JoinSet::new();
     for (to, deposit) in attempt.deposits() {
         let Some(way) = ways.smoother(to).cloned() else { continue };
         sent.spawn(async move { (to, deposit_with(&way, &deposit).await) });
     }
+    let missing = pinned.quorum().saturating_sub(attempt.receipts().len());
+    let taken = |(_, answer): &(SmootherId, Deposited)| matches!(answer, Deposited::Taken(_));
     let mut steps = Vec::new();
-    while let Some(answer) = sent.join_next().await {
-        match answer.map_err(|error| StatsError::Machine(error.to_string()))? {
-            (_, Deposited::Taken(receipt)) => steps.push(attempt.receipt(pinned, &receipt)?),
-            (by, Deposited::Never) => attempt.refused_deposit(by),
-            (_, Deposited::NotNow) => {}
+    for (by, answer) in gathered(sent, missing, taken).await {
+        match answer {
+            Deposited::Taken(receipt) => match attempt.receipt(pinned, &receipt) {
+                Ok(step) => steps.push(step),
+                // As good as none: the others' receipts are enough.
+                Err(_) => tracing::warn!(by = by.0, "a smoother gives a receipt of something else"),
+            },
+            Deposited::Never => attempt.refused_deposit(by),
+            Deposited::NotNow => {}
         }
     }
     Step::join(steps).commit(&mut lock(person).ledger)?;
@@ -325,15 +344,34 @@ enum Deposited {
 }
 
 async fn deposit_with(way: &Way, deposit: &Deposit) -> Deposited {
-    loop {
-        match way.post("/v1/deposits", deposit).await {
-            Ok(receipt) => return Deposited::Taken(Box::new(receipt)),
-            Err(error) if error.rule() == Some("busy") => tokio::time::sleep(AGAIN).await,
-            Err(error) => {
-                tracing::debug!(%error, "a smoother takes no deposit");
-                let never = matches!(error.rule(), Some("slot-taken" | "key-taken"));
-                return if never { Deposited::Never } else { Deposited::NotNow };
-            }
+    match send(way, "/v1/deposits", deposit, BUSY).await {
+        Ok(receipt) => Deposited::Taken(Box::new(receipt)),
+        Err(error) => {
+            tracing::debug!(%error, "a smoother takes no deposit");
+            let never = matches!(error.rule(), Some("slot-taken" | "key-taken"));
+            if never { Deposited::Never } else { Deposited::NotNow }
         }
     }
+}
+
+/// Sends; to who is busy for a while again, since a smoother may say so for ever.
+async fn send<T: DeserializeOwned>(
+    way: &Way,
+    path: &str,
+    value: &impl Serialize,
+    patience: Duration,
+) -> Result<T, LinkError> {
+    let until = Instant::now() + patience;
+    loop {
+        match way.post(path, value).await {
+            Err(error) if is_busy(&error) && Instant::now() < until => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+fn is_busy(error: &LinkError) -> bool {
+    error.rule() == Some("busy")
 }

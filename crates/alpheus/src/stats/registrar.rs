@@ -120,8 +120,9 @@ fn issuing_keys(card: &Opened, folder: &Path) -> Result<Vec<IssuerKey>, Failure>
 }
 
 fn restore(found: Found, card: &Opened, folder: &Path, clock: &Clock) -> Result<Desk, Failure> {
-    let Found { mut ledger, records, log, untouched, .. } = found;
-    let log = if untouched { Log::New } else { log };
+    let begins = found.begins();
+    let Found { mut ledger, records, log, .. } = found;
+    let log = if begins { Log::New } else { log };
     if log == Log::Doubtful {
         eprintln!(
             "the state is older than its fence: credentials are given for later periods only"

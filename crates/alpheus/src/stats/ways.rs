@@ -11,11 +11,19 @@ use axum::http::{Method, header::HeaderName};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// The largest answer: a release of a million slots is fetched in parts of this.
 pub const LARGEST: usize = 64 << 20;
 /// How long a large answer may take.
 const LARGE: Duration = Duration::from_secs(120);
+/// How long an answer of a few bytes may take: who needs longer is away.
+pub const BRIEF: Duration = Duration::from_secs(5);
+/// How long one of the aggregator, which examines all there is beside answering.
+const PUBLIC: Duration = Duration::from_secs(20);
+/// How long those are waited for without whom it goes on too.
+pub const GRACE: Duration = Duration::from_millis(500);
 /// How long somebody who does not answer is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 /// How often whoever waits asks again.
@@ -23,7 +31,11 @@ pub const AGAIN: Duration = Duration::from_millis(100);
 
 /// A way to one party.
 #[derive(Clone)]
-pub struct Way(Link);
+pub struct Way {
+    link: Link,
+    /// How long it is waited for an answer.
+    time: Duration,
+}
 
 /// Why a party's answer does not help.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +88,7 @@ impl Way {
     /// # Errors
     /// If the card's authority cannot be used.
     pub fn anonymous(base: &Base, card: &Opened) -> Result<Self, Failure> {
-        Ok(Self(Link::new(base.clone(), card.authority.as_deref())?))
+        Ok(Self { link: Link::new(base.clone(), card.authority.as_deref())?, time: LARGE })
     }
 
     /// A way of a process that says who it is.
@@ -84,7 +96,13 @@ impl Way {
     /// # Errors
     /// If a file of the identity cannot be used.
     pub fn named(base: &Base, identity: &IdentityFolder) -> Result<Self, Failure> {
-        Ok(Self(Link::of(base.clone(), identity)?))
+        Ok(Self { link: Link::of(base.clone(), identity)?, time: LARGE })
+    }
+
+    /// The same, with less patience.
+    #[must_use]
+    pub fn within(self, time: Duration) -> Self {
+        Self { time, ..self }
     }
 
     /// Asks.
@@ -128,13 +146,13 @@ impl Way {
         headers: &[(HeaderName, &str)],
         body: Vec<u8>,
     ) -> Result<T, LinkError> {
-        let most = Most { bytes: LARGEST, time: LARGE };
-        let answer = self.0.exchange_within(method, path, headers, body, most).await?;
+        let most = Most { bytes: LARGEST, time: self.time };
+        let answer = self.link.exchange_within(method, path, headers, body, most).await?;
         postcard::from_bytes(&answer).map_err(|_| self.malformed())
     }
 
     fn malformed(&self) -> LinkError {
-        LinkError::Malformed(self.0.base().origin())
+        LinkError::Malformed(self.link.base().origin())
     }
 }
 
@@ -156,11 +174,13 @@ impl Ways {
     /// # Errors
     /// As [`Way::anonymous`].
     pub fn new(card: &Opened) -> Result<Self, Failure> {
-        let smoothers = card.smoothers.iter().map(|(clients, _)| Way::anonymous(clients, card));
+        let smoother = |(clients, _): &(Base, Base)| -> Result<Way, Failure> {
+            Ok(Way::anonymous(clients, card)?.within(BRIEF))
+        };
         Ok(Self {
             registrar: Way::anonymous(&card.registrar, card)?,
-            aggregator: Way::anonymous(&card.aggregator, card)?,
-            smoothers: smoothers.collect::<Result<_, _>>()?,
+            aggregator: Way::anonymous(&card.aggregator, card)?.within(PUBLIC),
+            smoothers: card.smoothers.iter().map(smoother).collect::<Result<_, _>>()?,
         })
     }
 
@@ -168,5 +188,57 @@ impl Ways {
     #[must_use]
     pub fn smoother(&self, id: SmootherId) -> Option<&Way> {
         self.smoothers.get(usize::from(id.0))
+    }
+}
+
+/// What many were asked at once. When as many answers as it takes have helped, the others have
+/// a moment left; who is later is not heard, but what it was asked goes on.
+pub async fn gathered<T: Send + 'static>(
+    mut asked: JoinSet<T>,
+    needed: usize,
+    helps: impl Fn(&T) -> bool,
+) -> Vec<T> {
+    let (mut answers, mut have) = (Vec::new(), 0);
+    let mut until = (needed == 0).then(|| Instant::now() + GRACE);
+    loop {
+        let next = match until {
+            None => asked.join_next().await,
+            Some(until) => match tokio::time::timeout_at(until, asked.join_next()).await {
+                Ok(next) => next,
+                Err(_) => break,
+            },
+        };
+        let Some(answer) = next else { break };
+        let Ok(answer) = answer else { continue };
+        have += usize::from(helps(&answer));
+        answers.push(answer);
+        if have >= needed && until.is_none() {
+            until = Some(Instant::now() + GRACE);
+        }
+    }
+    asked.detach_all();
+    answers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_never_answers_is_not_waited_for_once_there_are_enough() {
+        let mut asked = JoinSet::new();
+        asked.spawn(std::future::pending());
+        for helps in [true, false, true] {
+            asked.spawn(std::future::ready(helps));
+        }
+        let mut answers = gathered(asked, 2, |helps| *helps).await;
+        answers.sort_unstable();
+        assert_eq!(answers, [false, true, true]);
+    }
+
+    #[tokio::test]
+    async fn all_are_heard_if_too_few_help() {
+        let asked: JoinSet<bool> = (0..3).map(|_| std::future::ready(false)).collect();
+        assert_eq!(gathered(asked, 2, |helps| *helps).await.len(), 3);
     }
 }

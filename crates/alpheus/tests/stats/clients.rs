@@ -1,4 +1,5 @@
-//! Clients killed over and over while they give what they have: each line counts once.
+//! Clients killed over and over while they give what they have: each line counts once. And a
+//! smoother that hangs, which keeps nobody from anything.
 
 use crate::common::run_script;
 use crate::guide::deployment;
@@ -57,4 +58,44 @@ fn killed_clients_give_each_line_once() {
     let result: Vec<&str> = line("speed/road,").split(',').collect();
     assert_eq!(result[3..5], given[1..3], "{said}\n{log}");
     assert!(said.contains("killed ada") && said.contains("killed cleo"), "{said}\n{log}");
+}
+
+/// Three clients, while one smoother of four hangs from the definition on.
+const FROZEN: &str = "
+frozen=$!
+trap 'kill -CONT $frozen; kill $(jobs -p) 2> /dev/null || true' EXIT
+cat > road.yaml <<END
+place: speed/road
+attribute: speed
+interval: { lowest: 0, highest: 100, decimals: 1 }
+every: 30s
+during: 2
+quota: 4
+accounts: 2
+slots: 9
+expected: 8
+clients: 3
+release: full
+after: { turn: 15s, turns: 2, settling: 1s, patience: 1min }
+END
+alpheus stats define road.yaml --card roads/card.json --key roads/definer.key
+kill -STOP $frozen
+printf '61.2\\n60.1\\n57.7\\n' > ada.txt
+printf '58.4\\n59\\n58.1\\n' > bert.txt
+printf '64\\n63.2\\n' > cleo.txt
+for name in ada bert cleo; do
+  alpheus stats client road.yaml --card roads/card.json --account $name --secret-file $name.secret --state run/$name --input $name.txt &
+  clients=\"${clients-} $!\"
+done
+for client in $clients; do wait $client; done
+alpheus stats results road.yaml --card roads/card.json --format csv
+";
+
+#[test]
+fn a_smoother_that_hangs_keeps_nobody_from_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let (said, log) = run_script(folder.path(), 300, &(deployment() + FROZEN));
+    let result = said.lines().rev().find(|line| line.starts_with("speed/road,")).unwrap();
+    assert!(result.contains(",8,481.7,") && result.ends_with(",result"), "{said}\n{log}");
+    assert_eq!(log.matches(" 0 samples found no slot").count(), 3, "{said}\n{log}");
 }

@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod beginnings;
 mod clients;
 mod crashes;
 mod guide;

@@ -64,10 +64,14 @@ fn replay(folder: &Path, define: &str) -> Output {
 }
 
 fn replay_part(folder: &Path, define: &str, part: &[&str]) -> Output {
+    replay_of(folder, &csv(&readings()), define, part)
+}
+
+fn replay_of(folder: &Path, speeds: &str, define: &str, part: &[&str]) -> Output {
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     write("source.yaml", SOURCE);
     write("define.yaml", define);
-    write("speed.csv", &csv(&readings()));
+    write("speed.csv", speeds);
     let mut command = alpheus(["stats", "replay", "--input", "speed.csv"]);
     command.args(["--source", "source.yaml", "--define", "define.yaml", "--output", "out.csv"]);
     command.args(part).current_dir(folder).output().unwrap()
@@ -123,6 +127,21 @@ fn an_aggregate_that_cannot_be_filled_ends_with_the_reason() {
     assert!(log.contains("2 aggregates have no result"), "{log}");
     let out = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
     assert!(out.lines().skip(1).all(|line| line.ends_with(",,,,,57,")), "{out}");
+}
+
+/// More samples than slots: what comes out is not all of the recording, and this is said.
+#[test]
+fn samples_that_find_no_slot_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let cells = vec![Some(123); 6];
+    let rows: Vec<_> = (0..5).map(|at| (START + at * 600, cells.clone())).collect();
+    let done = replay_of(folder.path(), &csv(&rows), DEFINE, &[]);
+    let log = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{log}");
+    assert!(log.contains("from 1330642800000: 24 of 30 samples are counted"), "{log}");
+    assert!(log.contains("6 samples are not counted"), "{log}");
+    let out = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
+    assert!(out.lines().nth(1).is_some_and(|line| line.contains(",24,295.2,")), "{out}");
 }
 
 /// A part of the recording, as its time is written.

@@ -108,7 +108,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let fence = Settings::needed(&settings.state, "state")?.join("fence");
     let found = FencedLedger::open(store, &fence, None)?;
-    let Found { mut ledger, records, untouched, fenced, log } = found;
+    let Found { mut ledger, records, untouched, fenced, log, .. } = found;
     // Killed as it began, between its ledger and the fence, it never gave anything.
     let new = untouched || (!fenced && Issuer::has_only_begun(&records));
     let log = which_log(args, new, log)?;

@@ -5,15 +5,16 @@ use super::engine::{Due, Job};
 use crate::pass::link::LinkError;
 use crate::service::engine::Handle;
 use crate::stats::names::hex;
-use crate::stats::ways::Way;
+use crate::stats::ways::{BRIEF, GRACE, Way, gathered};
 use alpheus_accountable_statistics::aggregator::Examined;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::messages::{Closing, Outcome, Release, Shown};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 
 /// How often.
 const ROUND: Duration = Duration::from_millis(100);
@@ -26,13 +27,34 @@ struct Conductor {
     engine: Handle<Job>,
     /// Who has agreed to which closing.
     agreed: BTreeSet<(Digest, SmootherId)>,
+    /// Who is being asked or shown what: each in its own time, since one may not answer.
+    under_way: BTreeSet<(Errand, Digest, SmootherId)>,
+    errands: JoinSet<Done>,
+    /// Since when a quorum's releases are there.
+    enough: BTreeMap<Digest, Instant>,
+    quorum: usize,
 }
 
-/// Runs for as long as the engine does.
-pub async fn run(ways: Vec<(SmootherId, Way)>, engine: Handle<Job>) {
-    let mut conductor = Conductor { ways, engine, agreed: BTreeSet::new() };
+/// What is wanted of a smoother.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Errand {
+    Release,
+    Show,
+}
+
+/// A release, or that what was shown is agreed to.
+type Brought = Option<Box<Release>>;
+type Done = ((Errand, Digest, SmootherId), Result<Brought, LinkError>);
+
+/// Runs for as long as the engine does. What a quorum of smoothers answers is enough: one that
+/// does not answer holds up nothing.
+pub async fn run(ways: Vec<(SmootherId, Way)>, quorum: usize, engine: Handle<Job>) {
+    let (agreed, under_way) = (BTreeSet::new(), BTreeSet::new());
+    let (errands, enough) = (JoinSet::new(), BTreeMap::new());
+    let mut conductor = Conductor { ways, engine, agreed, under_way, errands, enough, quorum };
     loop {
         tokio::time::sleep(ROUND).await;
+        conductor.come_back().await;
         let Ok(due) = conductor.engine.ask(Job::Due).await else { continue };
         if due.is_empty() {
             continue;
@@ -47,25 +69,49 @@ pub async fn run(ways: Vec<(SmootherId, Way)>, engine: Handle<Job>) {
 impl Conductor {
     async fn advance(&mut self, due: Due) {
         match due.closed {
-            None => self.gather(due.name).await,
-            Some((closing, shown)) => self.show(due.name, &closing, &shown).await,
+            None => {
+                self.gather(due.name).await;
+                self.ask_releases(due.name);
+            }
+            Some((closing, shown)) => self.show(due.name, &closing, &shown),
         }
+    }
+
+    /// Takes note of what errands have brought.
+    async fn come_back(&mut self) {
+        while let Some(done) = self.errands.try_join_next() {
+            let Ok((what, brought)) = done else { continue };
+            self.under_way.remove(&what);
+            let (_, name, by) = what;
+            match brought {
+                Ok(Some(release)) => self.take(name, by, release).await,
+                Ok(None) => drop(self.agreed.insert((name, by))),
+                Err(error) => told(&error, "bringing an aggregate to its end"),
+            }
+        }
+    }
+
+    async fn take(&mut self, name: Digest, by: SmootherId, release: Box<Release>) {
+        match self.engine.ask(|reply| Job::Take(by, release, reply)).await {
+            Ok(Ok(true)) => drop(self.enough.entry(name).or_insert_with(Instant::now)),
+            Ok(Err(why)) => tracing::warn!(%why, by = by.0, "a release is not taken"),
+            Ok(Ok(false)) | Err(_) => {}
+        }
+    }
+
+    /// Whether all have answered, or a quorum, and the others had a moment.
+    fn is_gathered(&self, name: &Digest) -> bool {
+        let of_it = |(errand, of, _): &(Errand, Digest, SmootherId)| {
+            *errand == Errand::Release && of == name
+        };
+        let since = self.enough.get(name);
+        !self.under_way.iter().any(of_it) || since.is_some_and(|at| at.elapsed() >= GRACE)
     }
 
     /// From what smoothers release to the closing.
     async fn gather(&mut self, name: Digest) {
-        let path = format!("/v1/release/{}", hex(&name));
-        for (by, way) in &self.ways {
-            match way.get::<Release>(&path).await {
-                Ok(release) => {
-                    let release = Box::new(release);
-                    let taken = self.engine.ask(|reply| Job::Take(*by, release, reply)).await;
-                    if let Ok(Err(why)) = taken {
-                        tracing::warn!(%why, by = by.0, "a release is not taken");
-                    }
-                }
-                Err(error) => told(&error, "asking for a release"),
-            }
+        if !self.is_gathered(&name) {
+            return;
         }
         let work = match self.engine.ask(|reply| Job::Work(name, reply)).await {
             Ok(Ok(work)) => work,
@@ -88,28 +134,42 @@ impl Conductor {
         }
     }
 
-    /// All that counts, to every smoother that has not agreed yet.
-    async fn show(&mut self, name: Digest, closing: &Signed<Closing>, shown: &Arc<Vec<Shown>>) {
-        let mut showing = tokio::task::JoinSet::new();
+    /// Asks those who are not being asked what they release.
+    fn ask_releases(&mut self, name: Digest) {
         for (by, way) in self.ways.clone() {
-            if self.agreed.contains(&(name, by)) {
-                continue;
+            let what = (Errand::Release, name, by);
+            if self.under_way.insert(what) {
+                let path = format!("/v1/release/{}", hex(&name));
+                self.errands.spawn(async move {
+                    (what, way.get::<Release>(&path).await.map(|release| Some(Box::new(release))))
+                });
             }
-            let (closing, shown) = (closing.clone(), Arc::clone(shown));
-            showing.spawn(async move { (by, show_one(&way, name, &closing, &shown).await) });
         }
-        while let Some(Ok((by, result))) = showing.join_next().await {
-            match result {
-                Ok(()) => drop(self.agreed.insert((name, by))),
-                Err(error) => told(&error, "showing what counts"),
+    }
+
+    /// All that counts, to every smoother that has not agreed yet.
+    fn show(&mut self, name: Digest, closing: &Signed<Closing>, shown: &Arc<Vec<Shown>>) {
+        for (by, way) in self.ways.clone() {
+            let what = (Errand::Show, name, by);
+            if !self.agreed.contains(&(name, by)) && self.under_way.insert(what) {
+                let (closing, shown) = (closing.clone(), Arc::clone(shown));
+                self.errands.spawn(async move {
+                    (what, show_one(&way, name, &closing, &shown).await.map(|()| None))
+                });
             }
         }
     }
 
     async fn outcomes(&self) {
-        for (by, way) in &self.ways {
-            match way.get::<Vec<Signed<Outcome>>>("/v1/outcomes").await {
-                Ok(outcomes) => self.engine.tell(Job::Outcomes(*by, outcomes)).await,
+        let mut asked = JoinSet::new();
+        for (by, way) in self.ways.clone() {
+            let way = way.within(BRIEF);
+            let path = "/v1/outcomes";
+            asked.spawn(async move { (by, way.get::<Vec<Signed<Outcome>>>(path).await) });
+        }
+        for (by, outcomes) in gathered(asked, self.quorum, |(_, answer)| answer.is_ok()).await {
+            match outcomes {
+                Ok(outcomes) => self.engine.tell(Job::Outcomes(by, outcomes)).await,
                 Err(error) => told(&error, "asking for outcomes"),
             }
         }

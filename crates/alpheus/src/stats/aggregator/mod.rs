@@ -113,10 +113,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let router = router(handle.clone(), counted.requests);
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
-    let conducted = handle.clone();
+    let (conducted, quorum) = (handle.clone(), card.pinned.quorum());
     serve(listeners, &settings, globals, broken, |at| {
         eprintln!("serving at {}", at.join(" "));
-        tokio::spawn(conductor::run(ways, conducted));
+        tokio::spawn(conductor::run(ways, quorum, conducted));
     })?;
     handle.tell_blocking(Job::Stop);
     worker.end()

@@ -16,6 +16,8 @@ use std::sync::Arc;
 const SPACES: [&str; 2] = ["stats-client", "stats-client-fence"];
 /// Receipts of a quorum for an upload; the client's own records begin with other letters.
 const RECEIPTS: u8 = b'r';
+/// A deposit without receipts of a quorum, which may have been certified all the same.
+const DOUBTFUL: u8 = b'm';
 /// How many lines of a file were given.
 const LINES: u8 = b'l';
 
@@ -39,8 +41,12 @@ impl Ledger for Book {
     }
 }
 
-fn receipts(name: &Digest) -> Vec<u8> {
-    [[RECEIPTS].as_slice(), name.as_bytes()].concat()
+fn about(kind: u8, name: &Digest) -> Vec<u8> {
+    [[kind].as_slice(), name.as_bytes()].concat()
+}
+
+fn of_slot(kind: u8, entry: &Entry) -> Vec<u8> {
+    [about(kind, &entry.aggregate).as_slice(), &entry.slot.to_be_bytes()].concat()
 }
 
 fn lines(file: &str) -> Vec<u8> {
@@ -54,8 +60,9 @@ impl Book {
     /// If the store cannot be read, or is an old copy.
     pub fn open(store: Arc<dyn Store>, fence: &Path) -> Result<Self, Failure> {
         let found = FencedLedger::open_spaces(store, fence, None, SPACES)?;
-        let Found { ledger, records, log, untouched, .. } = found;
-        if log == Log::Doubtful && !untouched {
+        let begins = found.begins();
+        let Found { ledger, records, log, .. } = found;
+        if log == Log::Doubtful && !begins {
             return Err(OldCopy).blame(Category::Input);
         }
         Ok(Self { durable: ledger, records: records.into_iter().collect() })
@@ -83,21 +90,47 @@ impl Book {
     /// Keeps the receipts of an upload.
     #[must_use]
     pub fn keep(entry: &Entry, certificate: &Endorsed<Entry>) -> Vec<Change> {
-        let key = [receipts(&entry.aggregate).as_slice(), &entry.slot.to_be_bytes()].concat();
-        vec![put(key, postcard::to_allocvec(certificate).unwrap_or_default())]
+        let value = postcard::to_allocvec(certificate).unwrap_or_default();
+        vec![put(of_slot(RECEIPTS, entry), value)]
     }
 
     /// The entries of an aggregate for which there are receipts, and what forgets them.
     #[must_use]
     pub fn kept(&self, name: &Digest, pinned: &Pinned) -> Vec<(Entry, Change)> {
-        let prefix = receipts(name);
-        let ours = self.records.range(prefix.clone()..);
-        let ours = ours.take_while(|(key, _)| key.starts_with(&prefix));
         let read = |(key, value): (&Vec<u8>, &Vec<u8>)| {
             let certificate: Endorsed<Entry> = postcard::from_bytes(value).ok()?;
             let entry = certificate.open(pinned, pinned.quorum()).ok()?.into_inner();
             Some((entry, Change { key: key.clone(), value: None }))
         };
-        ours.filter_map(read).collect()
+        self.under(about(RECEIPTS, name)).filter_map(read).collect()
+    }
+
+    /// Keeps a deposit, a sample's or a dummy's, of which only the closing will show whether it
+    /// counts.
+    #[must_use]
+    pub fn doubt(entry: &Entry, sample: bool) -> Change {
+        let value = postcard::to_allocvec(&(entry, sample)).unwrap_or_default();
+        put(of_slot(DOUBTFUL, entry), value)
+    }
+
+    /// These deposits of an aggregate, whether each is a sample's, and what forgets it.
+    #[must_use]
+    pub fn doubtful(&self, name: &Digest) -> Vec<(Entry, bool, Change)> {
+        let read = |(key, value): (&Vec<u8>, &Vec<u8>)| {
+            let (entry, sample): (Entry, bool) = postcard::from_bytes(value).ok()?;
+            Some((entry, sample, Change { key: key.clone(), value: None }))
+        };
+        self.under(about(DOUBTFUL, name)).filter_map(read).collect()
+    }
+
+    /// Whether it keeps anything to look for in an aggregate's closing.
+    #[must_use]
+    pub fn awaits(&self, name: &Digest) -> bool {
+        [RECEIPTS, DOUBTFUL].iter().any(|kind| self.under(about(*kind, name)).next().is_some())
+    }
+
+    fn under(&self, prefix: Vec<u8>) -> impl Iterator<Item = (&Vec<u8>, &Vec<u8>)> {
+        let from = self.records.range(prefix.clone()..);
+        from.take_while(move |(key, _)| key.starts_with(&prefix))
     }
 }

@@ -2,12 +2,12 @@
 //! input, each of the moment in which it is read.
 
 use super::book::Book;
-use crate::failure::{Blame, Failure};
+use crate::failure::{Blame, Category, Failure};
 use crate::stats::plan::Plan;
 use alpheus_crypto::ledger::Change;
 use alpheus_policy::decimal::parse_scaled;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
@@ -17,8 +17,8 @@ const AHEAD: usize = 64;
 
 /// Where samples come from.
 pub struct Input {
-    lines: mpsc::Receiver<String>,
-    /// Its path, and how many of its lines were given; none for standard input.
+    lines: mpsc::Receiver<io::Result<String>>,
+    /// Where it is, and how many of its lines were given; none for standard input.
     file: Option<(String, u64)>,
     decimals: u8,
     bounds: (i64, i64),
@@ -49,7 +49,8 @@ impl Input {
             }
             Some(path) => {
                 let open = File::open(path).blame_io(path)?;
-                let name = path.display().to_string();
+                // However it is called here, its lines are given once.
+                let name = path.canonicalize().blame_io(path)?.display().to_string();
                 let given = book.lines(&name);
                 std::thread::spawn(move || read(BufReader::new(open), given, &sender));
                 Some((name, given))
@@ -67,14 +68,17 @@ impl Input {
 
     /// The next sample, if an aggregate takes one now. What comes by standard input while none
     /// does is dropped.
-    pub fn next(&mut self, taken: bool) -> Option<Sample> {
+    ///
+    /// # Errors
+    /// If the input cannot be read any further.
+    pub fn next(&mut self, taken: bool) -> Result<Option<Sample>, Failure> {
         while taken || self.file.is_none() {
             let line = match self.lines.try_recv() {
-                Ok(line) => line,
-                Err(TryRecvError::Empty) => return None,
+                Ok(line) => line.blame(Category::Io)?,
+                Err(TryRecvError::Empty) => return Ok(None),
                 Err(TryRecvError::Disconnected) => {
                     self.ended = true;
-                    return None;
+                    return Ok(None);
                 }
             };
             let beside = self.file.as_mut().map(|(name, given)| {
@@ -83,12 +87,14 @@ impl Input {
             });
             match self.value(line.trim()) {
                 Some(value) if taken => {
-                    return Some(Sample { value, beside: beside.into_iter().collect() });
+                    return Ok(Some(Sample { value, beside: beside.into_iter().collect() }));
                 }
                 _ => self.dropped += 1,
             }
         }
-        None
+        // Nothing takes a sample now; if none is left, none need be waited for.
+        self.ended |= self.lines.is_closed() && self.lines.is_empty();
+        Ok(None)
     }
 
     fn value(&self, text: &str) -> Option<i64> {
@@ -97,14 +103,77 @@ impl Input {
     }
 }
 
-/// Reads lines until nobody takes them any more.
-fn read(from: impl BufRead, given: u64, to: &mpsc::Sender<String>) {
+/// Reads lines until nobody takes them any more, or they cannot be read. A line that is no text is
+/// a line still, and no sample.
+fn read(from: impl BufRead, given: u64, to: &mpsc::Sender<io::Result<String>>) {
     let mut skipped = 0;
-    for line in from.lines().map_while(Result::ok) {
-        if skipped < given {
+    for line in from.split(b'\n') {
+        let failed = line.is_err();
+        if !failed && skipped < given {
             skipped += 1;
-        } else if to.blocking_send(line).is_err() {
+            continue;
+        }
+        let line = line.map(|line| String::from_utf8_lossy(&line).into_owned());
+        if to.blocking_send(line).is_err() || failed {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::testing::Place;
+    use alpheus_transport::simulated::Machine;
+    use std::fs;
+
+    /// What comes of a file, with places for so many samples.
+    fn all(path: &Path, mut places: usize) -> (Vec<i64>, u64) {
+        let (place, folder) = (Place::new(), tempfile::tempdir().unwrap());
+        let store = Machine::new().open().unwrap();
+        let book = Book::open(store, &folder.path().join("fence")).unwrap();
+        let mut input = Input::open(Some(path), &book, &place.plan).unwrap();
+        let mut values = Vec::new();
+        while !input.ended() {
+            if let Some(sample) = input.next(places > 0).unwrap() {
+                values.push(sample.value);
+                places -= 1;
+            }
+            std::thread::yield_now();
+        }
+        (values, input.dropped)
+    }
+
+    #[test]
+    fn a_line_that_is_no_text_is_dropped_and_ends_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("speeds");
+        fs::write(&path, b"61\n\xff7\n101\n58\r\n59").unwrap();
+        assert_eq!(all(&path, usize::MAX), (vec![61, 58, 59], 2));
+    }
+
+    #[test]
+    fn a_file_that_is_given_has_ended_though_nothing_takes_a_sample_now() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("speeds");
+        fs::write(&path, "61\n58\n").unwrap();
+        assert_eq!(all(&path, 2), (vec![61, 58], 0));
+        fs::write(&path, "").unwrap();
+        assert_eq!(all(&path, 0), (vec![], 0));
+    }
+
+    struct Broken;
+
+    impl io::Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("no disk"))
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_further_is_an_error() {
+        let (sender, mut lines) = mpsc::channel(AHEAD);
+        read(BufReader::new(Broken), 3, &sender);
+        assert!(lines.try_recv().unwrap().is_err());
     }
 }

@@ -24,6 +24,8 @@ pub struct Known {
     pub prover: Arc<Prover>,
     /// Uploads under way.
     pub open: Vec<Waiting>,
+    /// How many of them are on their way now.
+    pub under_way: usize,
     /// At this turn no keeper has a free slot.
     pub full: Option<Turn>,
     /// Not before then the next dummy.
@@ -46,6 +48,16 @@ pub enum Kind {
     Sample,
     /// A volunteer's dummy.
     Dummy,
+}
+
+/// What is to be done with an upload.
+pub enum Next {
+    /// It goes on.
+    Upload,
+    /// It has no slot, and gets none any more.
+    GiveUp,
+    /// It was deposited, and too few have answered: its closing will tell.
+    Doubt(Entry),
 }
 
 enum When {
@@ -86,7 +98,8 @@ impl Known {
         let (kind, when) = (Kind::Sample, || When::From(Time(0)));
         let open = attempts.map(|attempt| Waiting { attempt, kind, when: when() });
         let (prover, open) = (Arc::new(Prover::new(*agreed.terms())), open.collect());
-        Ok(Self { agreed, prover, open, full: None, next_dummy: Time(0), over: false })
+        let (full, next_dummy) = (None, Time(0));
+        Ok(Self { agreed, prover, open, under_way: 0, full, next_dummy, over: false })
     }
 
     /// Takes samples now.
@@ -99,7 +112,22 @@ impl Known {
     #[must_use]
     pub fn wants_dummy(&self, now: Time) -> bool {
         let turn = self.agreed.turn(now).filter(|turn| self.agreed.fills(*turn));
-        turn.is_some() && turn != self.full && self.open.is_empty() && now >= self.next_dummy
+        let idle = self.open.is_empty() && self.under_way == 0;
+        turn.is_some() && turn != self.full && idle && now >= self.next_dummy
+    }
+
+    /// What is to be done with an upload now.
+    #[must_use]
+    pub fn step(&self, attempt: &Attempt, pinned: &Pinned, now: Time) -> Next {
+        match (attempt.entry(), attempt.certificate(pinned)) {
+            _ if now < self.agreed.filled() => Next::Upload,
+            (None, _) => Next::GiveUp,
+            // All have it, or get it before the release; it is kept as proof.
+            (Some(_), Some(_)) => Next::Upload,
+            // Smoothers that have signed it give the same receipts again.
+            (Some(_), None) if now < self.agreed.release() => Next::Upload,
+            (Some(entry), None) => Next::Doubt(*entry),
+        }
     }
 
     /// The uploads that are to go on now.

@@ -4,10 +4,12 @@
 //! - [`book`]: its ledger,
 //! - [`input`]: samples from a file or from standard input,
 //! - [`contributor`]: what it does when,
-//! - [`known`]: an aggregate that it takes part in.
+//! - [`known`]: an aggregate that it takes part in,
+//! - [`heard`]: definitions that it has heard of.
 
 pub mod book;
 pub mod contributor;
+pub mod heard;
 pub mod input;
 pub mod known;
 

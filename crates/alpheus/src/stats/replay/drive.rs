@@ -54,12 +54,27 @@ struct Aggregate {
     agreed: Agreed,
     prover: Arc<Prover>,
     /// Uploads that have found no slot yet.
-    waiting: Vec<(usize, Box<Attempt>)>,
+    waiting: Vec<(Giver, Box<Attempt>)>,
     /// Slots that are filled.
     filled: u32,
 }
 
-type Done = Result<(usize, usize, Upload), StatsError>;
+/// Who gives something, and whether it is a sample.
+#[derive(Clone, Copy)]
+struct Giver {
+    who: usize,
+    sample: bool,
+}
+
+type Done = Result<(usize, Giver, Upload), StatsError>;
+
+/// What came of a replay.
+pub struct Played {
+    /// The results.
+    pub rows: Vec<Row>,
+    /// Samples that found no slot.
+    pub unplaced: u64,
+}
 
 /// A replay at work.
 pub struct Drive {
@@ -68,6 +83,7 @@ pub struct Drive {
     people: Vec<Shared<Records>>,
     aggregates: Vec<Aggregate>,
     under_way: JoinSet<Done>,
+    unplaced: u64,
 }
 
 /// Something does not come.
@@ -80,11 +96,11 @@ struct NoResult;
 #[error("a process of the replay has ended; run with ALPHEUS_LOG=info to see why")]
 struct Ended;
 
-/// Runs all of it, and gives the results.
+/// Runs all of it, and gives what came of it.
 ///
 /// # Errors
 /// If a process does not answer, or an upload fails.
-pub async fn run(stage: Stage, plan: &Plan, samples: &Samples) -> Result<Vec<Row>, Failure> {
+pub async fn run(stage: Stage, plan: &Plan, samples: &Samples) -> Result<Played, Failure> {
     let mut drive = Drive::new(stage)?;
     // Gone before the folder, which the stage has.
     let mut children = drive.stage.children();
@@ -114,7 +130,8 @@ impl Drive {
     /// If the card's authority cannot be used.
     pub fn new(stage: Stage) -> Result<Self, Failure> {
         let (ways, under_way) = (Ways::new(&stage.card)?, JoinSet::new());
-        Ok(Self { stage, ways, people: Vec::new(), aggregates: Vec::new(), under_way })
+        let (people, aggregates) = (Vec::new(), Vec::new());
+        Ok(Self { stage, ways, people, aggregates, under_way, unplaced: 0 })
     }
 
     /// The processes: registrar, aggregator, smoothers.
@@ -123,10 +140,10 @@ impl Drive {
         self.stage.processes()
     }
 
-    async fn all(&mut self, plan: &Plan, samples: &Samples) -> Result<Vec<Row>, Failure> {
+    async fn all(&mut self, plan: &Plan, samples: &Samples) -> Result<Played, Failure> {
         self.register().await?;
         self.play(plan, samples).await?;
-        self.rows().await
+        Ok(Played { rows: self.rows().await?, unplaced: self.unplaced })
     }
 
     /// Gives all clients their credentials.
@@ -189,8 +206,9 @@ impl Drive {
                     self.retry(at).await?;
                     self.fill(at).await?;
                 }
-                What::Release(_) => {
+                What::Release(at) => {
                     self.settle().await?;
+                    self.give_up(at);
                     self.stage.hand.set(time)?;
                 }
                 // The clock stays before it until the result is there, if there is to be one.
@@ -208,24 +226,25 @@ impl Drive {
     async fn upload(&mut self, sample: &Sample) -> Result<(), Failure> {
         let of = |a: &Aggregate| a.agreed.start <= sample.time && sample.time < a.agreed.end;
         let Some(at) = self.aggregates.iter().position(of) else { return Ok(()) };
-        self.begin(at, sample.client, Contribution::Sample(sample.value));
+        let giver = Giver { who: sample.client, sample: true };
+        self.begin(at, giver, Contribution::Sample(sample.value));
         self.bound(TOGETHER).await
     }
 
     /// Starts an upload.
-    fn begin(&mut self, at: usize, who: usize, contribution: Contribution) {
-        let Some((upload, agreed)) = self.way_of(at, who) else { return };
+    fn begin(&mut self, at: usize, giver: Giver, contribution: Contribution) {
+        let Some((upload, agreed)) = self.way_of(at, giver.who) else { return };
         self.under_way.spawn(async move {
             let (person, clock) = (Arc::clone(&upload.person), upload.clock.clone());
             let begun = person::begin(person, agreed, contribution, clock, Vec::new()).await?;
-            Ok((at, who, upload.run(begun).await?))
+            Ok((at, giver, upload.run(begun).await?))
         });
     }
 
     /// Goes on with an upload that found no slot.
-    fn again(&mut self, at: usize, who: usize, attempt: Attempt) {
-        let Some((upload, _)) = self.way_of(at, who) else { return };
-        self.under_way.spawn(async move { Ok((at, who, upload.run(attempt).await?)) });
+    fn again(&mut self, at: usize, giver: Giver, attempt: Attempt) {
+        let Some((upload, _)) = self.way_of(at, giver.who) else { return };
+        self.under_way.spawn(async move { Ok((at, giver, upload.run(attempt).await?)) });
     }
 
     fn way_of(&self, at: usize, who: usize) -> Option<(Uploading, Agreed)> {
@@ -249,13 +268,13 @@ impl Drive {
         Ok(())
     }
 
-    fn note(&mut self, (at, who, upload): (usize, usize, Upload)) {
+    fn note(&mut self, (at, giver, upload): (usize, Giver, Upload)) {
         let Some(aggregate) = self.aggregates.get_mut(at) else { return };
         match upload {
             Upload::Done(_) => aggregate.filled += 1,
             // As those that find no slot: at the next turn again.
             Upload::Waits(attempt) | Upload::Away(attempt) | Upload::Lost(attempt) => {
-                aggregate.waiting.push((who, attempt));
+                aggregate.waiting.push((giver, attempt));
             }
         }
     }
@@ -272,6 +291,14 @@ impl Drive {
         self.bound(1).await
     }
 
+    /// What has found no slot finds none any more. What was deposited may count.
+    fn give_up(&mut self, at: usize) {
+        let Some(aggregate) = self.aggregates.get_mut(at) else { return };
+        let waited = std::mem::take(&mut aggregate.waiting).into_iter();
+        let lost = waited.filter(|(giver, attempt)| giver.sample && attempt.entry().is_none());
+        self.unplaced += lost.count() as u64;
+    }
+
     fn waiting(&self, at: usize) -> usize {
         self.aggregates.get(at).map_or(0, |aggregate| aggregate.waiting.len())
     }
@@ -279,8 +306,8 @@ impl Drive {
     /// Uploads that found no slot at an earlier turn.
     async fn retry(&mut self, at: usize) -> Result<(), Failure> {
         let Some(aggregate) = self.aggregates.get_mut(at) else { return Ok(()) };
-        for (who, attempt) in std::mem::take(&mut aggregate.waiting) {
-            self.again(at, who, *attempt);
+        for (giver, attempt) in std::mem::take(&mut aggregate.waiting) {
+            self.again(at, giver, *attempt);
             self.bound(TOGETHER).await?;
         }
         self.settle().await
@@ -298,7 +325,7 @@ impl Drive {
         while !left.is_empty() && self.waiting(at) == 0 {
             let drawn = rng.next_u64().checked_rem(left.len() as u64).unwrap_or(0);
             let who = left.swap_remove(usize::try_from(drawn).unwrap_or(0));
-            self.begin(at, who, Contribution::Dummy);
+            self.begin(at, Giver { who, sample: false }, Contribution::Dummy);
             self.bound(TOGETHER).await?;
         }
         self.settle().await

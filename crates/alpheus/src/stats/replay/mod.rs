@@ -17,6 +17,7 @@ use crate::stats::plan::Plan;
 use crate::stats::results::Row;
 use crate::stats::units::{COLUMNS, Measured};
 use alpheus_anonymous_credential::schedule::Time;
+use drive::Played;
 use samples::{Samples, Span};
 use stage::{Size, Stage};
 use std::path::PathBuf;
@@ -66,34 +67,59 @@ const DAY: u64 = 86_400_000_000;
 #[error("{0} aggregates have no result; for each of them it is said above why")]
 struct WithoutResult(usize);
 
+/// A result is not that of all samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0} samples are not counted: they found no slot in time; give more `slots`, or more turns `during` the aggregate"
+)]
+struct NotCounted(u64);
+
 /// Runs the command.
 ///
 /// # Errors
-/// If a file cannot be read or written, a process does not start, or an aggregate has no
-/// result.
+/// If a file cannot be read or written, a process does not start, an aggregate has no
+/// result, or one is not that of all its samples.
 pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let plan = Plan::open(&args.define)?;
     let span =
         Span { from: args.from.unwrap_or(Time(0)), until: args.until.unwrap_or(Time(u64::MAX)) };
     let samples = samples::read((&args.input, &args.source), &plan, span)?;
     let stage = Stage::start(size(args, &plan, &samples), &plan)?;
-    let rows = block_on(drive::run(stage, &plan, &samples))?;
+    let Played { rows, unplaced } = block_on(drive::run(stage, &plan, &samples))?;
     write_new(&args.output, &csv(&rows, &plan), 0o644)?;
     let without: Vec<&Row> = rows.iter().filter(|row| row.state != "result").collect();
     for Row { aggregate, interval_start, state, .. } in &without {
         eprintln!("{aggregate} from {interval_start}: {state}");
     }
+    let lost = lost(&rows, &samples).max(unplaced);
     eprintln!(
-        "{} samples of {} clients, {} aggregates, {} readings refused",
+        "{} of {} samples of {} clients, {} aggregates, {} readings refused",
+        (samples.all.len() as u64).saturating_sub(lost),
         samples.all.len(),
         samples.clients,
         rows.len(),
         samples.refused
     );
-    match without.len() {
-        0 => Ok(()),
-        many => Err(WithoutResult(many)).blame(Category::Check),
+    match (without.len(), lost) {
+        (0, 0) => Ok(()),
+        (0, lost) => Err(NotCounted(lost)).blame(Category::Check),
+        (many, _) => Err(WithoutResult(many)).blame(Category::Check),
     }
+}
+
+/// By how many samples counts that are told and those of the recording differ.
+fn lost(rows: &[Row], samples: &Samples) -> u64 {
+    let mut lost = 0;
+    for Row { aggregate, interval_start, interval_end, count, .. } in rows {
+        let Some(count) = *count else { continue };
+        let of = |time: u64| (*interval_start..*interval_end).contains(&(time / 1000));
+        let given = samples.all.iter().filter(|sample| of(sample.time.0)).count() as u64;
+        if count != given {
+            eprintln!("{aggregate} from {interval_start}: {count} of {given} samples are counted");
+        }
+        lost += count.abs_diff(given);
+    }
+    lost
 }
 
 /// A moment as people write it, in UTC, or in Unix milliseconds.

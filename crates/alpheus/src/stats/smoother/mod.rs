@@ -165,11 +165,12 @@ fn restore(found: Found, card: &Opened, folder: &Path, clock: Clock) -> Result<E
     let key = signing()?.verifying_key();
     let id = which(card, &key)?;
     let slots = keys::issuing(&folder.join(keys::SLOTS))?;
-    let Found { mut ledger, records, log, untouched, .. } = found;
+    let begins = found.begins();
+    let Found { mut ledger, records, log, .. } = found;
     let (records, beside) = side::divided(records);
     let side = Side::restore(beside, (id, signing()?), &card.pinned, &bulletin);
     let side = side.blame(Category::Input)?;
-    let log = if untouched { Log::New } else { log };
+    let log = if begins { Log::New } else { log };
     if log == Log::Doubtful {
         eprintln!("the state is older than its fence: this smoother sits out two days");
     }

@@ -29,8 +29,11 @@ const DEFINITION: u8 = b'd';
 
 /// How long a key's makers wait: smoothers may be started by hand one after the other.
 const PATIENCE: Patience = Patience { word: 20_000_000, attempt: 120_000_000 };
-/// So many words of keys that are not begun here are kept.
+/// So many words of keys that are not begun here are kept, of each smoother its share.
 const EARLY: usize = 4096;
+/// Keys of so many key epochs after the running one are heard of: they are made one day before,
+/// and clocks differ.
+const SOON: u64 = 2;
 
 /// It all. Its changes are for the smoother's ledger.
 pub struct Side {
@@ -39,6 +42,8 @@ pub struct Side {
     pinned: Pinned,
     /// Patience has nothing to do with a replay's clock.
     started: Instant,
+    /// The key epoch at the last tick.
+    running: Option<KeyEpoch>,
     making: BTreeMap<KeyEpoch, KeyMaker>,
     /// Of keys that were being made.
     stored: BTreeMap<KeyEpoch, Records>,
@@ -99,6 +104,7 @@ impl Side {
             signing,
             pinned: pinned.clone(),
             started: Instant::now(),
+            running: None,
             making: BTreeMap::new(),
             stored: BTreeMap::new(),
             made: BTreeSet::new(),
@@ -156,8 +162,13 @@ impl Side {
         let Some(epoch) = opened.map(|word| word.epoch) else { return };
         match self.making.get_mut(&epoch) {
             Some(maker) => maker.hear(by, word),
-            None if self.made.contains(&epoch) || self.early.len() >= EARLY => {}
-            None => self.early.push((epoch, by, word.clone())),
+            None => {
+                let most = EARLY / self.pinned.smoothers.len().max(1);
+                let of_it = self.early.iter().filter(|(_, of, _)| *of == by).count();
+                if !self.made.contains(&epoch) && self.is_soon(epoch) && of_it < most {
+                    self.early.push((epoch, by, word.clone()));
+                }
+            }
         }
     }
 
@@ -165,7 +176,7 @@ impl Side {
     /// at one attempt.
     pub fn hear_card(&mut self, by: SmootherId, card: &Signed<Card>) -> Option<Endorsed<Card>> {
         let opened = self.pinned.key(by).and_then(|key| card.open(key).ok())?;
-        if self.made.contains(&opened.key_epoch) {
+        if self.made.contains(&opened.key_epoch) || !self.is_soon(opened.key_epoch) {
             return None;
         }
         let cards = self.cards.entry(opened.key_epoch).or_default();
@@ -178,6 +189,11 @@ impl Side {
         Some(endorsed)
     }
 
+    /// Whether a key epoch is none that only somebody who makes up numbers would name.
+    fn is_soon(&self, epoch: KeyEpoch) -> bool {
+        self.running.is_none_or(|running| epoch.0 <= running.0.saturating_add(SOON))
+    }
+
     /// Begins keys of the running and the next key epoch, and goes on with those begun.
     pub fn tick(
         &mut self,
@@ -186,6 +202,7 @@ impl Side {
         rng: &mut ChaCha20Rng,
     ) -> Vec<(KeyEpoch, Step<Talk>)> {
         let Some(running) = self.pinned.key_epoch(now) else { return Vec::new() };
+        self.running = Some(running);
         let mut steps = self.give_up(running, smoother);
         for epoch in [running, KeyEpoch(running.0.saturating_add(1))] {
             let known = self.made.contains(&epoch) || self.making.contains_key(&epoch);
