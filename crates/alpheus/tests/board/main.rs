@@ -1,6 +1,6 @@
 //! The anonymous board as processes over real sockets: posted to, read, killed.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
 
 #[path = "../common/mod.rs"]
 mod common;
