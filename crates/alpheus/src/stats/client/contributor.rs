@@ -33,8 +33,9 @@ const SELDOM: Duration = Duration::from_secs(20);
 const OFTEN: Duration = Duration::from_secs(1);
 /// Dummies come at drawn moments, on average this many in half a turn.
 const DUMMIES: u64 = 32;
-/// Uploads under way at the same time: a smoother that does not answer holds up its own alone.
-const TOGETHER: usize = 8;
+/// Uploads under way at the same time: each that is when a client is killed may lose its slot at a
+/// turn's border, and costs another showing of the quota.
+const TOGETHER: usize = 1;
 
 /// What came of it all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
