@@ -20,7 +20,9 @@ use alpheus_accountable_statistics::configuration::Pinned;
 use alpheus_accountable_statistics::definition::Agreed;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::Entry;
+use alpheus_accountable_statistics::refused::NotContributed;
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
+use alpheus_anonymous_credential::error::HolderRefused;
 use alpheus_anonymous_credential::schedule::Time;
 use rand_core::Rng;
 use std::sync::{Arc, Mutex};
@@ -66,7 +68,7 @@ struct Giver {
     sample: bool,
 }
 
-type Done = Result<(usize, Giver, Upload), StatsError>;
+type Done = Result<(usize, Giver, Option<Upload>), StatsError>;
 
 /// What came of a replay.
 pub struct Played {
@@ -236,15 +238,19 @@ impl Drive {
         let Some((upload, agreed)) = self.way_of(at, giver.who) else { return };
         self.under_way.spawn(async move {
             let (person, clock) = (Arc::clone(&upload.person), upload.clock.clone());
-            let begun = person::begin(person, agreed, contribution, clock, Vec::new()).await?;
-            Ok((at, giver, upload.run(begun).await?))
+            let done = match person::begin(person, agreed, contribution, clock, Vec::new()).await {
+                Ok(begun) => upload.run(begun).await,
+                Err(why) => Err(why),
+            };
+            Ok((at, giver, unless_spent(done)?))
         });
     }
 
     /// Goes on with an upload that found no slot.
     fn again(&mut self, at: usize, giver: Giver, attempt: Attempt) {
         let Some((upload, _)) = self.way_of(at, giver.who) else { return };
-        self.under_way.spawn(async move { Ok((at, giver, upload.run(attempt).await?)) });
+        self.under_way
+            .spawn(async move { Ok((at, giver, unless_spent(upload.run(attempt).await)?)) });
     }
 
     fn way_of(&self, at: usize, who: usize) -> Option<(Uploading, Agreed)> {
@@ -268,14 +274,15 @@ impl Drive {
         Ok(())
     }
 
-    fn note(&mut self, (at, giver, upload): (usize, Giver, Upload)) {
+    fn note(&mut self, (at, giver, upload): (usize, Giver, Option<Upload>)) {
         let Some(aggregate) = self.aggregates.get_mut(at) else { return };
         match upload {
-            Upload::Done(_) => aggregate.filled += 1,
+            Some(Upload::Done(_)) => aggregate.filled += 1,
             // As those that find no slot: at the next turn again.
-            Upload::Waits(attempt) | Upload::Away(attempt) | Upload::Lost(attempt) => {
+            Some(Upload::Waits(attempt) | Upload::Away(attempt) | Upload::Lost(attempt)) => {
                 aggregate.waiting.push((giver, attempt));
             }
+            None => self.unplaced += u64::from(giver.sample),
         }
     }
 
@@ -362,6 +369,15 @@ impl Drive {
                 rows => return Ok(rows?),
             }
         }
+    }
+}
+
+/// Who has shown its credential as often as it may gives nothing more: slots that were lost
+/// with their keepers have cost showings too.
+fn unless_spent(done: Result<Upload, StatsError>) -> Result<Option<Upload>, StatsError> {
+    match done {
+        Err(StatsError::NotContributed(NotContributed::Holder(HolderRefused::Burnt))) => Ok(None),
+        done => done.map(Some),
     }
 }
 
