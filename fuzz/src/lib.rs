@@ -3,6 +3,10 @@
 //!
 //! A check fails by panicking, as fuzzers want it.
 
+mod roles;
+
+pub use roles::statistics;
+
 use alpheus_access_pass::file::FileKey;
 use alpheus_access_pass::messages as pass;
 use alpheus_access_pass::request::Stamp;

@@ -5,6 +5,7 @@
 
 mod messages;
 mod mutate;
+mod statistics;
 
 use alpheus_crypto::group::Element;
 use alpheus_policy::schema::Schema;
@@ -66,9 +67,15 @@ plain!(sealed_sum, vectors("consumer", "encoded"));
 plain!(board, vectors("anonymous-board", "row two three payload word parts answers"));
 plain!(credential, vectors("anonymous-credential", "request login response re_up"));
 plain!(access_pass, pass_messages());
+plain!(statistics, statistics::one_of_each(), tuples());
 plain!(table, table_messages());
 plain!(pairing_table, pairing_messages());
 plain!(proof, vec![Element::base().as_bytes().repeat(2), vec![2; 64]]);
+
+/// Tuples, dealings and partial decryptions, bad ones too.
+fn tuples() -> Vec<Vec<u8>> {
+    vectors("accountable-statistics", "tuple partial dealing")
+}
 
 /// Stamps, and messages of each length.
 fn pass_messages() -> Vec<Vec<u8>> {
