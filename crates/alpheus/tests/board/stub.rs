@@ -1,13 +1,13 @@
 //! Equal servers by hand, over real sockets: each says what a test has it say.
 
+use crate::common::serving;
 use crate::ring::{NOW, configuration, key, pinned, server};
 use alpheus::board::card::{Card, Opened};
 use alpheus::network::answer::{ApiError, decode, encode};
 use alpheus::network::identity::IdentityFolder;
 use alpheus::network::role::Role;
-use alpheus::service::http::Server;
 use alpheus::service::shutdown::Trigger;
-use alpheus::service::tls::{self, TlsFiles};
+use alpheus::service::tls::TlsFiles;
 use alpheus_anonymous_board::configuration::{Configuration, Party, Time};
 use alpheus_anonymous_board::messages::{Receipt, Statement, Submission};
 use alpheus_crypto::hash::Digest;
@@ -17,7 +17,7 @@ use axum::body::Bytes;
 use axum::http::{Method, StatusCode, Uri};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How many servers.
 pub(crate) const MANY: usize = 3;
@@ -152,22 +152,11 @@ fn serve(
     let identity = IdentityFolder::open(&folder.join("pki/server"), Role::Board).unwrap();
     // As a board's server has it: it asks nobody who they are.
     let files = TlsFiles { client_ca: None, ..identity.tls() };
-    let tls = tls::server(&files, SystemTime::now()).unwrap();
     let script = Arc::clone(script);
     let routes = Router::new().fallback(move |method: Method, uri: Uri, body: Bytes| async move {
         let parts = uri.path().trim_start_matches("/v1/").split('/');
         let asked: Vec<&str> = std::iter::once(method.as_str()).chain(parts).collect();
         script.lock().unwrap().answer(via, board, &asked, &body)
     });
-    let trigger = Trigger::new();
-    let (shutdown, (told, hear)) = (trigger.shutdown(), std::sync::mpsc::channel());
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
-            let server = Server::bind("127.0.0.1:0".parse().unwrap(), Some(tls)).await.unwrap();
-            told.send(server.address().unwrap()).unwrap();
-            server.serve(routes, shutdown, Duration::from_secs(1)).await;
-        });
-    });
-    (trigger, format!("https://localhost:{}", hear.recv().unwrap().port()))
+    serving::serve(&files, routes)
 }

@@ -7,6 +7,7 @@
 pub(crate) mod deployment;
 pub(crate) mod embedded;
 pub(crate) mod recording;
+pub(crate) mod serving;
 pub(crate) mod witness;
 
 use std::io::{BufRead, BufReader, Read, Write};

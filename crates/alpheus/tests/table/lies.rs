@@ -1,12 +1,11 @@
 //! A server process that lies to owners' processes: each lie ends the command with 1, the
 //! same words, and nothing on standard output.
 
+use crate::common::serving;
 use crate::world::{World, total};
 use alpheus::network::identity::IdentityFolder;
 use alpheus::network::role::Role;
-use alpheus::service::http::Server;
 use alpheus::service::shutdown::Trigger;
-use alpheus::service::tls;
 use alpheus::table::blocks::Tables;
 use alpheus::table::serve::{Api, router};
 use alpheus::table::wire::{Ask, FETCH, SUM, Summed};
@@ -19,7 +18,6 @@ use axum::http::header;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
 
 const SCHEMA: &str = "\
 name: Street
@@ -83,22 +81,11 @@ async fn lying(shared: Shared, request: HttpRequest, next: Next) -> Response {
 /// Serves the world's tables from this process, with lies.
 fn serve(world: &World, shared: &Shared) -> (Trigger, String) {
     let identity = IdentityFolder::open(&world.path("pki/service"), Role::Server).unwrap();
-    let tls = tls::server(&identity.tls(), SystemTime::now()).unwrap();
     let shared = Arc::clone(shared);
     let layer = from_fn(move |request, next| lying(Arc::clone(&shared), request, next));
     let routes: Router =
         router(Api::new(Tables::open(&world.path("tables")).unwrap())).layer(layer);
-    let trigger = Trigger::new();
-    let (shutdown, (told, hear)) = (trigger.shutdown(), std::sync::mpsc::channel());
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
-            let server = Server::bind("127.0.0.1:0".parse().unwrap(), Some(tls)).await.unwrap();
-            told.send(server.address().unwrap()).unwrap();
-            server.serve(routes, shutdown, Duration::from_secs(1)).await;
-        });
-    });
-    (trigger, format!("https://localhost:{}", hear.recv().unwrap().port()))
+    serving::serve(&identity.tls(), routes)
 }
 
 const ANSWERS: &[(&str, Lie)] = &[
