@@ -57,6 +57,12 @@ impl Found {
     pub fn begins(&self) -> bool {
         self.untouched || (!self.fenced && self.first)
     }
+
+    /// What is known of it, for an owner whose first commit says all that it would begin with.
+    #[must_use]
+    pub fn since_it_began(&self) -> Log {
+        if self.begins() { Log::New } else { self.log }
+    }
 }
 
 impl FencedLedger {

@@ -3,6 +3,7 @@
 //!
 //! - [`init`], [`keys`], [`card`]: keys of all parties and the deployment's public card,
 //! - [`registrar`], [`smoother`], [`aggregator`]: the roles as processes,
+//! - [`role`]: what those have in common,
 //! - [`plan`], [`define`]: what is measured,
 //! - [`client`], [`person`]: who contributes,
 //! - [`ways`], [`names`]: what crosses between parties,
@@ -24,6 +25,7 @@ pub mod plan;
 pub mod registrar;
 pub mod replay;
 pub mod results;
+pub mod role;
 pub mod settings;
 pub mod smoother;
 #[cfg(test)]

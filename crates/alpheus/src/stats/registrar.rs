@@ -5,7 +5,6 @@ use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::network::answer::{ApiError, decode, encode};
 use crate::network::door::in_time;
-use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
 use crate::pass::issuer::accounts::{Accounts, AccountsFile};
 use crate::pass::issuer::credentials;
@@ -13,10 +12,11 @@ use crate::pass::ledger::{FencedLedger, Found};
 use crate::pass::serve::{Listener, serve};
 use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
-use crate::service::{Flags, Settings};
-use crate::stats::card::{self, Opened};
+use crate::service::{Settings, path_flag};
+use crate::stats::card::Opened;
 use crate::stats::clock::Clock;
 use crate::stats::keys;
+use crate::stats::role::{RoleArgs, Seat};
 use alpheus_accountable_statistics::refused::NotRegistered;
 use alpheus_accountable_statistics::registrar::Registrar;
 use alpheus_anonymous_credential::keys::IssuerKey;
@@ -27,7 +27,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use rand_chacha::ChaCha20Rng;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,7 +37,6 @@ Examples:
 `alpheus pass account ada --accounts accounts.txt` adds an account and prints its secret. A
 registrar that comes back from an older copy of its state gives credentials for later periods only.";
 
-const SPACES: [&str; 2] = ["stats", "stats-fence"];
 /// Requests for 65 credentials.
 const LARGEST: usize = 64 << 10;
 
@@ -46,27 +44,11 @@ const LARGEST: usize = 64 << 10;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The folder that says who it is to TLS
-    #[arg(long, value_name = "FOLDER")]
-    identity: Option<PathBuf>,
-    /// The deployment's card
-    #[arg(long, value_name = "FILE")]
-    card: Option<PathBuf>,
-    /// The folder with the registrar's keys
-    #[arg(long, value_name = "FOLDER")]
-    keys: Option<PathBuf>,
+    #[command(flatten)]
+    role: RoleArgs,
     /// The file of accounts
     #[arg(long, value_name = "FILE")]
     accounts: Option<PathBuf>,
-    /// Where it keeps who has credentials
-    #[arg(long, value_name = "FOLDER")]
-    state: Option<PathBuf>,
-    /// Where clients reach it
-    #[arg(long, value_name = "ADDRESS")]
-    api: Option<SocketAddr>,
-    /// A replay's clock, instead of the machine's
-    #[arg(long, value_name = "FILE")]
-    clock: Option<PathBuf>,
 }
 
 struct Desk {
@@ -88,25 +70,17 @@ struct Api {
 /// # Errors
 /// A setting is missing or wrong, the store or the address cannot be had.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = globals.settings(flags(args))?;
-    let stats = settings.stats.clone().unwrap_or_default();
-    let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&identity, Role::Registrar)?;
-    let card = card::open(&Settings::needed(&stats.card, "stats.card")?)?;
-    let folder = Settings::needed(&stats.keys, "stats.keys")?;
-    let clock = Clock::of(stats.clock.as_deref())?;
+    let own = vec![("stats.accounts", path_flag(args.accounts.as_ref()))];
+    let seat = args.role.open(Role::Registrar, own, globals)?;
+    let Seat { settings, stats, identity, card, keys, clock, address, found } = seat;
     let accounts = AccountsFile::new(Settings::needed(&stats.accounts, "stats.accounts")?);
-    let store = settings.open_store(&globals.health, &globals.metrics)?;
-    let fence = Settings::needed(&settings.state, "state")?.join("fence");
-    let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
-    let desk = restore(found, &card, &folder, &clock)?;
+    let desk = restore(found, &card, &keys, &clock)?;
     let trigger = Trigger::new();
     let broken = trigger.shutdown();
     let (desk, trigger) = (Arc::new(Mutex::new(desk)), Arc::new(trigger));
     let api = Api { desk, accounts: Arc::new(Accounts::File(accounts)), clock, trigger };
     let router = Router::new().route("/v1/credentials", post(register)).with_state(api);
     let router = in_time(router, LARGEST);
-    let address = Settings::needed(&settings.api, "api")?;
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
     serve(listeners, &settings, globals, broken, |at| eprintln!("serving at {}", at.join(" ")))
@@ -120,9 +94,8 @@ fn issuing_keys(card: &Opened, folder: &Path) -> Result<Vec<IssuerKey>, Failure>
 }
 
 fn restore(found: Found, card: &Opened, folder: &Path, clock: &Clock) -> Result<Desk, Failure> {
-    let begins = found.begins();
-    let Found { mut ledger, records, log, .. } = found;
-    let log = if begins { Log::New } else { log };
+    let log = found.since_it_began();
+    let Found { mut ledger, records, .. } = found;
     if log == Log::Doubtful {
         eprintln!(
             "the state is older than its fence: credentials are given for later periods only"
@@ -168,17 +141,4 @@ impl Api {
         })?;
         encode(&answers)
     }
-}
-
-fn flags(args: &Args) -> Flags {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    vec![
-        ("identity", text(&args.identity)),
-        ("state", text(&args.state)),
-        ("api", args.api.map(|api| api.to_string())),
-        ("stats.card", text(&args.card)),
-        ("stats.keys", text(&args.keys)),
-        ("stats.accounts", text(&args.accounts)),
-        ("stats.clock", text(&args.clock)),
-    ]
 }

@@ -21,20 +21,19 @@ use crate::commands::Globals;
 use crate::failure::{Blame, Category, Failure};
 use crate::network::answer::{ApiError, decode, encode};
 use crate::network::door::in_time;
-use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
-use crate::pass::ledger::{FencedLedger, Found};
+use crate::pass::ledger::Found;
 use crate::pass::serve::{Listener, serve};
 use crate::service::engine::{Handle, Worker, channel};
 use crate::service::health::State as Is;
 use crate::service::metrics::Requests;
 use crate::service::tls::TlsFiles;
-use crate::service::{Flags, Settings};
-use crate::stats::card::{self, Opened};
+use crate::stats::card::Opened;
 use crate::stats::clock::Clock;
 use crate::stats::keys;
 use crate::stats::names::name_in;
 use crate::stats::results::{Row, csv};
+use crate::stats::role::{RoleArgs, Seat};
 use crate::stats::ways::Way;
 use alpheus_accountable_statistics::aggregator::{Aggregator, Identity, Node};
 use alpheus_accountable_statistics::configuration::SmootherId;
@@ -48,15 +47,12 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use counted::Counted;
 use engine::{Engine, Job};
-use std::net::SocketAddr;
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
   alpheus stats aggregator --identity pki/aggregator --card roads/card.json --keys roads/aggregator --state run/aggregator --api 127.0.0.1:7702
   curl --cacert pki/ca.pem https://localhost:7702/v1/results";
 
-const SPACES: [&str; 2] = ["stats", "stats-fence"];
 /// The largest definition with its signatures.
 const LARGEST: usize = 64 << 10;
 
@@ -64,24 +60,8 @@ const LARGEST: usize = 64 << 10;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The folder that says who it is to TLS
-    #[arg(long, value_name = "FOLDER")]
-    identity: Option<PathBuf>,
-    /// The deployment's card
-    #[arg(long, value_name = "FILE")]
-    card: Option<PathBuf>,
-    /// The folder with the aggregator's keys
-    #[arg(long, value_name = "FOLDER")]
-    keys: Option<PathBuf>,
-    /// Where it keeps what must outlive it
-    #[arg(long, value_name = "FOLDER")]
-    state: Option<PathBuf>,
-    /// Where everybody reaches it
-    #[arg(long, value_name = "ADDRESS")]
-    api: Option<SocketAddr>,
-    /// A replay's clock, instead of the machine's
-    #[arg(long, value_name = "FILE")]
-    clock: Option<PathBuf>,
+    #[command(flatten)]
+    role: RoleArgs,
 }
 
 /// Runs the command until it is told to stop.
@@ -89,19 +69,10 @@ pub struct Args {
 /// # Errors
 /// A setting is missing or wrong, the store or the address cannot be had.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = globals.settings(flags(args))?;
-    let stats = settings.stats.clone().unwrap_or_default();
-    let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&identity, Role::Aggregator)?;
-    let card = card::open(&Settings::needed(&stats.card, "stats.card")?)?;
-    let folder = Settings::needed(&stats.keys, "stats.keys")?;
-    let clock = Clock::of(stats.clock.as_deref())?;
-    let address = Settings::needed(&settings.api, "api")?;
-    let store = settings.open_store(&globals.health, &globals.metrics)?;
-    let fence = Settings::needed(&settings.state, "state")?.join("fence");
-    let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
+    let seat = args.role.open(Role::Aggregator, Vec::new(), globals)?;
+    let Seat { settings, identity, card, keys, clock, address, found, .. } = seat;
     let counted = Counted::new(&globals.metrics);
-    let engine = restore(found, (&card, &folder), clock, counted.clone())?;
+    let engine = restore(found, (&card, &keys), clock, counted.clone())?;
     let (handle, jobs) = channel();
     let part = globals.health.part("aggregator");
     let (worker, broken) =
@@ -208,16 +179,4 @@ async fn inclusion(
     let name = name_in(&name)?;
     let proof = engine.ask(|reply| Job::Inclusion(name, slot, reply)).await?;
     encode(&proof.ok_or_else(|| ApiError::missing("the aggregate has no such slot, or is open"))?)
-}
-
-fn flags(args: &Args) -> Flags {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    vec![
-        ("identity", text(&args.identity)),
-        ("state", text(&args.state)),
-        ("api", args.api.map(|api| api.to_string())),
-        ("stats.card", text(&args.card)),
-        ("stats.keys", text(&args.keys)),
-        ("stats.clock", text(&args.clock)),
-    ]
 }

@@ -60,11 +60,10 @@ impl Book {
     /// If the store cannot be read, or is an old copy.
     pub fn open(store: Arc<dyn Store>, fence: &Path) -> Result<Self, Failure> {
         let found = FencedLedger::open_spaces(store, fence, None, SPACES)?;
-        let begins = found.begins();
-        let Found { ledger, records, log, .. } = found;
-        if log == Log::Doubtful && !begins {
+        if found.since_it_began() == Log::Doubtful {
             return Err(OldCopy).blame(Category::Input);
         }
+        let Found { ledger, records, .. } = found;
         Ok(Self { durable: ledger, records: records.into_iter().collect() })
     }
 

@@ -17,7 +17,7 @@ use crate::commands::Globals;
 use crate::controller::keystore::read_key_file;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::serve::block_on;
-use crate::service::{Flags, Settings};
+use crate::service::{Flags, Settings, path_flag};
 use crate::stats::card;
 use crate::stats::clock::Clock;
 use crate::stats::person::{self, Account};
@@ -121,10 +121,9 @@ fn told(summary: &Summary) {
 }
 
 fn flags(args: &Args) -> Flags {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     vec![
-        ("state", text(&args.state)),
-        ("stats.card", text(&args.card)),
-        ("stats.clock", text(&args.clock)),
+        ("state", path_flag(args.state.as_ref())),
+        ("stats.card", path_flag(args.card.as_ref())),
+        ("stats.clock", path_flag(args.clock.as_ref())),
     ]
 }

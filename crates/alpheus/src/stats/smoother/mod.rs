@@ -17,15 +17,16 @@ use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
-use crate::pass::ledger::{FencedLedger, Found};
+use crate::pass::ledger::Found;
 use crate::pass::serve::{Listener, serve};
+use crate::service::Settings;
 use crate::service::engine::{Handle, Worker, channel};
 use crate::service::health::State;
 use crate::service::tls::TlsFiles;
-use crate::service::{Flags, Settings};
-use crate::stats::card::{self, Opened};
+use crate::stats::card::Opened;
 use crate::stats::clock::Clock;
 use crate::stats::keys;
+use crate::stats::role::{RoleArgs, Seat};
 use crate::stats::ways::Way;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::Agreed;
@@ -40,7 +41,7 @@ use rand_core::Rng;
 use side::Side;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 const EXAMPLES: &str = "\
@@ -50,34 +51,15 @@ Examples:
 Smoothers together make the key of each day, and wait some time for who is not there; until it
 is made, nothing is defined. One that comes back from an older copy of its state than its fence has seen sits out two days.";
 
-/// The spaces of the store.
-const SPACES: [&str; 2] = ["stats", "stats-fence"];
-
 /// Arguments of `alpheus stats smoother`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The folder that says who it is to TLS
-    #[arg(long, value_name = "FOLDER")]
-    identity: Option<PathBuf>,
-    /// The deployment's card
-    #[arg(long, value_name = "FILE")]
-    card: Option<PathBuf>,
-    /// The folder with this smoother's keys
-    #[arg(long, value_name = "FOLDER")]
-    keys: Option<PathBuf>,
-    /// Where it keeps what must outlive it
-    #[arg(long, value_name = "FOLDER")]
-    state: Option<PathBuf>,
-    /// Where clients reach it
-    #[arg(long, value_name = "ADDRESS")]
-    api: Option<SocketAddr>,
+    #[command(flatten)]
+    role: RoleArgs,
     /// Where the other smoothers and the aggregator reach it
     #[arg(long, value_name = "ADDRESS")]
     peers: Option<SocketAddr>,
-    /// A replay's clock, instead of the machine's
-    #[arg(long, value_name = "FILE")]
-    clock: Option<PathBuf>,
 }
 
 /// The key belongs to nobody here.
@@ -92,19 +74,11 @@ struct NoSmoother;
 /// # Errors
 /// A setting is missing or wrong, the store or an address cannot be had.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = globals.settings(flags(args))?;
-    let stats = settings.stats.clone().unwrap_or_default();
-    let identity = Settings::needed(&settings.identity, "identity")?;
-    let identity = IdentityFolder::open(&identity, Role::Smoother)?;
-    let card = card::open(&Settings::needed(&stats.card, "stats.card")?)?;
-    let folder = Settings::needed(&stats.keys, "stats.keys")?;
-    let clock = Clock::of(stats.clock.as_deref())?;
-    let addresses =
-        [Settings::needed(&settings.api, "api")?, Settings::needed(&stats.peers, "stats.peers")?];
-    let store = settings.open_store(&globals.health, &globals.metrics)?;
-    let state = Settings::needed(&settings.state, "state")?;
-    let found = FencedLedger::open_spaces(store, &state.join("fence"), None, SPACES)?;
-    let engine = restore(found, &card, &folder, clock)?;
+    let own = vec![("stats.peers", args.peers.map(|peers| peers.to_string()))];
+    let seat = args.role.open(Role::Smoother, own, globals)?;
+    let Seat { settings, stats, identity, card, keys, clock, address, found } = seat;
+    let addresses = [address, Settings::needed(&stats.peers, "stats.peers")?];
+    let engine = restore(found, &card, &keys, clock)?;
     let (id, bulletin) = (engine.smoother.id(), engine.bulletin.clone());
     let (handle, jobs) = channel();
     let requests = globals.metrics.requests("stats_requests");
@@ -165,12 +139,11 @@ fn restore(found: Found, card: &Opened, folder: &Path, clock: Clock) -> Result<E
     let key = signing()?.verifying_key();
     let id = which(card, &key)?;
     let slots = keys::issuing(&folder.join(keys::SLOTS))?;
-    let begins = found.begins();
-    let Found { mut ledger, records, log, .. } = found;
+    let log = found.since_it_began();
+    let Found { mut ledger, records, .. } = found;
     let (records, beside) = side::divided(records);
     let side = Side::restore(beside, (id, signing()?), &card.pinned, &bulletin);
     let side = side.blame(Category::Input)?;
-    let log = if begins { Log::New } else { log };
     if log == Log::Doubtful {
         eprintln!("the state is older than its fence: this smoother sits out two days");
     }
@@ -194,17 +167,4 @@ fn restore(found: Found, card: &Opened, folder: &Path, clock: Clock) -> Result<E
     let early = VecDeque::new();
     let agreed = known;
     Ok(Engine { smoother, ledger, agreed, side, bulletin, key, clock, rng, early })
-}
-
-fn flags(args: &Args) -> Flags {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    vec![
-        ("identity", text(&args.identity)),
-        ("state", text(&args.state)),
-        ("api", args.api.map(|api| api.to_string())),
-        ("stats.card", text(&args.card)),
-        ("stats.keys", text(&args.keys)),
-        ("stats.peers", args.peers.map(|peers| peers.to_string())),
-        ("stats.clock", text(&args.clock)),
-    ]
 }
