@@ -24,7 +24,7 @@ use crate::pass::{card as passes, init};
 use crate::service::engine::{Handle, Worker, channel};
 use crate::service::health::State as Ready;
 use crate::service::tls::TlsFiles;
-use crate::service::{Flags, Settings};
+use crate::service::{Flags, Settings, path_flag};
 use alpheus_anonymous_board::admission::{Admission, Admitted, Doorkeeper};
 use alpheus_anonymous_board::configuration::{Schedule, Time};
 use alpheus_anonymous_credential::configuration::Pinned;
@@ -156,14 +156,13 @@ async fn admit(State(door): State<Arc<Door>>, body: Bytes) -> Result<Vec<u8>, Ap
 }
 
 fn flags(args: &Args) -> Flags {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     vec![
-        ("identity", text(&args.identity)),
-        ("state", text(&args.state)),
+        ("identity", path_flag(args.identity.as_ref())),
+        ("state", path_flag(args.state.as_ref())),
         ("api", args.api.map(|api| api.to_string())),
-        ("board.card", text(&args.card)),
-        ("board.key", text(&args.key)),
-        ("pass.deployment", text(&args.deployment)),
+        ("board.card", path_flag(args.card.as_ref())),
+        ("board.key", path_flag(args.key.as_ref())),
+        ("pass.deployment", path_flag(args.deployment.as_ref())),
     ]
 }
 

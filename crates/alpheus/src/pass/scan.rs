@@ -12,7 +12,7 @@ use crate::pass::serve::block_on;
 use crate::pass::verifier::api::Scan;
 use crate::pass::verifier::shards::{FOR_CLIENTS, Shards};
 use crate::pass::{card, clock, init};
-use crate::service::{ServiceError, Settings};
+use crate::service::{ServiceError, Settings, path_flag};
 use alpheus_access_pass::code::{self, GateNonce};
 use alpheus_access_pass::error::CodeRefused;
 use alpheus_anonymous_credential::codes::Code;
@@ -108,10 +108,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 fn online(args: &Args, globals: &Globals, shown: Vec<u8>) -> Result<(), Failure> {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let settings = globals.settings(vec![
-        ("identity", text(&args.identity)),
-        ("pass.card", text(&args.card)),
+        ("identity", path_flag(args.identity.as_ref())),
+        ("pass.card", path_flag(args.card.as_ref())),
         ("pass.verifiers", args.verifiers.clone()),
     ])?;
     let pass = settings.pass.clone().unwrap_or_default();

@@ -22,7 +22,7 @@ use crate::pass::serve::{Listener, serve};
 use crate::service::engine::{Worker, channel};
 use crate::service::health::State;
 use crate::service::tls::TlsFiles;
-use crate::service::{Flags, Settings};
+use crate::service::{Flags, Settings, path_flag};
 use alpheus_anonymous_board::admission::Admission;
 use alpheus_anonymous_board::auditor::Auditor;
 use alpheus_anonymous_board::configuration::{Party, Time};
@@ -214,13 +214,12 @@ fn restore(
 }
 
 fn flags(args: &Args) -> Flags {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     vec![
-        ("identity", text(&args.identity)),
-        ("state", text(&args.state)),
+        ("identity", path_flag(args.identity.as_ref())),
+        ("state", path_flag(args.state.as_ref())),
         ("api", args.api.map(|api| api.to_string())),
-        ("board.card", text(&args.card)),
-        ("board.key", text(&args.key)),
-        ("board.members", text(&args.members)),
+        ("board.card", path_flag(args.card.as_ref())),
+        ("board.key", path_flag(args.key.as_ref())),
+        ("board.members", path_flag(args.members.as_ref())),
     ]
 }

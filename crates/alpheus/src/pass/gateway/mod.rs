@@ -22,7 +22,7 @@ use crate::pass::verifier::shards::{FOR_CLIENTS, Shards};
 use crate::service::health::State;
 use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
-use crate::service::{Flags, Settings};
+use crate::service::{Flags, Settings, path_flag};
 use alpheus_access_pass::error::Denied;
 use alpheus_access_pass::gateway::{Gateway, Limits};
 use alpheus_anonymous_credential::configuration::Pinned;
@@ -201,11 +201,10 @@ fn limits(pass: &PassSettings) -> Limits {
 }
 
 fn flags(args: &Args) -> Flags {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     vec![
-        ("identity", text(&args.identity)),
+        ("identity", path_flag(args.identity.as_ref())),
         ("api", args.api.map(|api| api.to_string())),
-        ("pass.card", text(&args.card)),
+        ("pass.card", path_flag(args.card.as_ref())),
         ("pass.verifiers", args.verifiers.clone()),
         ("pass.upstream", args.upstream.clone()),
         ("pass.check", args.check.map(|check| check.to_string())),

@@ -15,7 +15,7 @@ use crate::pass::serve::{Listener, serve};
 use crate::pass::{card, clock, init};
 use crate::service::shutdown::Trigger;
 use crate::service::tls::TlsFiles;
-use crate::service::{Flags, Settings};
+use crate::service::{Flags, Settings, path_flag};
 use accounts::{AccountError, Accounts, AccountsFile};
 use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::error::IssueRefused;
@@ -140,13 +140,12 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 }
 
 fn flags(args: &Args) -> Flags {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     vec![
-        ("identity", text(&args.identity)),
-        ("state", text(&args.state)),
+        ("identity", path_flag(args.identity.as_ref())),
+        ("state", path_flag(args.state.as_ref())),
         ("api", args.api.map(|api| api.to_string())),
-        ("pass.deployment", text(&args.deployment)),
-        ("pass.accounts", text(&args.accounts)),
+        ("pass.deployment", path_flag(args.deployment.as_ref())),
+        ("pass.accounts", path_flag(args.accounts.as_ref())),
         ("pass.accounts-command", args.accounts_command.clone()),
     ]
 }

@@ -18,7 +18,7 @@ use crate::pass::serve::{Listener, serve};
 use crate::pass::{card, clock, init};
 use crate::service::engine::{Worker, channel};
 use crate::service::health::State;
-use crate::service::{Flags, Settings};
+use crate::service::{Flags, Settings, path_flag};
 use alpheus_anonymous_credential::configuration::Pinned;
 use alpheus_anonymous_credential::ledger::Log;
 use alpheus_anonymous_credential::sessions::Shard;
@@ -135,12 +135,11 @@ pub fn restore(
 }
 
 fn flags(args: &Args) -> Flags {
-    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     vec![
-        ("identity", text(&args.identity)),
-        ("state", text(&args.state)),
+        ("identity", path_flag(args.identity.as_ref())),
+        ("state", path_flag(args.state.as_ref())),
         ("api", args.api.map(|api| api.to_string())),
-        ("pass.deployment", text(&args.deployment)),
+        ("pass.deployment", path_flag(args.deployment.as_ref())),
         ("pass.verifiers", args.verifiers.clone()),
         ("pass.shard", args.shard.map(|shard| shard.to_string())),
     ]
