@@ -117,6 +117,14 @@ jvm: ## the JVM side: build and test it with Maven
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
 	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress verify
 
+.PHONY: broker
+# Tests in Rust start it when this has been made; `make test` does not make it.
+broker: ## a Kafka broker for tests: fetches Kafka with Maven
+	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
+	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker compile \
+	  dependency:build-classpath -Dmdep.outputFile=target/classpath
+	@printf ':%s' "$(CURDIR)/jvm/test-broker/target/classes" >> jvm/test-broker/target/classpath
+
 .PHONY: deploy
 # Not part of `make test` yet.
 deploy: .venv/ready ## check the files of deploy/, as far as this machine can
