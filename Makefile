@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 CARGO ?= cargo
 PYTHON ?= python3
 # Tested, and not in default builds: their libraries are many.
-FEATURES := alpheus/object-store,alpheus/pairing
+FEATURES := alpheus/kafka,alpheus/object-store,alpheus/pairing
 # How long `make fuzz` stays with each decoder.
 SECONDS_EACH ?= 60
 export CARGO_TERM_COLOR ?= auto

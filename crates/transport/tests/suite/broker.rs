@@ -3,13 +3,11 @@
 //! `make broker` fetches it; `ALPHEUS_TEST_BROKER_CLASSPATH` names another file with
 //! its class path. Without it these tests say that they are skipped.
 
-use alpheus_transport::kafka::Options;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::time::Duration;
 
 /// One broker, which ends with this process at the latest.
 pub(crate) struct Broker {
@@ -51,23 +49,6 @@ impl Broker {
         Some(Self { open, secured, orders: Mutex::new(orders) })
     }
 
-    /// A store of its own, through the open door.
-    pub(crate) fn options(&self) -> Options {
-        let mut options = Options::new(&self.open, &prefix());
-        options.max_staged = crate::world::MAX_STAGED;
-        options
-    }
-
-    /// The same through the door with passwords and access lists.
-    pub(crate) fn secured(&self, password: &str) -> Options {
-        let mut options = Options::new(&self.secured, &prefix());
-        options.patience = Duration::from_secs(5);
-        let properties = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n\
-                          sasl.username=meter\nsasl.password=";
-        options.read_properties(&format!("{properties}{password}")).unwrap();
-        options
-    }
-
     /// `kill`, `start` or `allow PREFIX`.
     pub(crate) fn order(&self, order: &str) {
         let mut orders = self.orders.lock().unwrap();
@@ -91,12 +72,14 @@ impl Drop for Orders {
     }
 }
 
-fn prefix() -> String {
+/// What the names of one store begin with, and of no other.
+pub(crate) fn prefix() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!("test{}.{}.", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn classpath() -> Option<String> {
+    // Crates' folders are all as deep.
     let made = concat!(env!("CARGO_MANIFEST_DIR"), "/../../jvm/test-broker/target/classpath");
     let file = std::env::var_os("ALPHEUS_TEST_BROKER_CLASSPATH").map_or(made.into(), PathBuf::from);
     let classpath = std::fs::read_to_string(file).ok();

@@ -1,7 +1,7 @@
 //! What holds over Kafka alone: other clients beside ours, brokers that die, doors
 //! that do not open.
 
-use crate::broker::Broker;
+use crate::broker::{Broker, prefix};
 use crate::kills;
 use crate::world::*;
 use alpheus_transport::kafka::{self, Options, Refused};
@@ -13,6 +13,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const SOON: Duration = Duration::from_secs(20);
+
+/// A store of its own, through the open door.
+pub(crate) fn options(broker: &Broker) -> Options {
+    let mut options = Options::new(&broker.open, &prefix());
+    options.max_staged = MAX_STAGED;
+    options
+}
+
+/// The same through the door with passwords and access lists.
+fn secured(broker: &Broker, password: &str) -> Options {
+    let mut options = Options::new(&broker.secured, &prefix());
+    options.patience = Duration::from_secs(5);
+    let properties = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n\
+                      sasl.username=meter\nsasl.password=";
+    options.read_properties(&format!("{properties}{password}")).unwrap();
+    options
+}
 
 fn refusal(opened: Result<Arc<dyn Store>, Error>) -> Refused {
     match opened.map(drop) {
@@ -42,11 +59,11 @@ fn send(producer: &BaseProducer, topic: &str, value: &str) {
 #[test]
 fn doors_that_do_not_open_say_what_would_open_them() {
     let Some(broker) = Broker::shared() else { return };
-    let wrong = refusal(kafka::open(&broker.secured("wrong")));
+    let wrong = refusal(kafka::open(&secured(broker, "wrong")));
     assert!(matches!(wrong, Refused::Authentication { .. }), "{wrong:?}");
     assert!(wrong.help().unwrap().contains("sasl"));
 
-    let options = broker.secured("meter");
+    let options = secured(broker, "meter");
     let forbidden = refusal(kafka::open(&options));
     assert!(
         matches!(&forbidden, Refused::Forbidden { on, .. } if *on == format!("{}store", options.prefix))
@@ -81,7 +98,7 @@ fn nobody_there_is_told_in_time() {
 #[test]
 fn records_of_others_are_read_and_what_was_aborted_is_not() {
     let Some(broker) = Broker::shared() else { return };
-    let options = broker.options();
+    let options = options(broker);
     let (name, partition) = (format!("{}t", options.prefix), topic("t").partition(0));
     let store = kafka::open(&options).unwrap();
     store.ensure_topic(&partition.topic, 1).unwrap();
@@ -116,7 +133,7 @@ fn records_of_others_are_read_and_what_was_aborted_is_not() {
 #[test]
 fn times_are_exact_to_us_and_whole_milliseconds_to_others() {
     let Some(broker) = Broker::shared() else { return };
-    let options = broker.options();
+    let options = options(broker);
     let (name, partition) = (format!("{}t", options.prefix), topic("t").partition(0));
     let store = kafka::open(&options).unwrap();
     store.ensure_topic(&partition.topic, 1).unwrap();
@@ -145,7 +162,7 @@ fn times_are_exact_to_us_and_whole_milliseconds_to_others() {
 #[test]
 fn a_reader_who_waits_is_woken_by_records_of_others() {
     let Some(broker) = Broker::shared() else { return };
-    let options = broker.options();
+    let options = options(broker);
     let (name, partition) = (format!("{}t", options.prefix), topic("t").partition(0));
     let store = kafka::open(&options).unwrap();
     store.ensure_topic(&partition.topic, 1).unwrap();
@@ -177,7 +194,7 @@ fn a_reader_who_waits_is_woken_by_records_of_others() {
 #[test]
 fn topics_that_could_not_keep_the_promises_are_refused() {
     let Some(broker) = Broker::shared() else { return };
-    let options = broker.options();
+    let options = options(broker);
     let prefix = options.prefix.clone();
     kafka::open(&options).unwrap();
     let make = |name: &str, settings: &[(&str, &str)]| {
@@ -222,7 +239,7 @@ fn topics_that_could_not_keep_the_promises_are_refused() {
 #[test]
 fn a_broker_that_is_killed_and_comes_back_loses_nothing() {
     let Some(broker) = Broker::start() else { return };
-    let options = broker.options();
+    let options = options(&broker);
     let store = kafka::open(&options).unwrap();
     kills::prepare(&*store);
     let (mut made, start) = (0, Instant::now());
@@ -250,7 +267,7 @@ fn a_broker_that_is_killed_and_comes_back_loses_nothing() {
 #[test]
 fn a_process_that_is_killed_leaves_whole_batches() {
     let Some(broker) = Broker::shared() else { return };
-    let options = broker.options();
+    let options = options(broker);
     let place = format!("kafka {} {}", broker.open, options.prefix);
     let mut seeded = Seeded(5);
     let mut count = 0;

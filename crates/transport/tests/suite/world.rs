@@ -31,7 +31,8 @@ impl World {
     /// A prefix of its own in the broker that all tests share, if there is one.
     #[cfg(feature = "kafka")]
     pub(crate) fn kafka() -> Option<Self> {
-        crate::broker::Broker::shared().map(|broker| Self::Kafka(broker.options()))
+        let broker = crate::broker::Broker::shared()?;
+        Some(Self::Kafka(crate::kafka::options(broker)))
     }
 
     pub(crate) fn open(&self) -> Arc<dyn Store> {
