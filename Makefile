@@ -56,7 +56,7 @@ demo: compiler ## the guided first minutes: encrypted streams become statistics 
 	$(CARGO) run --package alpheus --no-default-features -- demo
 
 .PHONY: test
-test: tools lint unit vectors ## everything that must hold before a change lands
+test: tools lint unit vectors jvm ## everything that must hold before a change lands
 
 .PHONY: lint
 lint: tools ## formatting, compiler lints, house rules
@@ -112,7 +112,7 @@ fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
 	done
 
 .PHONY: jvm
-# Not part of `make test` yet: it fetches Maven, Kafka and Flink when it first runs.
+# Fetches Maven, Kafka and Flink when it first runs.
 jvm: ## the JVM side: build and test it with Maven
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
 	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress verify
