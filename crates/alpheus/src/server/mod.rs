@@ -24,6 +24,7 @@ use crate::replay::inputs::read_schema;
 use crate::runtime::embedded::{RuntimeError, wall_clock};
 use crate::runtime::keys::ServiceKeys;
 use crate::runtime::manager::Manager;
+use crate::runtime::plane::EngineKind;
 use crate::runtime::service::Service;
 use crate::runtime::storage::Topics;
 use crate::service::health::{Part, State};
@@ -136,8 +137,10 @@ fn open(
     let keep = Span::seconds(args.keep.saturating_mul(3600));
     let opened = || -> Result<Engine, NotIntroduced> {
         let runtime = RuntimeError::from;
-        let service = Service::open(store.clone(), &topics, key.clone(), shape, Timing::default())
-            .map_err(runtime)?;
+        let (own, timing) = (store.clone(), Timing::default());
+        let service =
+            Service::open(EngineKind::InProcess, own, &topics, key.clone(), shape, timing)
+                .map_err(runtime)?;
         let mut manager = Manager::new(service, schema, deployment.clone(), key)?;
         let registry = Registry::load(&mut manager, &deployment)?;
         manager.resume(wall_clock())?;
