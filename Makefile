@@ -118,10 +118,10 @@ jvm: ## the JVM side: build and test it with Maven
 	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress verify
 
 .PHONY: broker
-# Tests in Rust start it; without it they say that they are skipped.
-broker: ## a Kafka broker for tests: fetches Kafka with Maven
+# Tests in Rust start them; without them they say that they are skipped.
+broker: ## a Kafka broker and the Flink job for tests: fetches both with Maven
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
-	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker compile \
+	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker,flink-job -am compile \
 	  dependency:build-classpath -Dmdep.outputFile=target/classpath
 	@printf ':%s' "$(CURDIR)/jvm/test-broker/target/classes" >> jvm/test-broker/target/classpath
 
