@@ -105,7 +105,7 @@ final class SessionKeeper {
             }
             reopen();
             long ready = encryptor.readyAt();
-            if (clock.now() >= ready) {
+            if (encryptor.hasBegun() && clock.now() >= ready) {
                 return;
             }
             if (ready > deadline) {
@@ -166,7 +166,7 @@ final class SessionKeeper {
     void borders() {
         lock.lock();
         try {
-            if (!closed && begun && !waitsAfterFailure()) {
+            if (!closed && begun) {
                 reopen();
                 List<byte[]> due = encryptor.borders();
                 handOver(() -> {
@@ -179,11 +179,6 @@ final class SessionKeeper {
         } finally {
             unlock();
         }
-    }
-
-    /** One that broke before it began is not tried again before its tick. */
-    private boolean waitsAfterFailure() {
-        return broken == encryptor.generation() && encryptor.beginsAfter(clock.now());
     }
 
     /** Does something while no frame is made. */

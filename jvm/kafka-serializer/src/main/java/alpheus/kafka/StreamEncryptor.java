@@ -40,6 +40,8 @@ final class StreamEncryptor implements AutoCloseable {
     private List<byte[]> made = new ArrayList<>();
 
     private Session session;
+    /** Whether its opening border was handed on. */
+    private boolean begun;
     /** How many sessions were opened, but for midnights: frames of an earlier one are of no concern. */
     private long generation;
     /** Events of that session. */
@@ -75,26 +77,34 @@ final class StreamEncryptor implements AutoCloseable {
         return generation;
     }
 
-    /** Opens a session at the next tick, if none runs; from then on events can be sent. */
+    /**
+     * Opens a session at the next tick, if none runs. Its opening border comes once the clock has reached that
+     * tick: who sums refuses what lies ahead of its own clock, and with an opening border all that follows.
+     */
     List<byte[]> open() throws ProducerException {
+        long now = clock.now();
         if (session == null) {
-            long now = clock.now();
+            begun = false;
             session = producer.open(new Start.Again(now), producer.nextTick(now), random, frame -> made.add(frame));
             generation++;
             events = 0;
             counters.add(Count.SESSIONS, 1);
         }
+        if (begun || now < session.last()) {
+            return List.of();
+        }
+        begun = true;
         return take();
+    }
+
+    /** Whether the session's opening border was handed on, before which no event may be. */
+    boolean hasBegun() {
+        return begun;
     }
 
     /** When events can be sent: after the session's opening border. */
     long readyAt() {
         return session.last();
-    }
-
-    /** Whether a session stands open that begins later. */
-    boolean beginsAfter(long now) {
-        return session != null && session.last() > now;
     }
 
     /** The frames of one event: its own is the last, after borders that stand before it. */
@@ -140,9 +150,9 @@ final class StreamEncryptor implements AutoCloseable {
         return take();
     }
 
-    /** When the session can close in order; nothing runs where it is 0. */
+    /** When the session can close in order; 0 where none has begun. */
     long closesAt() {
-        return session == null ? 0 : session.nextBorder();
+        return session == null || !begun ? 0 : session.nextBorder();
     }
 
     /** Ends the session in order. */

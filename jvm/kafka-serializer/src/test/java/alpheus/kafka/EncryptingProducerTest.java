@@ -14,14 +14,18 @@ import alpheus.stream.Frame;
 import alpheus.stream.TickSum;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.MockProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.errors.TimeoutException;
@@ -118,6 +122,31 @@ class EncryptingProducerTest {
         Frame last = Frame.parse(frames().get(frames().size() - 1));
         assertEquals(Frame.Kind.CLOSING, last.kind(), "closing ends the session in order");
         assertTrue(kafka.closed());
+    }
+
+    /** Who sums refuses what lies ahead of its clock, and with an opening border all of its session. */
+    @Test
+    void noFrameIsSentBeforeItsTime() {
+        List<Long> early = new ArrayList<>();
+        kafka = new MockProducer<>(true, null, new ByteArraySerializer(), new ByteArraySerializer()) {
+            @Override
+            public Future<RecordMetadata> send(ProducerRecord<byte[], byte[]> record, Callback callback) {
+                long ahead = 1_000 * FrameTimes.millis(record.value()) - clock.now();
+                early.addAll(ahead > 0 ? List.of(ahead) : List.of());
+                return super.send(record, callback);
+            }
+        };
+        try (EncryptingProducer<String, Object> producer = producer()) {
+            producer.send(record(Map.of("power", 1)));
+            at(producer, NOON + 3_500_000);
+            kafka.sendException = new TimeoutException("full");
+            assertThrows(TimeoutException.class, () -> producer.send(record(Map.of("power", 2))));
+            kafka.sendException = null;
+            producer.keeper().borders();
+            producer.send(record(Map.of("power", 3)));
+            assertEquals(2, producer.counters().get(Count.SESSIONS));
+        }
+        assertEquals(List.of(), early, "microseconds ahead of the clock");
     }
 
     @Test
