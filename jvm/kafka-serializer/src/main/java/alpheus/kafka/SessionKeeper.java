@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.SerializationException;
@@ -56,7 +57,7 @@ final class SessionKeeper {
         this.clock = clock;
         this.counters = counters;
         this.lane = lane;
-        this.maxBlockMicros = 1_000L * maxBlockMillis;
+        this.maxBlockMicros = AlpheusConfig.micros(maxBlockMillis);
         this.timer = new BorderTimer(this::borders);
     }
 
@@ -67,6 +68,7 @@ final class SessionKeeper {
         try {
             begun = true;
             awaitSession(deadline);
+            catchUp(millis);
             List<byte[]> frames = encryptor.event(reader, value, millis);
             byte[] event = frames.remove(frames.size() - 1);
             return handOver(() -> {
@@ -74,15 +76,31 @@ final class SessionKeeper {
                 return send.apply(event);
             });
         } catch (AlpheusException refused) {
-            deliver(encryptor.left());
+            handOver(encryptor.left());
             throw new SerializationException(refused.getMessage(), refused);
         } finally {
             unlock();
         }
     }
 
+    /** After a long sleep, borders go out in pieces. */
+    private void catchUp(Long millis) throws AlpheusException {
+        List<byte[]> piece = encryptor.bordersBefore(millis);
+        while (!piece.isEmpty()) {
+            handOver(piece);
+            piece = encryptor.bordersBefore(millis);
+        }
+    }
+
+    private void handOver(List<byte[]> frames) {
+        handOver(() -> {
+            deliver(frames);
+            return null;
+        });
+    }
+
     /** What throws while it takes frames may have lost them. */
-    private <R> R handOver(java.util.function.Supplier<R> send) {
+    private <R> R handOver(Supplier<R> send) {
         try {
             return send.get();
         } catch (RuntimeException failure) {
@@ -120,11 +138,7 @@ final class SessionKeeper {
         if (broken == encryptor.generation()) {
             encryptor.giveUp();
         }
-        List<byte[]> opening = encryptor.open();
-        handOver(() -> {
-            deliver(opening);
-            return null;
-        });
+        handOver(encryptor.open());
     }
 
     private void unlockedWait(long until, long deadline) {
@@ -168,11 +182,7 @@ final class SessionKeeper {
         try {
             if (!closed && begun) {
                 reopen();
-                List<byte[]> due = encryptor.borders();
-                handOver(() -> {
-                    deliver(due);
-                    return null;
-                });
+                handOver(encryptor.borders());
             }
         } catch (AlpheusException refused) {
             encryptor.giveUp();
@@ -237,8 +247,9 @@ final class SessionKeeper {
      */
     void close(long waitMillis, Runnable first) {
         timer.close();
-        long deadline = clock.now() + 1_000L * waitMillis;
-        if (!locks(1_000L * waitMillis)) {
+        long wait = AlpheusConfig.micros(waitMillis);
+        long deadline = clock.now() + wait;
+        if (!locks(wait)) {
             abandon();
             return;
         }

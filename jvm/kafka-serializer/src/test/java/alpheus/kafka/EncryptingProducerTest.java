@@ -124,6 +124,17 @@ class EncryptingProducerTest {
         assertTrue(kafka.closed());
     }
 
+    /** Kafka Connect sets all there is. */
+    @Test
+    void waitingForEverIsAllowed() throws Exception {
+        device.settings.put("max.block.ms", Long.MAX_VALUE);
+        device.settings.put("alpheus.close.timeout.ms", Long.MAX_VALUE);
+        try (EncryptingProducer<String, Object> producer = producer()) {
+            producer.send(record(Map.of("power", 1)));
+        }
+        assertEquals(1, device.opened(frames()).count());
+    }
+
     /** Who sums refuses what lies ahead of its clock, and with an opening border all of its session. */
     @Test
     void noFrameIsSentBeforeItsTime() {
@@ -262,6 +273,41 @@ class EncryptingProducerTest {
         }
         assertEquals(3, device.opened(frames()).count());
         assertEquals(first + 5, kafka.history().get(1).timestamp());
+    }
+
+    /** One wrong timestamp must not make borders up to there, nor keep the events behind it waiting. */
+    @Test
+    void aTimeAheadOfTheClockIsRefused() throws Exception {
+        device.settings.put("alpheus.time", "record");
+        device.settings.put("alpheus.skew.ms", "1000");
+        try (EncryptingProducer<String, Object> producer = producer()) {
+            long first = NOON / 1000 + 1000;
+            producer.send(timed(first + 5));
+            int before = kafka.history().size();
+            for (long ahead : new long[] {first + 90_000_000_000L, first + 1_100, Long.MAX_VALUE}) {
+                SerializationException refused =
+                        assertThrows(SerializationException.class, () -> producer.send(timed(ahead)));
+                assertTrue(refused.getMessage().contains("alpheus.skew.ms"), refused.getMessage());
+            }
+            assertEquals(before, kafka.history().size());
+            assertEquals(3, producer.counters().get(Count.REFUSED));
+            producer.send(timed(first + 6));
+        }
+        assertEquals(2, device.opened(frames()).count());
+    }
+
+    /** A machine that slept: what it owes goes out in pieces, and not all from memory at once. */
+    @Test
+    void bordersOfALongSleepGoOutInPieces() throws Exception {
+        try (EncryptingProducer<String, Object> producer = producer()) {
+            producer.send(record(Map.of("power", 1)));
+            at(producer, NOON + 50_000 * TestDevice.TICK + 1);
+            int piece = kafka.history().size();
+            assertTrue(piece < 1000, piece + " at once");
+            producer.send(record(Map.of("power", 2)));
+            assertEquals(2 + 49_999 + 1 + 1, kafka.history().size(), "and one more for midnight");
+        }
+        assertEquals(2, device.opened(frames()).count());
     }
 
     private static ProducerRecord<String, Object> timed(long millis) {
