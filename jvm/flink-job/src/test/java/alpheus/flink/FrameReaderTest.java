@@ -17,8 +17,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import org.apache.flink.api.common.eventtime.Watermark;
-import org.apache.flink.api.common.eventtime.WatermarkOutput;
 import org.apache.flink.api.common.functions.util.ListCollector;
 import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -114,33 +112,5 @@ class FrameReaderTest {
         }
         assertTrue(CHECK.isInstruction(new PlanStart(new PlanView(plan, window, 0, 0, 0, rows)).bytes()));
         assertFalse(CHECK.isInstruction(new byte[] {1, Summary.KIND}));
-    }
-
-    /** A clock that is ahead moves no watermark. */
-    @Test
-    void theFutureMovesNoWatermark() {
-        PartitionTimes times = new PartitionTimes(1_000, 0);
-        List<Long> said = new ArrayList<>();
-        var output = new WatermarkOutput() {
-            @Override
-            public void emitWatermark(Watermark watermark) {
-                said.add(watermark.getTimestamp());
-            }
-
-            @Override
-            public void markIdle() {}
-
-            @Override
-            public void markActive() {}
-        };
-        times.onPeriodicEmit(output);
-        times.onEvent(null, System.currentTimeMillis() + 60_000, output);
-        times.onEvent(null, PartitionTimes.NONE, output);
-        times.onPeriodicEmit(output);
-        assertEquals(List.of(), said);
-        times.onEvent(null, 5_000, output);
-        times.onEvent(null, 4_000, output);
-        times.onPeriodicEmit(output);
-        assertEquals(List.of(4_999L), said);
     }
 }
