@@ -21,7 +21,8 @@ import java.util.function.Function;
  * is frozen once its digest is complete, so that nothing that is replayed or comes twice can change it.
  */
 public final class StreamState {
-    private static final int MOST_SESSIONS = 64;
+    /** Sessions that are kept of a member; one a day is more. */
+    static final int MOST_SESSIONS = 64;
 
     private final List<SessionState> sessions = new ArrayList<>();
     private final Map<String, Member> members = new LinkedHashMap<>();

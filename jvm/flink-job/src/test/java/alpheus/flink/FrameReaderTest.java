@@ -106,11 +106,37 @@ class FrameReaderTest {
                 new PlanView(plan, window, -1, 0, 0, rows),
                 new PlanView(plan, window, 0, 1, 0, rows),
                 new PlanView(plan, window, 0, 0, -1, rows),
+                new PlanView(plan, window, Long.MAX_VALUE, 0, 0, rows),
+                new PlanView(plan, window, 1L << 52, 0, 0, rows),
+                new PlanView(plan, window, 0, (1L << 52) / window * window + window, 0, rows),
+                new PlanView(plan, 25_000 * Feed.TICK, 0, 0, 0, rows),
+                new PlanView(plan, Long.MAX_VALUE / Feed.TICK * Feed.TICK, 0, 0, 0, rows),
                 new PlanView(plan, window, 0, 0, 0, new int[0][]),
                 new PlanView(plan, window, 0, 0, 0, new int[][] {{Feed.WORDS}}))) {
             assertFalse(CHECK.isInstruction(new PlanStart(bad).bytes()), bad.toString());
         }
         assertTrue(CHECK.isInstruction(new PlanStart(new PlanView(plan, window, 0, 0, 0, rows)).bytes()));
         assertFalse(CHECK.isInstruction(new byte[] {1, Summary.KIND}));
+    }
+
+    /** What is refused above could not be told to any broker; the longest window that is not can be. */
+    @Test
+    void theLongestWindowsSummaryFitsInARecord() {
+        long longest = 20_000 * Feed.TICK;
+        PlanView plan = new PlanView(Feed.PLAN.plan(), longest, 0, 0, 0, Feed.PLAN.rows());
+        assertTrue(CHECK.isInstruction(new PlanStart(plan).bytes()));
+        List<Judgement.Segment> segments = new ArrayList<>();
+        for (int session = 0; session < StreamState.MOST_SESSIONS + 3; session++) {
+            segments.add(new Judgement.Segment(session, 0, true, 1, 2, new ArrayList<>()));
+        }
+        for (int tick = 0; tick < 20_000; tick++) {
+            segments.get(tick % segments.size()).marks().add(new TickMark(1, tick, false, 3, 4, 5));
+        }
+        Judgement complete = new Judgement(null, 1, segments);
+        int length = new Summary("00".repeat(16), plan.plan(), 0, 0, 0, complete).bytes().length;
+        assertTrue(length < 1_000_000, length + " bytes");
+        assertEquals(TickMark.LENGTH * 20_000, length - new Summary("00".repeat(16), plan.plan(), 0, 0, 0,
+                new Judgement(null, 1, segments.stream().map(it -> new Judgement.Segment(
+                        it.session(), 0, true, 1, 2, List.of())).toList())).bytes().length);
     }
 }
