@@ -117,7 +117,7 @@ public final class JobConfig extends AbstractConfig {
             String fallback = getString(SCHEMA_FALLBACK);
             Schema schema = new Schemas(registry(), fallback == null ? null : Path.of(fallback)).read(path);
             return new Shape(Layout.of(schema).words(), schema.tick(), schema.capacity().events(),
-                    1_000L * getLong(SKEW));
+                    1_000L * getLong(SKEW), schema.id().toString());
         } catch (AlpheusException refused) {
             throw new ConfigException(SCHEMA, path, refused.getMessage());
         } catch (IOException unreadable) {

@@ -206,6 +206,20 @@ final class Messages {
             });
         }
 
+        /** Whether a stream is in a set, without reading all of it. */
+        static boolean hasStream(byte[] bytes, int position) {
+            ByteBuffer in = ByteBuffer.wrap(bytes);
+            int at = 2 + Short.BYTES + in.getShort(2) + Long.BYTES;
+            int bit = at + Integer.BYTES + position / Byte.SIZE;
+            return position / Byte.SIZE < in.getInt(at) && (bytes[bit] >> position % Byte.SIZE & 1) == 1;
+        }
+
+        /** The same set for those who only add streams up. */
+        Opening withoutControllers() {
+            return new Opening(plan, start, streams, digest,
+                    new TokenSet(new BitSet(), tokens.digest(), tokens.masked(), tokens.rows()));
+        }
+
         static Opening read(byte[] bytes) throws IOException {
             DataInputStream in = open(bytes, KIND);
             return new Opening(
