@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import alpheus.flink.Messages.DeadLetter;
-import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.PlanEnd;
 import alpheus.flink.Messages.Sum;
 import alpheus.flink.Messages.Summary;
@@ -243,19 +242,6 @@ class StreamSumsTest {
         assertEquals(List.of("late", "late", "late", "late", "late", "late"), reasons());
     }
 
-    /** An instruction that is not about a window of the plan's changes nothing. */
-    @Test
-    void aSetBesideThePlansWindowsIsNone() throws Exception {
-        joined(1);
-        Opening set = Feed.opening(0);
-        instruct(new Opening(set.plan(), set.start() + Feed.TICK, set.streams(), set.digest(), set.tokens()).bytes());
-        instruct(new Opening(set.plan(), 0, set.streams(), set.digest(), set.tokens()).bytes());
-        send(0, Feed.frames(0, 3, 1, 1));
-        assertEquals(List.of(), reasons());
-        instruct(Feed.opening(0, 0).bytes());
-        assertEquals(1, sums().size());
-    }
-
     @Test
     void aPlanThatIsHeardOfAfterItsFirstWindowIsReported() throws Exception {
         flink.processElement(new StreamRecord<>(Feed.join(0)));
@@ -275,6 +261,9 @@ class StreamSumsTest {
         assertEquals(before + 1, states());
         flink.setProcessingTime(Feed.NOON / 1000 + 4 * 86_400_000L);
         assertEquals(before, states());
+        instruct(Feed.opening(0, 0).bytes());
+        send(0, Feed.frames(0, 3, 1, 1).subList(3, 7));
+        assertEquals(1, sums().size(), "whoever is in a plan is not");
     }
 
     /** Sums of another schema look the same, and mean something else. */
