@@ -129,6 +129,14 @@ pub struct Deposit {
     pub receipts: Vec<Receipt>,
 }
 
+impl Deposit {
+    /// For which aggregate, as whoever sends it says: to find who is to check it.
+    #[must_use]
+    pub fn said_to_be_for(&self) -> Option<Digest> {
+        self.grant.dangerous_unverified().map(|grant| grant.aggregate)
+    }
+}
+
 /// What is sealed, as entries name it.
 #[must_use]
 pub fn sealed_digest(sealed: &Sealed) -> Digest {
@@ -161,6 +169,14 @@ pub struct Receipt {
     pub by: SmootherId,
     /// The entry.
     pub entry: Signed<Entry>,
+}
+
+impl Receipt {
+    /// For which aggregate, as whoever sends it says: to find who is to check it.
+    #[must_use]
+    pub fn said_to_be_for(&self) -> Option<Digest> {
+        self.entry.dangerous_unverified().map(|entry| entry.aggregate)
+    }
 }
 
 /// What is sealed for the aggregator: both parts of a size that definition and limit fix.

@@ -165,6 +165,11 @@ pub enum NotHeard {
     /// Not signed by a quorum.
     #[error("the certificate is not signed by a quorum")]
     NotCertified,
+    /// This smoother's own, of which it knows nothing: it has forgotten what it said.
+    #[error(
+        "this smoother has said what it does not remember; it takes part again after the next key epoch"
+    )]
+    Forgotten,
     /// It said something else before.
     #[error("{0:?} has said two different things of one aggregate")]
     Equivocation(SmootherId),
