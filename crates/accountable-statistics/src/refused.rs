@@ -205,6 +205,11 @@ pub enum NotContributed {
     /// The receipt is not by that smoother, or not for this.
     #[error("the receipt is not by that smoother, or not for this deposit")]
     Receipt,
+    /// What a smoother shows is not in the deposit's place.
+    #[error(
+        "the smoother refuses the deposit and shows nothing that stands in its place; it is faulty"
+    )]
+    Refusal,
     /// What is stored is damaged.
     #[error("what is stored of this contribution is damaged; begin another one")]
     Damaged,

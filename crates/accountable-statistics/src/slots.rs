@@ -7,7 +7,7 @@
 use crate::configuration::{Pinned, SmootherId};
 use crate::definition::{Agreed, Turn};
 use crate::endorsed::Endorsed;
-use crate::messages::{Entry, Evidence, Grant, Receipt};
+use crate::messages::{Entry, Evidence, Grant, InPlace, Receipt};
 use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
@@ -151,6 +151,22 @@ impl Slots {
             return Err(Taken::Key);
         }
         Ok(())
+    }
+
+    /// What stands in the place of a deposit for a slot by a key: what a quorum or this smoother
+    /// has signed.
+    pub(crate) fn in_place(
+        &self,
+        by: SmootherId,
+        slot: u32,
+        ephemeral: &VerifyingKey,
+    ) -> Option<InPlace> {
+        if let Some((_, certificate)) = self.certified.get(&slot) {
+            return Some(InPlace::Certified(certificate.clone()));
+        }
+        let of_key = || self.keys.get(ephemeral).and_then(|slot| self.signed.get(slot));
+        let held = self.signed.get(&slot).or_else(of_key)?;
+        Some(InPlace::Signed(Receipt { by, entry: held.receipt.clone() }))
     }
 
     /// Notes an entry that this smoother signs.

@@ -10,7 +10,7 @@ use crate::definition::Turn;
 use crate::endorsed::Endorsed;
 use crate::logarithm::Table;
 use crate::messages::{
-    Deposit, Entry, Evidence, Grant, Receipt, SlotRequest, Upload, encode, request_digest,
+    Deposit, Entry, Evidence, Grant, InPlace, Receipt, SlotRequest, Upload, encode, request_digest,
     showing_digest,
 };
 use crate::refused::NoSlot;
@@ -103,6 +103,12 @@ impl Smoother {
     pub fn deposit(&mut self, now: Time, deposit: Deposit) -> Result<Step<Receipt>, NoSlot> {
         let aggregate = deposit.said_to_be_for().ok_or(NoSlot::NotGranted)?;
         self.shard(&aggregate).ok_or(NoSlot::Unknown)?.deposit(now, deposit)
+    }
+
+    /// As [`Shard::in_place`].
+    pub fn in_place(&mut self, deposit: &Deposit) -> Option<InPlace> {
+        let aggregate = deposit.said_to_be_for()?;
+        self.shard(&aggregate)?.in_place(deposit)
     }
 
     /// As [`Shard::compare_grants`].
@@ -246,6 +252,14 @@ impl Shard<'_> {
         let quorum = self.common.pinned.quorum();
         changes.extend(self.running.hear(by, entry, receipt.clone(), quorum));
         Ok(Step::new(changes, Receipt { by, entry: receipt }))
+    }
+
+    /// What stands in the place of a deposit that was refused with [`NoSlot::SlotTaken`] or
+    /// [`NoSlot::KeyTaken`].
+    #[must_use]
+    pub fn in_place(&self, deposit: &Deposit) -> Option<InPlace> {
+        let grant = deposit.grant.dangerous_unverified()?;
+        self.running.slots.in_place(self.common.id, grant.slot, &grant.ephemeral)
     }
 
     /// Notes two grants of one slot at one turn, if a deposit that was refused and what is held

@@ -5,7 +5,7 @@ use super::engine::{Due, Job};
 use crate::pass::link::LinkError;
 use crate::service::engine::Handle;
 use crate::stats::names::hex;
-use crate::stats::ways::{BRIEF, GRACE, Way, gathered};
+use crate::stats::ways::{BRIEF, GRACE, Way, gathered, release};
 use alpheus_accountable_statistics::aggregator::Examined;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::messages::{Closing, Outcome, Release, Shown};
@@ -139,9 +139,8 @@ impl Conductor {
         for (by, way) in self.ways.clone() {
             let what = (Errand::Release, name, by);
             if self.under_way.insert(what) {
-                let path = format!("/v1/release/{}", hex(&name));
                 self.errands.spawn(async move {
-                    (what, way.get::<Release>(&path).await.map(|release| Some(Box::new(release))))
+                    (what, release(&way, &name).await.map(|release| Some(Box::new(release))))
                 });
             }
         }
