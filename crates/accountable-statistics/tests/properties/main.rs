@@ -17,7 +17,7 @@ mod shards;
 mod simulation;
 mod slots;
 #[path = "../../examples/support/mod.rs"]
-#[expect(dead_code, reason = "the walkthrough takes the rest")]
 mod support;
 mod tallies;
+mod verdicts;
 mod waste;
