@@ -1,6 +1,7 @@
 //! What several smoothers have signed alike.
 
 use crate::configuration::{Pinned, SmootherId};
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,21 +35,53 @@ impl<T: Message> Endorsed<T> {
         self.0.iter()
     }
 
+    /// What the first of them says, whoever says it: to find who is to check it, and for nothing
+    /// else.
+    #[must_use]
+    pub fn dangerous_unverified(&self) -> Option<T> {
+        self.0.first()?.1.dangerous_unverified()
+    }
+
     /// The message that so many smoothers have signed alike. Signatures that do not hold count
     /// for nothing, and so do a smoother's second ones.
     ///
     /// # Errors
     /// [`NotEndorsed`].
     pub fn open(&self, pinned: &Pinned, needed: usize) -> Result<Verified<T>, NotEndorsed> {
-        let mut signers: BTreeMap<_, Vec<SmootherId>> = BTreeMap::new();
+        self.alike(needed, |by, signed| {
+            let opened = signed.open(pinned.key(by)?).ok()?;
+            Some((opened.digest(), opened))
+        })
+    }
+
+    /// As [`Endorsed::open`], without another look at signatures that are known to hold.
+    pub(crate) fn open_knowing(
+        &self,
+        pinned: &Pinned,
+        needed: usize,
+        known: impl Fn(SmootherId, &Signed<T>) -> bool,
+    ) -> Result<T, NotEndorsed> {
+        self.alike(needed, |by, signed| {
+            let holds = known(by, signed) || signed.open(pinned.key(by)?).is_ok();
+            Some((signed.digest(), signed.dangerous_unverified().filter(|_| holds)?))
+        })
+    }
+
+    /// The last of so many of different smoothers that hold and have one digest.
+    fn alike<R>(
+        &self,
+        needed: usize,
+        holds: impl Fn(SmootherId, &Signed<T>) -> Option<(Digest, R)>,
+    ) -> Result<R, NotEndorsed> {
+        let mut signers: BTreeMap<Digest, Vec<SmootherId>> = BTreeMap::new();
         for (by, signed) in &self.0 {
-            let Some(Ok(opened)) = pinned.key(*by).map(|key| signed.open(key)) else { continue };
-            let alike = signers.entry(opened.digest()).or_default();
+            let Some((digest, message)) = holds(*by, signed) else { continue };
+            let alike = signers.entry(digest).or_default();
             if !alike.contains(by) {
                 alike.push(*by);
             }
             if alike.len() >= needed {
-                return Ok(opened);
+                return Ok(message);
             }
         }
         Err(NotEndorsed)
