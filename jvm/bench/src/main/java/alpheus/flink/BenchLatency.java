@@ -38,9 +38,9 @@ final class BenchLatency {
 
     void run(BenchReport report) throws Exception {
         List<BenchApplication> applications = List.of(
-                BenchApplication.unpacked(examples, "fitness", folder),
-                BenchApplication.example(examples, "web-analytics"),
-                BenchApplication.example(examples, "car-maintenance"));
+                BenchApplication.padded(examples, "fitness", 683, folder),
+                BenchApplication.padded(examples, "web-analytics", 956, folder),
+                BenchApplication.padded(examples, "car-maintenance", 169, folder));
         for (BenchApplication application : applications) {
             for (int streams : quick ? new int[] {300} : new int[] {300, 1_200}) {
                 List<Double> raw = measure(application, streams, "raw", Form.RAW, 1_000);
