@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 CARGO ?= cargo
 PYTHON ?= python3
 # Tested, and not in default builds: their libraries are many.
-FEATURES := alpheus/object-store,alpheus/pairing
+FEATURES := alpheus/kafka,alpheus/object-store,alpheus/pairing
 # How long `make fuzz` stays with each decoder.
 SECONDS_EACH ?= 60
 export CARGO_TERM_COLOR ?= auto
@@ -116,6 +116,14 @@ fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
 jvm: ## the JVM side: build and test it with Maven
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
 	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress verify
+
+.PHONY: broker
+# Tests in Rust start it when this has been made; `make test` does not make it.
+broker: ## a Kafka broker for tests: fetches Kafka with Maven
+	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
+	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker compile \
+	  dependency:build-classpath -Dmdep.outputFile=target/classpath
+	@printf ':%s' "$(CURDIR)/jvm/test-broker/target/classes" >> jvm/test-broker/target/classpath
 
 .PHONY: deploy
 # Not part of `make test` yet.

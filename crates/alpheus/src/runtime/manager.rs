@@ -4,7 +4,7 @@
 use super::embedded::RuntimeError;
 use super::planning::{Asking, plan_query};
 use super::service::{Round, Service};
-use super::storage::scan_all;
+use super::storage::{PLANS, scan_all};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced::Announced;
@@ -24,7 +24,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use thiserror::Error;
 
-const PLANS: &[u8] = b"announcement/";
 const QUERIES: &[u8] = b"query/";
 const ASKERS: &[u8] = b"asker/";
 /// Announcements of plans that have ended and whose rows are sealed.

@@ -24,10 +24,12 @@ use crate::replay::inputs::read_schema;
 use crate::runtime::embedded::{RuntimeError, wall_clock};
 use crate::runtime::keys::ServiceKeys;
 use crate::runtime::manager::Manager;
+use crate::runtime::plane::EngineKind;
 use crate::runtime::service::Service;
 use crate::runtime::storage::Topics;
 use crate::service::health::{Part, State};
 use crate::service::http::Drained;
+use crate::service::kafka::KafkaArgs;
 use crate::service::shutdown::Trigger;
 use crate::service::{self, ServiceError, Settings, path_flag};
 use alpheus_encrypted_stream::coordinator::Timing;
@@ -75,6 +77,8 @@ pub struct Args {
     /// Where it keeps ciphertext, results and what must not be forgotten
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
+    #[command(flatten)]
+    kafka: KafkaArgs,
     /// Where devices, controllers and consumers reach it
     #[arg(long, value_name = "ADDRESS")]
     api: Option<SocketAddr>,
@@ -91,12 +95,14 @@ pub struct Args {
 /// # Errors
 /// A setting is missing or wrong, the store or the address cannot be had.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = globals.settings(vec![
+    let mut flags = args.kafka.flags();
+    flags.extend([
         ("identity", path_flag(args.identity.as_ref())),
         ("schema", path_flag(args.schema.as_ref())),
         ("state", path_flag(args.state.as_ref())),
         ("api", args.api.map(|api| api.to_string())),
-    ])?;
+    ]);
+    let settings = globals.settings(flags)?;
     let identity =
         IdentityFolder::open(&Settings::needed(&settings.identity, "identity")?, Role::Server)?;
     let schema = read_schema(&Settings::needed(&settings.schema, "schema")?)?;
@@ -136,8 +142,10 @@ fn open(
     let keep = Span::seconds(args.keep.saturating_mul(3600));
     let opened = || -> Result<Engine, NotIntroduced> {
         let runtime = RuntimeError::from;
-        let service = Service::open(store.clone(), &topics, key.clone(), shape, Timing::default())
-            .map_err(runtime)?;
+        let (own, timing) = (store.clone(), Timing::default());
+        let service =
+            Service::open(EngineKind::InProcess, own, &topics, key.clone(), shape, timing)
+                .map_err(runtime)?;
         let mut manager = Manager::new(service, schema, deployment.clone(), key)?;
         let registry = Registry::load(&mut manager, &deployment)?;
         manager.resume(wall_clock())?;

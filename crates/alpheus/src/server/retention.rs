@@ -4,7 +4,8 @@
 //! Devices' clocks count for nothing here. Now and then it is noted how far the log
 //! was summed; what was summed when a note of that age was made may go.
 
-use crate::runtime::service::{ServiceError, noted_positions};
+use crate::runtime::plane::noted_positions;
+use crate::runtime::service::ServiceError;
 use crate::runtime::storage::{Topics, scan_all};
 use alpheus_policy::time::{Span, Timestamp};
 use alpheus_transport::{Batch, Offset, Store};

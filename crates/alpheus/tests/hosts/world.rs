@@ -128,8 +128,15 @@ impl Town {
         let topics = Topics::new(2).unwrap();
         let shape = Shape::of(&self.schema, &self.layout, Span::seconds(60));
         let store = disk.open().unwrap();
-        let service =
-            Service::open(store.clone(), &topics, key.clone(), shape, Timing::default()).unwrap();
+        let service = Service::open(
+            EngineKind::InProcess,
+            store.clone(),
+            &topics,
+            key.clone(),
+            shape,
+            Timing::default(),
+        )
+        .unwrap();
         let mut manager =
             Manager::new(service, &self.schema, self.deployment.clone(), key).unwrap();
         let registry = Registry::load(&mut manager, &self.deployment).unwrap();

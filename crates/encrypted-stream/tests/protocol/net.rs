@@ -11,6 +11,7 @@ use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessag
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::Timestamp;
 
+use crate::adder::{self, Adder};
 use crate::world::{EPOCH, Memory, Setup, World, after, announce};
 
 /// A world with everybody awake.
@@ -31,6 +32,8 @@ pub struct Net {
     pub sleep_after_token: Vec<u32>,
     /// Messages that are lost on their way to controllers.
     pub lost: fn(u32, &ServiceMessage) -> bool,
+    /// Who adds up, if it is not the coordinator.
+    pub adder: Option<Adder>,
 }
 
 impl Net {
@@ -75,7 +78,15 @@ impl Net {
             sleep_after_presence: vec![],
             sleep_after_token: vec![],
             lost: |_, _| false,
+            adder: None,
         }
+    }
+
+    /// Others add up.
+    pub fn delegating(setup: Setup) -> Self {
+        let net = Self::new(setup);
+        let adder = Some(Adder::default());
+        Self { coordinator: adder::told(net.coordinator, adder.as_ref()), adder, ..net }
     }
 
     /// The same plan with another nonce, from another time on.
@@ -139,7 +150,7 @@ impl Net {
         let (announced, key) = (self.world.announced.clone(), self.world.service.clone());
         let (coordinator, step) =
             Coordinator::restore(announced, key, Timing::default(), values, now).unwrap();
-        self.coordinator = coordinator;
+        self.coordinator = adder::told(coordinator, self.adder.as_ref());
         self.run(now, step);
     }
 
@@ -182,6 +193,11 @@ impl Net {
                 }
                 Output::Answered { .. } => {}
                 Output::Outcome(outcome) => self.outcomes.push(outcome),
+                Output::ForSums(given) => {
+                    self.adder
+                        .iter_mut()
+                        .for_each(|adder| adder.take(std::slice::from_ref(&given)));
+                }
             }
         }
     }

@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+mod json;
+mod making;
+
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::sums::{Ciphertext, Part, Sums};
 use alpheus_accountable_statistics::threshold::ceremony::{Announcement, Ceremony};
@@ -15,71 +18,10 @@ use alpheus_accountable_statistics::threshold::{Committee, KeyShare, SharedKey};
 use alpheus_accountable_statistics::tuple::{
     Binding, Checker, Contribution, Prover, Terms, ThresholdKey, Tuple, message_base,
 };
-use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
-use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-use rand_core::{Rng as _, TryCryptoRng, TryRng};
+use json::{array, cases, element, from_hex, small, told};
 use serde_json::Value;
-use std::convert::Infallible;
-use std::path::Path;
-
-/// The randomness that the script used, and after it some other.
-struct Told(Vec<u8>, ChaCha20Rng);
-
-impl TryRng for Told {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        panic!("randomness is drawn as bytes")
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        panic!("randomness is drawn as bytes")
-    }
-
-    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
-        match self.0.is_empty() {
-            true => self.1.fill_bytes(out),
-            false => out.copy_from_slice(&self.0.drain(..out.len()).collect::<Vec<u8>>()),
-        }
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for Told {}
-
-fn told(randomness: &Value) -> Told {
-    Told(from_hex(randomness), ChaCha20Rng::from_seed([0; 32]))
-}
-
-fn cases(name: &str) -> Vec<Value> {
-    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
-    let path = vectors.join("accountable-statistics/v1").join(format!("{name}.json"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
-    assert!(!cases.is_empty(), "{name}");
-    cases
-}
-
-fn from_hex(value: &Value) -> Vec<u8> {
-    let text = value.as_str().unwrap_or_else(|| panic!("no text: {value}"));
-    assert!(text.len().is_multiple_of(2) && text.is_ascii());
-    let digits = (0..text.len()).step_by(2);
-    digits.map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
-
-fn array<const N: usize>(value: &Value) -> [u8; N] {
-    from_hex(value).try_into().unwrap()
-}
-
-fn element(value: &Value) -> Element {
-    Element::from_bytes(&array(value)).unwrap()
-}
-
-fn small(value: &Value) -> u16 {
-    value.as_u64().unwrap().try_into().unwrap()
-}
 
 fn interval(case: &Value) -> Interval {
     let end = |name: &str| case[name].as_i64().unwrap();

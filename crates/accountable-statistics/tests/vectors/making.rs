@@ -1,7 +1,6 @@
 //! Known answers of making a key, byte by byte: `vectors/accountable-statistics/making.py`.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
-
+use crate::json::{array, cases, from_hex, small, told};
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::keymaking::{Circle, KeyMaker, KeyWord, Patience};
 use alpheus_accountable_statistics::messages::decode;
@@ -11,55 +10,8 @@ use alpheus_crypto::hash::Digest;
 use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
-use rand_core::{TryCryptoRng, TryRng};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::path::Path;
-
-/// The randomness that the script used, and no more.
-struct Told(Vec<u8>);
-
-impl TryRng for Told {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        panic!("randomness is drawn as bytes")
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        panic!("randomness is drawn as bytes")
-    }
-
-    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
-        out.copy_from_slice(&self.0.drain(..out.len()).collect::<Vec<u8>>());
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for Told {}
-
-fn cases(name: &str) -> Vec<Value> {
-    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
-    let path = vectors.join("accountable-statistics/v1").join(format!("{name}.json"));
-    let cases: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    assert!(!cases.is_empty());
-    cases
-}
-
-fn from_hex(value: &Value) -> Vec<u8> {
-    let text = value.as_str().unwrap();
-    let digits = (0..text.len()).step_by(2);
-    digits.map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
-
-fn array<const N: usize>(value: &Value) -> [u8; N] {
-    from_hex(value).try_into().unwrap()
-}
-
-fn small(value: &Value) -> u16 {
-    value.as_u64().unwrap().try_into().unwrap()
-}
 
 /// Member 0.
 fn maker(case: &Value, word: u64) -> KeyMaker {
@@ -87,7 +39,7 @@ fn a_key_is_made_by_the_scripts_words() {
     for case in cases("making") {
         let signing = SigningKey::from_seed(&Secret::from_bytes(array(&case["signing"])));
         let mut maker = maker(&case, case["patience"].as_u64().unwrap());
-        let mut rng = Told(from_hex(&case["randomness"]));
+        let mut rng = told(&case["randomness"]);
         let (mut ledger, mut key) = (BTreeMap::new(), None);
         for stage in case["stages"].as_array().unwrap() {
             assert_eq!(key, None);
@@ -115,7 +67,7 @@ fn bad_words_name_who_said_them() {
     for (at, case) in cases("making_bad").iter().enumerate() {
         let signing = SigningKey::from_seed(&Secret::from_bytes([1; 32]));
         let mut maker = maker(case, 10);
-        let mut rng = Told(vec![7; 4096]);
+        let mut rng = told(&Value::from(""));
         maker.poll(Time(0), &signing, &mut rng).commit(&mut BTreeMap::new()).unwrap();
         hear(&mut maker, &case["heard"]);
         let _ = maker.poll(Time(1), &signing, &mut rng);
