@@ -83,33 +83,23 @@ final class BenchHost implements AutoCloseable {
         void run() throws Exception;
     }
 
-    /**
-     * Runs the job over a topic of events until all windows have their result. Streams join before any event comes:
-     * where the topic is full already, the job first stands over an empty one.
-     */
+    /** Runs the job over a topic of events until all windows have their result. */
     Cost run(String events, BenchDevices devices, Extent extent, Meanwhile meanwhile) throws Exception {
-        String name = "run" + runs++;
-        boolean swaps = kind.equals("ours") && meanwhile == NOTHING;
-        for (String topic : List.of("none", "instructions", "tokens", "sums", "summaries", "dead-letters")) {
-            broker.createTopics(1, name + "-" + topic);
-        }
-        JobConfig config = config(name, swaps ? name + "-none" : events, extent);
-        try (Producer<byte[], byte[]> kafka = producer(broker); KafkaConsumer<byte[], byte[]> results = results(config)) {
+        JobConfig config = config("run" + runs++, events, extent);
+        try (Producer<byte[], byte[]> kafka = producer(broker)) {
             BenchClerk clerk = new BenchClerk(
                     config, devices, kafka, extent.streams, extent.application.words(), extent.start);
             int instructions = kind.equals("ours") ? clerk.begin() : 0;
-            Path file = write(config);
-            ask("run " + kind + " " + file + " " + extent.parallelism);
+            ask("run " + kind + " " + folder.resolve("job.properties") + " " + extent.parallelism);
             awaitInstructed(config, instructions);
-            if (swaps) {
-                write(config(name, events, extent));
-                ask("go " + file);
+            try (KafkaConsumer<byte[], byte[]> results = results(config)) {
+                ask("go");
+                long from = System.nanoTime();
+                meanwhile.run();
+                follow(config, clerk, results, extent.windows);
+                double wall = (System.nanoTime() - from) / 1e6;
+                return new Cost(Double.parseDouble(ask("stop")), wall, clerk);
             }
-            long from = System.nanoTime();
-            meanwhile.run();
-            follow(config, clerk, results, extent.windows);
-            double wall = (System.nanoTime() - from) / 1e6;
-            return new Cost(Double.parseDouble(ask("stop")), wall, clerk);
         }
     }
 
@@ -120,7 +110,7 @@ final class BenchHost implements AutoCloseable {
                 new ByteArraySerializer(), new ByteArraySerializer());
     }
 
-    private JobConfig config(String name, String events, Extent extent) {
+    private JobConfig config(String name, String events, Extent extent) throws Exception {
         Map<String, String> settings = new HashMap<>(Map.of(
                 "bootstrap.servers", broker.bootstrap(),
                 "alpheus.schema", extent.application.file().toString(),
@@ -132,18 +122,14 @@ final class BenchHost implements AutoCloseable {
                 "max.request.size", "8000000"));
         for (String topic : List.of("instructions", "tokens", "sums", "summaries", "dead-letters")) {
             settings.put("alpheus.topic." + topic, name + "-" + topic);
+            broker.createTopics(1, name + "-" + topic);
+        }
+        Properties file = new Properties();
+        file.putAll(settings);
+        try (var written = Files.newOutputStream(folder.resolve("job.properties"))) {
+            file.store(written, null);
         }
         return new JobConfig(settings);
-    }
-
-    private Path write(JobConfig config) throws IOException {
-        Properties settings = new Properties();
-        config.originalsStrings().forEach(settings::put);
-        Path file = folder.resolve(kind + ".properties");
-        try (var written = Files.newOutputStream(file)) {
-            settings.store(written, null);
-        }
-        return file;
     }
 
     /** A stream must have joined before its events come. */

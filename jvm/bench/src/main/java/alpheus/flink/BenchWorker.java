@@ -15,25 +15,21 @@ import org.apache.flink.api.common.JobStatus;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.MemorySize;
 import org.apache.flink.configuration.RestartStrategyOptions;
-import org.apache.flink.configuration.StateRecoveryOptions;
 import org.apache.flink.configuration.TaskManagerOptions;
 import org.apache.flink.core.execution.JobClient;
-import org.apache.flink.core.execution.SavepointFormatType;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
 /**
- * Runs jobs in a process of their own. Of standard input: {@code run KIND FILE PARALLELISM} starts a job, {@code go FILE}
- * starts it anew from where it is, with other settings, {@code stop} ends it. Each is answered with one line; of
- * {@code stop} it is the milliseconds of processor time since the last start, of all threads.
+ * Runs jobs in a process of their own. Of standard input: {@code run KIND FILE PARALLELISM} starts a job, {@code go}
+ * lets its events in, {@code stop} ends it. Each is answered with one line; of {@code stop} it is the
+ * milliseconds of processor time since {@code go}, of all threads.
  */
 public final class BenchWorker {
     private static final OperatingSystemMXBean SYSTEM =
             (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
     private JobClient job;
-    private long cpuAtStart;
-    private String kind;
-    private int parallelism;
+    private long cpuAtGo;
     private volatile boolean stopping;
 
     private BenchWorker() {}
@@ -56,21 +52,16 @@ public final class BenchWorker {
     private String answer(String[] words) throws Exception {
         switch (words[0]) {
             case "run" -> {
-                kind = words[1];
-                parallelism = Integer.parseInt(words[3]);
-                run(Path.of(words[2]), null);
+                run(words[1], config(Path.of(words[2])), Integer.parseInt(words[3]));
                 return "running";
             }
             case "go" -> {
-                stopping = true;
-                String savepoint = job.stopWithSavepoint(
-                        false, Path.of(words[1]).resolveSibling("savepoints").toUri().toString(),
-                        SavepointFormatType.NATIVE).get();
-                run(Path.of(words[1]), savepoint);
+                cpuAtGo = SYSTEM.getProcessCpuTime();
+                BenchGate.open();
                 return "gone";
             }
             default -> {
-                long spent = SYSTEM.getProcessCpuTime() - cpuAtStart;
+                long spent = SYSTEM.getProcessCpuTime() - cpuAtGo;
                 stopping = true;
                 job.cancel().get();
                 return Double.toString(spent / 1e6);
@@ -85,19 +76,20 @@ public final class BenchWorker {
         }
         Map<String, Object> settings = new HashMap<>();
         read.stringPropertyNames().forEach(name -> settings.put(name, read.getProperty(name)));
+        settings.put("interceptor.classes", BenchGate.class.getName());
+        settings.put(BenchGate.EVENTS, read.getProperty(JobConfig.EVENTS));
         return new JobConfig(settings);
     }
 
-    private void run(Path file, String savepoint) throws Exception {
-        JobConfig config = config(file);
-        StreamExecutionEnvironment flink =
-                StreamExecutionEnvironment.createLocalEnvironment(parallelism, settings(savepoint));
+    private void run(String kind, JobConfig config, int parallelism) throws Exception {
+        BenchGate.shut();
+        stopping = false;
+        StreamExecutionEnvironment flink = StreamExecutionEnvironment.createLocalEnvironment(parallelism, settings());
         switch (kind) {
             case "ours" -> WindowSumsJob.assemble(flink, config);
             case "vectors" -> PlainJob.assemble(flink, config, null);
             default -> PlainJob.assemble(flink, config, config.getString(JobConfig.SCHEMA));
         }
-        stopping = false;
         job = flink.executeAsync(kind);
         job.getJobExecutionResult().whenComplete((result, failure) -> {
             if (failure != null && !stopping) {
@@ -106,16 +98,12 @@ public final class BenchWorker {
             }
         });
         while (job.getJobStatus().get() != JobStatus.RUNNING) {
-            Thread.sleep(20);
+            Thread.sleep(50);
         }
-        cpuAtStart = SYSTEM.getProcessCpuTime();
     }
 
-    private static Configuration settings(String savepoint) {
+    private static Configuration settings() {
         Configuration settings = new Configuration();
-        if (savepoint != null) {
-            settings.set(StateRecoveryOptions.SAVEPOINT_PATH, savepoint);
-        }
         settings.set(RestartStrategyOptions.RESTART_STRATEGY, "none");
         settings.set(TaskManagerOptions.MANAGED_MEMORY_SIZE, MemorySize.ofMebiBytes(8));
         settings.set(TaskManagerOptions.NETWORK_MEMORY_MIN, MemorySize.ofMebiBytes(128));
