@@ -10,7 +10,7 @@ from pathlib import Path
 from processes import Failed, Processes, answers, free_ports, wait_for
 
 _PATIENCE = 300
-_JAVA = ["java", "-XX:+UseSerialGC"]
+_JAVA = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
 _OPENS = ["--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED"]
 
 
@@ -74,13 +74,20 @@ class Flink:
         self._processes = processes
         self._folder = folder
         self._jar = next((jvm / "flink-job/target").glob("alpheus-flink-job-*.jar"))
-        self._classpath = f"{self._jar}:{(jvm / 'flink-job/target/classpath').read_text().strip()}"
+        self._classpath = self._with_a_log(jvm)
         self.rest = free_ports(1)[0]
         self._configure()
         self._start("jobmanager", "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint")
         wait_for("Flink's job manager", lambda: answers(self.rest), _PATIENCE, processes.log("jobmanager"))
         self._numbers = 0
         self.workers = [self.worker() for _ in range(workers)]
+
+    def _with_a_log(self, jvm: Path) -> str:
+        """The job's class path, whose tests log nothing, with a logger of warnings."""
+        own = (jvm / "flink-job/target/classpath").read_text().strip().split(":")
+        loggers = [jar for jar in (jvm / "demo/target/classpath").read_text().strip().split(":")
+                   if "slf4j-simple" in jar]
+        return ":".join([str(self._jar), *loggers, *(jar for jar in own if "slf4j-nop" not in jar)])
 
     def _configure(self) -> None:
         rpc, = free_ports(1)
@@ -91,7 +98,9 @@ class Flink:
             "taskmanager.numberOfTaskSlots": 4, "parallelism.default": 2, "taskmanager.cpu.cores": 1.0,
             "taskmanager.memory.task.heap.size": "256m", "taskmanager.memory.task.off-heap.size": "0",
             "taskmanager.memory.network.min": "64m", "taskmanager.memory.network.max": "64m",
-            "taskmanager.memory.managed.size": "16m",
+            "taskmanager.memory.managed.size": "16m", "taskmanager.memory.framework.heap.size": "128m",
+            "taskmanager.memory.framework.off-heap.size": "128m", "taskmanager.memory.jvm-metaspace.size": "256m",
+            "taskmanager.memory.jvm-overhead.min": "192m", "taskmanager.memory.jvm-overhead.max": "192m",
             "execution.checkpointing.dir": (self._folder / "checkpoints").as_uri(),
             "execution.checkpointing.savepoint-dir": (self._folder / "savepoints").as_uri(),
             "restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": 1000,
