@@ -240,7 +240,7 @@ fn a_job_that_lies_opens_nothing_and_its_words_are_dead_letters() {
         let status = match lie {
             None => {
                 check(
-                    &[row.clone()],
+                    std::slice::from_ref(row),
                     &truth.clone().into_iter().filter(|(at, _)| *at == row.start).collect(),
                     "true",
                 );

@@ -7,7 +7,7 @@ mod examining;
 
 pub use examining::{Examined, Work};
 
-use crate::closing::{Inclusion, Trees};
+use crate::closing::{Leaves, Trees};
 use crate::configuration::{Pinned, SmootherId};
 use crate::definition::{Agreed, BadDefinition, Definition};
 use crate::endorsed::Endorsed;
@@ -70,6 +70,8 @@ pub struct Aggregator {
     key: SigningKey,
     keys: Arc<Keys>,
     gathering: BTreeMap<Digest, Gathering>,
+    /// It may have forgotten closings of aggregates that were released until then.
+    sits_out: Option<Time>,
 }
 
 /// One aggregate.
@@ -80,7 +82,7 @@ struct Gathering {
     /// What is sealed for an entry, which names it.
     sealed: BTreeMap<Entry, Sealed>,
     closed: Option<Closed>,
-    trees: Option<Trees>,
+    leaves: Option<Leaves>,
     /// Of this run: what is shown to smoothers.
     shown: Option<Arc<Vec<Shown>>>,
     outcomes: BTreeMap<SmootherId, Outcome>,
@@ -96,6 +98,7 @@ struct Closed {
 }
 
 const AGGREGATE: u8 = b'a';
+const SITS_OUT: u8 = b'o';
 const DEFINITION: u8 = b'd';
 const CLOSING: u8 = b'c';
 const PUBLISHED: u8 = b'p';
@@ -123,9 +126,14 @@ impl Aggregator {
         let verifier = verifier.map_err(|_| NotRestored::OtherKey)?;
         let keys = Arc::new(Keys { sealing, verifier });
         let (pinned, gathering) = (pinned.clone(), BTreeMap::new());
-        let mut aggregator = Self { pinned, node, key, keys, gathering };
+        let mut aggregator = Self { pinned, node, key, keys, gathering, sits_out: None };
         let mut later = Vec::new();
         for (key, value) in records {
+            if key == [SITS_OUT] {
+                let until = value.try_into().map_err(|_| DamagedLog)?;
+                aggregator.sits_out = Some(Time(u64::from_be_bytes(until)));
+                continue;
+            }
             let rest = key.strip_prefix(&[AGGREGATE]).ok_or(DamagedLog)?;
             let (name, kind) = rest.split_first_chunk().ok_or(DamagedLog)?;
             match kind {
@@ -160,7 +168,7 @@ impl Aggregator {
             given: BTreeMap::new(),
             sealed: BTreeMap::new(),
             closed: None,
-            trees: None,
+            leaves: None,
             shown: None,
             outcomes: BTreeMap::new(),
             published: None,
@@ -214,9 +222,13 @@ impl Aggregator {
     /// [`NotGathered`].
     pub fn work(&mut self, name: &Digest) -> Result<Work, NotGathered> {
         let (keys, pinned) = (Arc::clone(&self.keys), self.pinned.clone());
+        let sits_out = self.sits_out;
         let gathering = self.of(name)?;
         if gathering.published.is_some() {
             return Err(NotGathered::Ended);
+        }
+        if gathering.closed.is_none() && Some(gathering.agreed.release()) <= sits_out {
+            return Err(NotGathered::SitsOut);
         }
         let entries = match &gathering.closed {
             Some(closed) => closed.entries.values().copied().collect(),
@@ -258,7 +270,7 @@ impl Aggregator {
         let change = record(&aggregate, CLOSING, encode(&closed));
         if let Some(gathering) = self.gathering.get_mut(&aggregate) {
             gathering.closed = Some(closed);
-            gathering.trees = Some(trees);
+            gathering.leaves = Some(trees.leaves().clone());
             gathering.shown = Some(Arc::new(shown));
         }
         Ok(Step::new(vec![change], closing))
@@ -279,16 +291,17 @@ impl Aggregator {
         self.gathering.get(name)?.closed.as_ref().map(|closed| closed.closing.clone())
     }
 
-    /// The proof that a slot's entry is counted.
+    /// What the closing counts, for everybody.
     #[must_use]
-    pub fn inclusion(&mut self, name: &Digest, slot: u32) -> Option<Inclusion> {
+    pub fn leaves(&mut self, name: &Digest) -> Option<Leaves> {
         let gathering = self.gathering.get_mut(name)?;
         let Closed { entries, rejected, .. } = gathering.closed.as_ref()?;
-        let trees = gathering.trees.get_or_insert_with(|| {
+        let leaves = gathering.leaves.get_or_insert_with(|| {
             let rejected: BTreeSet<u32> = rejected.iter().copied().collect();
-            Trees::new(gathering.agreed.slots, entries, |slot| !rejected.contains(&slot))
+            let counts = |slot: u32| !rejected.contains(&slot);
+            Trees::new(gathering.agreed.slots, entries, counts).leaves().clone()
         });
-        trees.prove(slot)
+        Some(leaves.clone())
     }
 
     /// Takes how an aggregate ended, as a smoother says. t that say the same are published.
@@ -325,6 +338,40 @@ impl Aggregator {
     #[must_use]
     pub fn published(&self, name: &Digest) -> Option<Outcome> {
         self.gathering.get(name)?.published
+    }
+
+    /// Its ledger is an old copy: it may have closed what was released until now, and forgotten it.
+    /// It closes none of that again, which would be another set; smoothers say how it ended.
+    pub fn sit_out(&mut self, now: Time) -> Step<()> {
+        self.sits_out = self.sits_out.max(Some(now));
+        Step::new(vec![put(vec![SITS_OUT], now.0.to_be_bytes().to_vec())], ())
+    }
+
+    /// Whether it closes nothing that was released at a time.
+    #[must_use]
+    pub fn sits_out(&self, release: Time) -> bool {
+        Some(release) <= self.sits_out
+    }
+
+    /// The deployment.
+    #[must_use]
+    pub fn pinned(&self) -> &Pinned {
+        &self.pinned
+    }
+
+    /// Whether it works by a definition.
+    #[must_use]
+    pub fn knows(&self, name: &Digest) -> bool {
+        self.gathering.contains_key(name)
+    }
+
+    /// How many slots of a closed aggregate do not count.
+    #[must_use]
+    pub fn missing(&self, name: &Digest) -> Option<usize> {
+        let gathering = self.gathering.get(name)?;
+        let Closed { entries, rejected, .. } = gathering.closed.as_ref()?;
+        let empty = (gathering.agreed.slots as usize).saturating_sub(entries.len());
+        Some(empty + rejected.len())
     }
 
     /// All aggregates of this node.

@@ -2,7 +2,7 @@
 
 mod addressing;
 
-use super::plane::{self, EngineKind, Plane, open_sums};
+use super::plane::{self, EngineKind, NotSummed, Plane, open_sums};
 use super::results::{OK, Row};
 use super::storage::{StoreLedger, Topics, read_on};
 use super::watch::{Counters, Watch};
@@ -13,6 +13,7 @@ use alpheus_encrypted_stream::error::{NotTaken, PlanRefused};
 use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError, Scope, Step};
 use alpheus_encrypted_stream::transformer::{PlanMismatch, Shape};
 use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
+use alpheus_policy::plan::Plan;
 use alpheus_policy::time::Timestamp;
 use alpheus_transport::{Batch, Error, NewRecord, Offset, Store};
 use rayon::prelude::*;
@@ -139,6 +140,14 @@ impl Service {
     #[must_use]
     pub fn topics(&self) -> &Topics {
         &self.topics
+    }
+
+    /// Whether its engine can sum a plan that is to start.
+    ///
+    /// # Errors
+    /// [`NotSummed`].
+    pub fn check(&self, plan: &Plan) -> Result<(), NotSummed> {
+        self.plane.check(plan)
     }
 
     /// Starts a plan whose participants were checked, or takes it up again.

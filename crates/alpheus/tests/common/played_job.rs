@@ -39,6 +39,9 @@ struct Played {
     id: Option<PlanId>,
 }
 
+/// A record: partition, value and key.
+type New = (u32, Vec<u8>, Vec<u8>);
+
 /// The job, since it was last started without its state.
 pub(crate) struct PlayedJob {
     topics: Topics,
@@ -136,12 +139,8 @@ impl PlayedJob {
         store.commit(batch).map(|_| ())
     }
 
-    /// New records of a topic: partition, value and key.
-    fn news(
-        &mut self,
-        store: &dyn Store,
-        topic: &Topic,
-    ) -> Result<Vec<(u32, Vec<u8>, Vec<u8>)>, Error> {
+    /// New records of a topic.
+    fn news(&mut self, store: &dyn Store, topic: &Topic) -> Result<Vec<New>, Error> {
         let mut found = Vec::new();
         for number in 0..store.partitions(topic)?.unwrap_or(0) {
             let partition = topic.partition(number);
@@ -157,9 +156,8 @@ impl PlayedJob {
     fn events(&mut self, store: &dyn Store) -> Result<Vec<(u32, StreamId, Vec<u8>)>, Error> {
         let events = self.topics.events.clone();
         let news = self.news(store, &events)?.into_iter();
-        let event = |(partition, frame, key): (u32, Vec<u8>, Vec<u8>)| {
-            (partition, StreamId(key.try_into().unwrap()), frame)
-        };
+        let event =
+            |(partition, frame, key): New| (partition, StreamId(key.try_into().unwrap()), frame);
         Ok(news.map(event).collect())
     }
 

@@ -9,6 +9,7 @@ use alpheus::runtime::fence::FenceFile;
 use alpheus::runtime::hosts::ToController;
 use alpheus::runtime::keys::ServiceKeys;
 use alpheus::runtime::manager::Manager;
+use alpheus::runtime::plane::EngineKind;
 use alpheus::runtime::planning::Asking;
 use alpheus::runtime::service::{Round, Service};
 use alpheus::runtime::storage::Topics;

@@ -36,6 +36,11 @@ pub struct Net {
     pub adder: Option<Adder>,
 }
 
+/// The service's side of a world's plan, which knows nothing yet.
+pub fn coordinator(world: &World) -> Coordinator {
+    Coordinator::new(world.announced.clone(), world.service.clone(), Timing::default())
+}
+
 impl Net {
     /// Everybody has accepted the plan.
     pub fn new(setup: Setup) -> Self {
@@ -63,8 +68,7 @@ impl Net {
         let controllers =
             (0..world.setup.controllers).map(|p| world.controller(p, &mut store)).collect();
         let inbox = Inbox::new(world.deployment.clone());
-        let (announced, service) = (world.announced.clone(), world.service.clone());
-        let coordinator = Coordinator::new(announced, service, Timing::default());
+        let coordinator = coordinator(&world);
         Self {
             world,
             coordinator,
@@ -110,8 +114,7 @@ impl Net {
     /// Runs another plan from here on.
     pub fn take_over(&mut self, plan: Plan) {
         self.world.take_over(plan);
-        let (announced, service) = (self.world.announced.clone(), self.world.service.clone());
-        self.coordinator = Coordinator::new(announced, service, Timing::default());
+        self.coordinator = coordinator(&self.world);
     }
 
     /// Closes a window and delivers until nothing moves.

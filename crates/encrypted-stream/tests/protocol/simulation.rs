@@ -121,9 +121,7 @@ impl Simulation {
             controller
         });
         let controllers = controllers.collect();
-        let (announced, service) = (world.announced.clone(), world.service.clone());
-        let coordinator = Coordinator::new(announced, service, Timing::default());
-        let coordinator = adder::told(coordinator, adder.as_ref());
+        let coordinator = adder::told(crate::net::coordinator(&world), adder.as_ref());
         let inbox = Inbox::new(world.deployment.clone());
         let mut simulation = Self {
             world,

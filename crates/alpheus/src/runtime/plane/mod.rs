@@ -47,8 +47,31 @@ impl fmt::Display for EngineKind {
     }
 }
 
+/// Why an engine does not sum a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotSummed {
+    /// What it would say of one stream's window is longer than a record of its topics.
+    #[error(
+        "the engine `job` sums windows of at most {most} ticks of the schema, and this one has {ticks}: choose a shorter window, or the engine `in-process`"
+    )]
+    Ticks {
+        /// Of the window.
+        ticks: u64,
+        /// The most.
+        most: u64,
+    },
+    /// It counts time up to the year 2112.
+    #[error("the engine `job` does not count time as far as the query's window, grace or start")]
+    Time,
+}
+
 /// Where ciphertexts are added up.
 pub(super) trait Plane: Sums + Send + Sync {
+    /// Whether it can sum a plan that is to start.
+    fn check(&self, _plan: &Plan) -> Result<(), NotSummed> {
+        Ok(())
+    }
+
     /// Starts to sum for a plan, or takes it up again.
     fn register(&mut self, plan: &Plan) -> Result<(), ServiceError>;
 

@@ -15,7 +15,7 @@ mod windows;
 
 pub(in crate::runtime) use sums::open_sums;
 
-use super::Plane;
+use super::{NotSummed, Plane};
 use crate::runtime::service::ServiceError;
 use crate::runtime::storage::{Topics, bury};
 use crate::runtime::watch::Counters;
@@ -38,6 +38,8 @@ use windows::{Misfit, Windows};
 const PLAN: &[u8] = b"job/plan/";
 const SUMMARIES: &[u8] = b"job/summaries/";
 const SUMS: &[u8] = b"job/sums/";
+/// Ticks of a window: a summary has a border of each, 41 bytes, in a record of a megabyte.
+const TICKS: u64 = 20_000;
 /// Names the reason of a dead letter, as the job itself does.
 const REASON: &str = "alpheus.reason";
 /// Bytes of messages that are written in one commit, or so.
@@ -240,6 +242,18 @@ impl Sums for Job {
 }
 
 impl Plane for Job {
+    fn check(&self, plan: &Plan) -> Result<(), NotSummed> {
+        let far = |time: u64| time >= Timestamp::LIMIT.0;
+        if far(plan.window.0) || far(plan.grace.0) || far(plan.from.0) {
+            return Err(NotSummed::Time);
+        }
+        let ticks = plan.window.0 / self.shape.tick.0.max(1);
+        if ticks > TICKS {
+            return Err(NotSummed::Ticks { ticks, most: TICKS });
+        }
+        Ok(())
+    }
+
     fn register(&mut self, plan: &Plan) -> Result<(), ServiceError> {
         // The job would lay what does not fit with the dead letters.
         Transformer::new(self.shape, 0).register(plan)?;
