@@ -152,9 +152,9 @@ kafka-build: compiler
 
 .PHONY: broker
 # Tests in Rust start it when this has been made; `make test` does not make it.
-broker: ## a Kafka broker for tests: fetches Kafka with Maven
+broker: ## a Kafka broker and the Flink job for tests: fetches both with Maven
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
-	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker compile \
+	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker,flink-job -am compile \
 	  dependency:build-classpath -Dmdep.outputFile=target/classpath
 	@printf ':%s' "$(CURDIR)/jvm/test-broker/target/classes" >> jvm/test-broker/target/classpath
 

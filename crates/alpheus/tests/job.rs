@@ -10,10 +10,11 @@ use alpheus::runtime::embedded::{Controllers, How, Pace, RuntimeError, Stores};
 use alpheus::runtime::plane::EngineKind;
 use alpheus::runtime::service::ServiceError;
 use alpheus::runtime::storage::{Topics, read_on};
+use alpheus::server::retention::Retention;
 use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_policy::time::{Span, Timestamp};
 use alpheus_transport::simulated::{Fault, Machine};
-use alpheus_transport::{Offset, Record, Store};
+use alpheus_transport::{Offset, Record, Store, Topic};
 use common::embedded::Scene;
 use common::played_job::{Lie, PlayedJob, shape_of};
 use common::recording::{BASE, Draw, Recording, Result as Row, WINDOW, check};
@@ -276,6 +277,31 @@ fn windows_whose_sums_come_too_late_fail_once_and_name_the_job() {
     // What came later changed nothing; what was no message is kept.
     let dead = dead_letters(house.stores().service.as_ref());
     assert_eq!(dead, BTreeMap::from([("version".to_owned(), 1)]));
+}
+
+#[test]
+fn what_a_job_and_the_service_said_is_let_go_when_it_is_old_but_for_instructions() {
+    let recording = Recording::made(STREAMS, WINDOWS);
+    let scene = scene(&recording, Controllers::Count(1), Span::seconds(600));
+    let (house, mut job) = (House::new(), job(&scene));
+    calm(&scene, &house, &mut job, 1);
+    let (store, topics) = (house.service.open().unwrap(), Topics::new(4).unwrap());
+    let held = |topic: &Topic| {
+        let partitions = 0..store.partitions(topic).unwrap().unwrap();
+        let bounds = partitions.map(|at| store.bounds(&topic.partition(at)).unwrap());
+        bounds.map(|bounds| bounds.end.0 - bounds.start.0).sum::<u64>()
+    };
+    let own = &topics.job;
+    let old = [&topics.events, &own.tokens, &own.summaries, &own.sums];
+    let (before, keep) = (held(&own.instructions), Span::seconds(60));
+    assert!(old.iter().all(|topic| held(topic) > 0) && before > 0);
+    let retention = Retention::open(store.clone(), topics.clone(), keep).unwrap();
+    let mut retention = retention.beside_a_job();
+    retention.turn(Timestamp(SECOND)).unwrap();
+    assert!(old.iter().all(|topic| held(topic) > 0));
+    retention.turn(Timestamp(61 * SECOND)).unwrap();
+    assert!(old.iter().all(|topic| held(topic) == 0));
+    assert_eq!(held(&own.instructions), before);
 }
 
 #[test]
