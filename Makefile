@@ -121,7 +121,7 @@ jvm: ## the JVM side: build and test it with Maven
 .PHONY: scale-demo
 # A minute of rows by default: MINUTES=5 make scale-demo
 scale-demo: scale-jvm kafka-build ## Kafka, a registry, Flink and Alpheus on this machine; every window against the truth
-	$(CARGO) build --package alpheus --features kafka --locked
+	$(CARGO) build --package alpheus --no-default-features --features kafka --locked
 	$(PYTHON) examples/scale/demo.py --alpheus "$${CARGO_TARGET_DIR:-target}/debug/alpheus" \
 	  --registry jvm/demo/target/registry --minutes $${MINUTES:-1}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import subprocess
@@ -10,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from page import Page
 from processes import Failed, Processes, free_ports, wait_for
 from truth import differences, windows
 
@@ -19,22 +19,20 @@ _PATIENCE = 240
 
 @dataclass(frozen=True)
 class Application:
-    """What of the examples it uses."""
+    """What of the examples it uses; the page is written for riders, `changes` says what is another's."""
 
     name: str
     example: str
-    query: str
-    result: str
-    option: str
     attributes: tuple[str, ...]
-    metadata: dict[str, str]
+    changes: tuple[tuple[str, str], ...] = ()
     owners: int = 16
 
 
-FITNESS = Application("fitness", "fitness", "heart-rate.sql", "HeartRate", "aggr",
-                      ("heart_rate",), {"region": "Zurich"})
-CARS = Application("cars", "car-maintenance", "fleet.sql", "Fleet", "fleet",
-                   ("oil", "engine", "tyre_pressure"), {"model": "a", "engineType": "electric"})
+FITNESS = Application("fitness", "fitness", ("heart_rate",))
+CARS = Application("cars", "car-maintenance", ("oil", "engine", "tyre_pressure"), (
+    ("queries/heart-rate.sql", "queries/fleet.sql"), ("HeartRate", "Fleet"), ("FitnessTracker", "CarSensors"),
+    ("option: aggr", "option: fleet"), ("region=Zurich", "model=Omega --metadata engineType=petrol"),
+    ("examples/fitness", "examples/car-maintenance"), ("fitness", "cars")))
 
 
 @dataclass(frozen=True)
@@ -53,132 +51,87 @@ class Row:
 
 
 class Deployment:
-    """One application's processes and files."""
+    """One application's processes, in a folder in which the page's commands run."""
 
-    def __init__(self, application: Application, processes: Processes, alpheus: Path, repository: Path,
-                 folder: Path) -> None:
+    def __init__(self, application: Application, processes: Processes, repository: Path, folder: Path,
+                 tools: Path, addresses: list[tuple[str, str]]) -> None:
         self.application = application
         self._processes = processes
-        self._alpheus = str(alpheus.resolve())
         self._example = repository / "examples" / application.example
-        self._schema = str(self._example / "schema.yaml")
         self._folder = folder
-        self._prefix = f"{application.name}."
-        self._server, self._controller = (f"127.0.0.1:{port}" for port in free_ports(2))
-        self._start = 0
-        (folder / "devices").mkdir(parents=True)
+        self._path = {"PATH": f"{tools}:{os.environ['PATH']}"}
+        self._start = self._minutes = 0
+        ports = free_ports(2)
+        changes = [*application.changes, *addresses, *((f"740{n}", str(port)) for n, port in enumerate(ports))]
+        self._page = Page(repository / "docs/scale.md", changes)
+        folder.mkdir(parents=True)
+        (folder / "examples").symlink_to(repository / "examples")
 
-    def _run(self, *words: str) -> str:
-        return self._processes.run(f"{self.application.name}-commands", [self._alpheus, *words])
+    def _run(self, block: str) -> str:
+        return self._processes.run(f"{self.application.name}-{block}", self._shell(block), self._path, self._folder)
 
-    def _url(self, address: str) -> str:
-        return f"https://localhost:{address.rsplit(':', 1)[1]}"
+    def _shell(self, block: str) -> list[str]:
+        return ["bash", "-e", "-c", self._page.block(block)]
 
-    def start(self, broker: str) -> None:
+    def start(self) -> None:
         """Issues certificates, starts service and controller, makes a stream for each owner."""
-        pki, name = self._folder / "pki", self.application.name
-        self._run("ca", "init", str(pki))
-        for role, party in [("server", "service"), ("consumer", "analyst"), ("controller", "guard"),
-                            ("producer", "fleet")]:
-            self._run("ca", "issue", str(pki), "--role", role, "--name", party)
-        key = self._folder / "guard.key"
-        key.touch(mode=0o600)
-        key.write_bytes(base64.b64encode(os.urandom(32)))
-        state = self._folder / "guard"
-        self._run("controller", "init", "--identity", str(pki / "guard"), "--state", str(state), "--key-file", str(key),
-                  "--ca", str(pki))
-        self._serve(f"{name}-server", self._server, [
-            "server", "--identity", str(pki / "service"), "--schema", self._schema,
-            "--state", str(self._folder / "service"), "--api", self._server, "--engine", "job",
-            "--kafka-brokers", broker, "--kafka-prefix", self._prefix, "--idle", "30"])
-        self._serve(f"{name}-controller", self._controller, [
-            "controller", "run", "--identity", str(pki / "guard"), "--state", str(state), "--key-file", str(key),
-            "--schema", self._schema, "--server", self._url(self._server), "--api", self._controller])
-        self._owners(pki)
+        self._run("pki")
+        self._serve("server")
+        self._serve("controller")
+        self._file("policies.yaml")
+        self._run("owners")
 
-    def _serve(self, name: str, address: str, words: list[str]) -> None:
+    def _serve(self, block: str) -> None:
+        name = f"{self.application.name}-{block}"
         log = self._processes.log(name)
-        process = self._processes.start(name, [self._alpheus, *words])
+        process = self._processes.start(name, self._shell(block), self._path, folder=self._folder)
 
         def ready() -> bool:
             if process.poll() is not None:
                 raise Failed(f"{name} ended with {process.returncode}:\n{log.read_text()}")
             return "serving at " in log.read_text()
 
-        wait_for(f"{name} at {address}", ready, _PATIENCE, log)
+        wait_for(name, ready, _PATIENCE, log)
 
-    def _owners(self, pki: Path) -> None:
-        policies = self._folder / "policies.yaml"
-        policies.write_text(f"schema: {self._name_of_schema()}\nservice: {self.application.name}.example\ndefault:\n"
-                            f"  \"*\": {{ option: {self.application.option}, clients: small, window: 10s }}\n")
-        facts = [word for name, value in self.application.metadata.items() for word in ("--metadata", f"{name}={value}")]
-        for number, stream in enumerate(self._streams()):
-            owner = f"owner-{number}"
-            self._run("ca", "issue", str(pki), "--role", "owner", "--name", owner)
-            self._run("owner", "add", "--identity", str(pki / owner), "--controller", self._url(self._controller),
-                      "--schema", self._schema, "--policies", str(policies), "--producer", "fleet", *facts,
-                      "--device", str(self._folder / "devices" / f"{stream}.json"))
-
-    def _name_of_schema(self) -> str:
-        lines = Path(self._schema).read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("name:"))
+    def _file(self, name: str) -> Path:
+        file = self._folder / name
+        file.write_text(self._page.block(name))
+        return file
 
     def _rows(self, minutes: int) -> Path:
         rows = self._folder / f"rows-{minutes}.csv"
         if not rows.exists():
-            self._run("generate", "--schema", self._schema, "--profile", str(self._example / "profile.yaml"),
-                      "--streams", str(self.application.owners), "--minutes", str(minutes), "--output", str(rows))
+            self._processes.run(f"{self.application.name}-rows", [
+                "alpheus", "generate", "--schema", str(self._example / "schema.yaml"), "--profile",
+                str(self._example / "profile.yaml"), "--streams", str(self.application.owners), "--minutes",
+                str(minutes), "--output", str(rows)], self._path)
         return rows
 
-    def _streams(self) -> list[str]:
-        lines = self._rows(1).read_text().splitlines()
-        place = lines[0].split(",").index("stream")
-        return sorted({line.split(",")[place] for line in lines[1:]})
-
-    def job_settings(self, broker: str, registry: str | None) -> Path:
-        """The job's file of settings."""
-        names = ["events", "instructions", "tokens", "sums", "summaries", "dead-letters"]
-        settings = {f"alpheus.topic.{name}": self._prefix + name for name in names} | {
-            "bootstrap.servers": broker, "alpheus.schema": self._schema,
-            "alpheus.job": f"{self.application.name}-window-sums",
-            "alpheus.checkpoint.ms": "2000", "alpheus.idle.ms": "20000", "alpheus.skew.ms": "20000",
-            "max.request.size": "16000000"}
-        return self._write("job.properties", settings | self._format(registry))
-
-    def _format(self, registry: str | None) -> dict[str, str]:
-        return {"alpheus.format": "registry", "schema.registry.url": registry} if registry else {}
-
-    def _write(self, name: str, settings: dict[str, str]) -> Path:
-        file = self._folder / name
-        file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        return file
-
-    def _query(self, *words: str) -> str:
-        return self._run("query", "--server", self._url(self._server), "--identity",
-                         str(self._folder / "pki/analyst"), *words)
+    def submit(self) -> None:
+        """Runs the job."""
+        self._file("job.properties")
+        self._run("job")
 
     def ask(self) -> str:
         """Starts the query; what it will reveal, in words."""
-        query = str(self._example / "queries" / self.application.query)
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
-                return self._query("--query", query)
+                return self._run("ask")
             except Failed as early:
                 if "owners with data are needed" not in str(early) or time.monotonic() > deadline:
                     raise
                 time.sleep(1)
 
-    def send(self, jvm: Path, broker: str, registry: str | None, start: int, minutes: int) -> subprocess.Popen[str]:
+    def send(self, jvm: Path, start: int, minutes: int) -> subprocess.Popen[str]:
         """Starts the application that sends the rows."""
         self._start, self._minutes = start, minutes
-        settings = self._write("fleet.properties", {
-            "bootstrap.servers": broker, "alpheus.schema": self._schema, "alpheus.time": "record",
-            "alpheus.lateness.ms": "3000", "alpheus.close.timeout.ms": "20000"} | self._format(registry))
+        settings = self._file("fleet.properties")
         classpath = f"{jvm / 'demo/target/classes'}:{(jvm / 'demo/target/classpath').read_text().strip()}"
         return self._processes.start(f"{self.application.name}-fleet", [
-            "java", "-Xmx400m", "-XX:+UseSerialGC", "-cp", classpath, "alpheus.demo.Fleet", str(settings),
-            str(self._rows(minutes)), str(self._folder / "devices"), f"{self._prefix}events", str(start)])
+            "java", "-Xmx400m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classpath,
+            "alpheus.demo.Fleet", str(settings), str(self._rows(minutes)), str(self._folder / "devices"),
+            f"{self.application.name}.events", str(start)], folder=self._folder)
 
     def results(self) -> list[Row]:
         """Every window from the first that has a result to the last whole one, beside the truth."""
@@ -197,7 +150,7 @@ class Deployment:
         return compared
 
     def _table(self) -> list[dict[str, object]]:
-        lines = self._query("--results", self.application.result, "--format", "json").strip()
+        lines = self._run("results").strip()
         return list(json.loads(lines)) if lines.startswith("[") else [json.loads(line) for line in lines.splitlines()]
 
     @staticmethod

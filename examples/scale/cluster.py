@@ -126,9 +126,12 @@ class Flink:
         """kill -9 of a task manager."""
         self._processes.kill(self.workers.pop(0))
 
-    def submit(self, settings: Path) -> None:
-        """Runs the job with a file of settings, as `flink run` does."""
-        command = ["env", f"FLINK_CONF_DIR={self._folder / 'conf'}", *_JAVA, *_OPENS, "-cp", self._classpath,
-                   "org.apache.flink.client.cli.CliFrontend", "run", "--detached",
-                   "--class", "alpheus.flink.WindowSumsJob", str(self._jar), str(settings)]
-        self._processes.run("submit", command)
+    def command(self, tools: Path) -> None:
+        """Puts `flink` into a folder, as a Flink distribution has it; it finds the job's jar by its name."""
+        java = " ".join([*_JAVA, *_OPENS])
+        script = tools / "flink"
+        script.write_text(f"""#!/bin/bash
+exec env FLINK_CONF_DIR={self._folder / 'conf'} {java} -cp '{self._classpath}' \\
+  org.apache.flink.client.cli.CliFrontend "${{@/#alpheus-flink-job-*.jar/{self._jar}}}"
+""")
+        script.chmod(0o755)

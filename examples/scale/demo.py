@@ -40,32 +40,36 @@ def run(processes: Processes, options: argparse.Namespace, folder: Path) -> bool
     jvm = repository / "jvm"
     say("a Kafka broker starts (KRaft, one node)")
     broker = Broker(processes, jvm)
-    registry = None
-    if options.registry:
-        say("a schema registry starts (Apicurio, in memory)")
-        registry = Registry(processes, options.registry)
+    say("a schema registry starts (Apicurio, in memory)")
+    registry = Registry(processes, options.registry)
     say("Flink starts: a job manager, two task managers")
     flink = Flink(processes, jvm, folder / "flink", workers=2)
+    tools = folder / "bin"
+    tools.mkdir()
+    (tools / "alpheus").symlink_to(options.alpheus.resolve())
+    flink.command(tools)
+    addresses = [("127.0.0.1:9092", broker.address), ("http://127.0.0.1:8081/apis/ccompat/v7", registry.url)]
     deployments = []
     for application in (FITNESS, CARS):
         say(f"{application.name}: PKI, service, controller, {application.owners} owners with a stream each")
-        deployment = Deployment(application, processes, options.alpheus, repository, folder / application.name)
-        deployment.start(broker.address)
-        flink.submit(deployment.job_settings(broker.address, registry.url if registry else None))
-        say(f"{application.name}: someone asks\n{deployment.ask()}")
+        deployment = Deployment(application, processes, repository, folder / application.name, tools, addresses)
+        deployment.start()
+        deployment.submit()
         deployments.append(deployment)
-    stream(processes, broker, flink, registry, deployments, options.minutes, jvm)
+    stream(processes, broker, flink, deployments, options.minutes, jvm)
+    say(f"subjects in the registry: {registry.subjects()}")
     return compare(deployments)
 
 
-def stream(processes: Processes, broker: Broker, flink: Flink, registry: Registry | None,
-           deployments: list[Deployment], minutes: int, jvm: Path) -> None:
+def stream(processes: Processes, broker: Broker, flink: Flink, deployments: list[Deployment], minutes: int,
+           jvm: Path) -> None:
     """Rows flow for some minutes, and faults happen meanwhile."""
     start = (int(time.time() * 1000) // TICK + 1) * TICK
-    fleets = [each.send(jvm, broker.address, registry.url if registry else None, start, minutes)
-              for each in deployments]
+    fleets = [each.send(jvm, start, minutes) for each in deployments]
     say(f"{sum(each.application.owners for each in deployments)} devices send encrypted rows, one a second each")
-    time.sleep(20 * minutes)
+    for deployment in deployments:
+        say(f"{deployment.application.name}: someone asks\n{deployment.ask()}")
+    time.sleep(15 * minutes)
     say("kill -9 of a task manager; another one starts")
     flink.kill_one()
     flink.workers.append(flink.worker())
@@ -78,8 +82,6 @@ def stream(processes: Processes, broker: Broker, flink: Flink, registry: Registr
             raise Failed(f"{deployment.application.name}: a device failed; see "
                          f"{processes.log(deployment.application.name + '-fleet')}")
     say("all rows are sent")
-    if registry:
-        say(f"subjects in the registry: {registry.subjects()}")
 
 
 def compare(deployments: list[Deployment]) -> bool:
@@ -99,7 +101,7 @@ def compare(deployments: list[Deployment]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--alpheus", type=Path, required=True, help="the binary, built with --features kafka")
-    parser.add_argument("--registry", type=Path, help="the folder of an unpacked Apicurio; without it events are frames")
+    parser.add_argument("--registry", type=Path, required=True, help="the folder of an unpacked Apicurio")
     parser.add_argument("--minutes", type=int, default=1, help="minutes of rows")
     parser.add_argument("--keep", type=Path, help="keep state and logs in this folder")
     options = parser.parse_args()

@@ -78,23 +78,25 @@ class Processes:
         return self._logs / f"{name}.log"
 
     def start(self, name: str, command: list[str], env: dict[str, str] | None = None,
-              talks: bool = False) -> subprocess.Popen[str]:
+              talks: bool = False, folder: Path | None = None) -> subprocess.Popen[str]:
         """Starts a process; one that talks is heard by us, others write into their log."""
         with self.log(name).open("a") as log:
             process = subprocess.Popen(
-                command, env={**os.environ, **(env or {})}, text=True, start_new_session=True,
+                command, env={**os.environ, **(env or {})}, cwd=folder, text=True, start_new_session=True,
                 stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if talks else log, stderr=log, preexec_fn=_die_with_the_parent)
         self._running.append(process)
         return process
 
-    def run(self, name: str, command: list[str]) -> str:
+    def run(self, name: str, command: list[str], env: dict[str, str] | None = None,
+            folder: Path | None = None) -> str:
         """Runs a command to its end and gives what it printed."""
-        done = subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False,
+                              env={**os.environ, **(env or {})}, cwd=folder)
         with self.log(name).open("a") as log:
             log.write(done.stdout + done.stderr)
         if done.returncode != 0:
-            raise Failed(f"{' '.join(command[:4])} … ended with {done.returncode}:\n{done.stderr.strip()}")
+            raise Failed(f"{name} ended with {done.returncode}:\n{done.stderr.strip()[-3000:]}")
         return done.stdout
 
     def kill(self, process: subprocess.Popen[str]) -> None:

@@ -11,7 +11,7 @@ import java.util.List;
 
 /** The same number of events from more and more streams, and over more partitions. */
 final class BenchGrowth {
-    private static final int EVENTS = 200_000;
+    private static final int EVENTS = 100_000;
 
     private final Broker broker;
     private final Path examples;
@@ -48,7 +48,7 @@ final class BenchGrowth {
         try (BenchInput input = new BenchInput(broker, name, application, streams, windows, eventsAWindow, partitions,
                 List.of(Form.FRAMES))) {
             Extent extent = new Extent(application, streams, windows, BenchInput.START, 2, 1_000);
-            for (int pass = 0; pass < (quick ? 1 : 3); pass++) {
+            for (int pass = 0; pass < (quick ? 1 : 2); pass++) {
                 Cost cost = host.run(input.topic(Form.FRAMES), input.devices(), extent, BenchHost.NOTHING);
                 cpu.add(input.events() / cost.cpu());
                 wall.add(input.events() / cost.wall());

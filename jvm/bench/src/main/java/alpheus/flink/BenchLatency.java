@@ -55,7 +55,7 @@ final class BenchLatency {
     /** Milliseconds of each window but the first. */
     private List<Double> measure(BenchApplication application, int streams, String kind, Form form, long checkpoint)
             throws Exception {
-        int windows = quick ? 3 : 5;
+        int windows = quick ? 3 : 4;
         long tick = application.schema().tick();
         long start = (System.currentTimeMillis() * MILLI / tick + 2) * tick;
         String topic = "live-" + application.words() + "-" + streams + "-" + kind;
