@@ -119,11 +119,11 @@ jvm: ## the JVM side: build and test it with Maven
 	cd examples/scale && $(PYTHON) -m unittest -q test_scale
 
 .PHONY: scale-demo
-# A minute of rows by default: MINUTES=5 make scale-demo
+# MINUTES=5 make scale-demo: so many minutes of rows.
 scale-demo: scale-jvm kafka-build ## Kafka, a registry, Flink and Alpheus on this machine; every window against the truth
 	$(CARGO) build --package alpheus --no-default-features --features kafka --locked
 	$(PYTHON) examples/scale/demo.py --alpheus "$${CARGO_TARGET_DIR:-target}/debug/alpheus" \
-	  --registry jvm/demo/target/registry --minutes $${MINUTES:-1}
+	  --registry jvm/demo/target/registry --minutes $${MINUTES:-2}
 
 .PHONY: bench-scale
 bench-scale: scale-jvm ## the job beside jobs without encryption, as JSON: half an hour

@@ -69,7 +69,7 @@ def stream(processes: Processes, broker: Broker, flink: Flink, deployments: list
     say(f"{sum(each.application.owners for each in deployments)} devices send encrypted rows, one a second each")
     for deployment in deployments:
         say(f"{deployment.application.name}: someone asks\n{deployment.ask()}")
-    time.sleep(15 * minutes)
+    time.sleep(10 * minutes)
     say("kill -9 of a task manager; another one starts")
     flink.kill_one()
     flink.workers.append(flink.worker())
@@ -77,8 +77,13 @@ def stream(processes: Processes, broker: Broker, flink: Flink, deployments: list
     say("kill -9 of the broker; it starts again over what it had written")
     broker.kill()
     broker.start()
+    while any(fleet.poll() is None for fleet in fleets):
+        for deployment in deployments:
+            for ended in deployment.heal():
+                say(f"{deployment.application.name}: the {ended} had ended with the broker, and runs again")
+        time.sleep(1)
     for deployment, fleet in zip(deployments, fleets):
-        if fleet.wait(60 * minutes + 180) != 0:
+        if fleet.returncode != 0:
             raise Failed(f"{deployment.application.name}: a device failed; see "
                          f"{processes.log(deployment.application.name + '-fleet')}")
     say("all rows are sent")
@@ -102,7 +107,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--alpheus", type=Path, required=True, help="the binary, built with --features kafka")
     parser.add_argument("--registry", type=Path, required=True, help="the folder of an unpacked Apicurio")
-    parser.add_argument("--minutes", type=int, default=1, help="minutes of rows")
+    parser.add_argument("--minutes", type=int, default=2, help="minutes of rows")
     parser.add_argument("--keep", type=Path, help="keep state and logs in this folder")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
