@@ -76,7 +76,7 @@ fn a_smoother_that_is_put_back_from_a_copy_sits_out() {
     copy(&backup, &state);
     replay.thaw();
     wait(&mut replay, "nobody starts it again", |roles| {
-        first_smoother(roles).filter(|role| role.id.to_string() != id).map(drop)
+        first_smoother(roles).filter(|role| role.id.to_string() != id).map(|_| ())
     });
     // The recording waits until it has looked at what the others know.
     replay.freeze();
