@@ -9,6 +9,7 @@ mod common;
 mod beginnings;
 mod believing;
 mod clients;
+mod counts;
 mod crashes;
 mod guide;
 mod real;
