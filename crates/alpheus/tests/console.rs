@@ -6,12 +6,13 @@
 
 mod common;
 
-use common::deployment::{QUERY, Running, free, until};
-use common::{Process, get};
 #[cfg(feature = "stats")]
 use alpheus::{
-    network::identity::IdentityFolder, network::role::Role, service::tls::TlsFiles, stats::results::Row,
+    network::identity::IdentityFolder, network::role::Role, service::tls::TlsFiles,
+    stats::results::Row,
 };
+use common::deployment::{QUERY, Running, free, until};
+use common::{Process, get};
 use fantoccini::key::Key;
 use fantoccini::{Client, ClientBuilder, Locator};
 use std::process::{Command, Stdio};
@@ -207,9 +208,12 @@ async fn anybody_sees_aggregates_and_why_some_have_no_result() {
     let routes = axum::Router::new().route("/v1/rows", rows);
     let (_serving, aggregator) = common::serving::serve(&tls, routes);
     let nobody = "https://localhost:9";
-    run(&format!("alpheus stats init roads --threshold 1 --authority pki/ca.pem --registrar {nobody} --smoother {nobody},{nobody} --aggregator {aggregator}"));
+    run(&format!(
+        "alpheus stats init roads --threshold 1 --authority pki/ca.pem --registrar {nobody} --smoother {nobody},{nobody} --aggregator {aggregator}"
+    ));
     std::fs::write(folder.path().join("road.yaml"), ROAD).unwrap();
-    let mut page = common::alpheus(["console", "--statistics", "roads/card.json", "--plan", "road.yaml"]);
+    let mut page =
+        common::alpheus(["console", "--statistics", "roads/card.json", "--plan", "road.yaml"]);
     let mut page = Process::start(page.current_dir(folder.path()));
     let address =
         page.wait_for("address", |line| line.starts_with("http://").then(|| line.to_owned()));

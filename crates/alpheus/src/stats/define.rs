@@ -90,7 +90,7 @@ pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
     let (ways, key) = (Ways::new(&card)?, keys::signing(&args.key)?);
     let clock = Clock::of(args.clock.as_deref())?;
     let plan = match Planned::open(&args.plan)? {
-        Planned::Sums(plan) => plan,
+        Planned::Sums(plan) => *plan,
         Planned::Count(count) => {
             let starts = starts(count.every.0, args.count, clock.now());
             return block_on(ask(&card, &ways, (&count, &key), starts));
@@ -117,7 +117,9 @@ fn starts(every: u64, many: u64, now: Time) -> impl Iterator<Item = Time> {
 
 /// Not the operator's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a count is signed by the deployment's operator; give the key that `alpheus stats init` made for it")]
+#[error(
+    "a count is signed by the deployment's operator; give the key that `alpheus stats init` made for it"
+)]
 struct NotTheOperator;
 
 /// Gives the aggregator counts that the operator has signed. No smoother need know of them.

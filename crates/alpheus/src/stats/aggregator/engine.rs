@@ -254,7 +254,9 @@ impl Engine {
         };
         let mut rows: Vec<Row> = self.aggregator.aggregates().map(row).collect();
         rows.extend(self.desk.rows(self.clock.now()));
-        rows.sort_by(|a, b| (a.interval_start, &a.aggregate).cmp(&(b.interval_start, &b.aggregate)));
+        rows.sort_by(|a, b| {
+            (a.interval_start, &a.aggregate).cmp(&(b.interval_start, &b.aggregate))
+        });
         rows
     }
 }

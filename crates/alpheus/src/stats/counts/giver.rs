@@ -98,8 +98,8 @@ async fn begin(
         let ours = **tally == plan.question(&card.pinned, tally.start);
         ours && tally.start <= now && now < tally.end
     };
-    let opened = questions.iter().filter_map(|signed| Tally::open(signed, &card.pinned).ok());
-    let Some(tally) = opened.into_iter().find(runs) else { return Ok(()) };
+    let mut opened = questions.iter().filter_map(|signed| Tally::open(signed, &card.pinned).ok());
+    let Some(tally) = opened.find(runs) else { return Ok(()) };
     person::count(person, &tally, |showing, from| {
         let (count, closes) = (tally.name(), tally.closes);
         let waiting = Waiting { count, from, closes, showing };
