@@ -10,6 +10,7 @@ use alpheus_accountable_statistics::definition::Agreed;
 use alpheus_accountable_statistics::messages::Published;
 use alpheus_accountable_statistics::results::mean_and_deviation;
 use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_accountable_statistics::verdict::{Verdict, verdict};
 use support::{Failed, Town, at, entry_of, proposed};
 
 pub(crate) fn main() -> Result<(), Failed> {
@@ -60,16 +61,21 @@ fn close(town: &mut Town, road: &Agreed, own: &Attempt) -> Result<(u64, i128), F
     // checks each too, and agrees to this set and to no other.
     let now = road.release();
     let examined = town.gather(road, now)?;
-    let (closing, ready) = town.close(examined, now)?;
+    let (_, ready) = town.close(examined, now)?;
 
     // Ada sees that her upload counts.
-    let closing = closing.open(&town.pinned.aggregator)?;
-    let entry = entry_of(own)?;
-    let proof = town.aggregator.0.inclusion(&road.name(), entry.slot).ok_or("no such slot")?;
-    proof.check(road, &closing, &entry)?;
-
     // Smoothers open the count, see that it is a crowd, and open the rest.
     let outcome = town.open(ready, now)?.ok_or("not published")?;
+
+    // Ada sees that her upload counts: smoothers say which set they have opened, and the
+    // aggregator shows what is in it.
+    let ends = town.ends(road);
+    let Some(Verdict::Result(_, set)) = verdict(&ends, road, &town.pinned) else {
+        return Err("smoothers do not agree".into());
+    };
+    let leaves = town.aggregator.0.leaves(&road.name()).ok_or("not closed")?;
+    assert!(leaves.check(road, &set)?.has(&entry_of(own)?));
+
     let Ok(Published::Full { count, sum, squares }) = outcome.result else {
         return Err("no result".into());
     };

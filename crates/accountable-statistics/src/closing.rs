@@ -1,36 +1,46 @@
-//! Both roots of a closing, and how a client sees that its own slot is under them.
+//! Both roots of a closing, and how a client sees that what it gave is in the set under them.
 
 use crate::definition::Agreed;
-use crate::messages::{Closing, Entry, encode};
+use crate::messages::{Entry, Ready, encode};
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
-use alpheus_crypto::merkle::{self, Proof, Tree};
-use alpheus_crypto::signed::Verified;
+use alpheus_crypto::merkle;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What is counted of an aggregate: the tree over all slots' entries, and the one over
 /// those whose upload counts.
 pub struct Trees {
-    ledger: Tree,
-    tuples: Tree,
+    ledger: Digest,
+    tuples: Digest,
+    leaves: Leaves,
 }
 
-/// The proof that a slot's entry is listed and counted.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Inclusion {
-    /// In the ledger of slots.
-    pub ledger: Proof,
-    /// Among what is counted.
-    pub tuples: Proof,
+/// What an aggregate's closing counts: for each slot a leaf of the tuple tree.
+///
+/// # Privacy
+/// For everybody, whole: who asks for all of it does not say which slots it has had. A leaf is a
+/// hash of an entry, which holds digests that nobody else can guess.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leaves(Vec<Digest>);
+
+/// The set that a quorum of smoothers has agreed to, so that no other can be opened:
+/// [`crate::verdict::verdict`] gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneSet(Ready);
+
+/// What is in that set.
+pub struct Counted {
+    aggregate: Digest,
+    leaves: Vec<Digest>,
 }
 
-/// The closing does not count this entry. With receipts of a quorum for the entry that is
-/// a proof against the aggregator, unless the upload itself was bad.
+/// The leaves are not those of the set that was agreed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the closing does not count this entry; show receipts and closing to whoever runs the smoothers"
+    "the aggregator shows another set than the one that a quorum of smoothers has agreed to; show it to whoever runs the smoothers"
 )]
-pub struct NotCounted;
+pub struct OtherSet;
 
 impl Trees {
     /// Over U slots: entries by slot, and which of them do not count.
@@ -38,30 +48,30 @@ impl Trees {
     pub fn new(slots: u32, entries: &BTreeMap<u32, Entry>, counts: impl Fn(u32) -> bool) -> Self {
         let entry = |slot: u32| entries.get(&slot).map(listed);
         let counted = |slot: u32| entries.get(&slot).filter(|_| counts(slot)).map(counted);
-        let tree = |of: &dyn Fn(u32) -> Option<Digest>| {
-            let leaves = (0..slots).map(|slot| of(slot).unwrap_or_else(|| merkle::leaf(&[])));
-            Tree::new(leaves.collect())
+        let leaves = |of: &dyn Fn(u32) -> Option<Digest>| -> Vec<Digest> {
+            (0..slots).map(|slot| of(slot).unwrap_or_else(|| merkle::leaf(&[]))).collect()
         };
-        Self { ledger: tree(&entry), tuples: tree(&counted) }
+        let counts = leaves(&counted);
+        let (ledger, tuples) = (merkle::root(leaves(&entry)), merkle::root(counts.clone()));
+        Self { ledger, tuples, leaves: Leaves(counts) }
     }
 
     /// Of the entries.
     #[must_use]
     pub fn ledger(&self) -> Digest {
-        self.ledger.root()
+        self.ledger
     }
 
     /// Of what counts.
     #[must_use]
     pub fn tuples(&self) -> Digest {
-        self.tuples.root()
+        self.tuples
     }
 
-    /// Proves that a slot's entry is under both.
+    /// For clients.
     #[must_use]
-    pub fn prove(&self, slot: u32) -> Option<Inclusion> {
-        let slot = usize::try_from(slot).ok()?;
-        Some(Inclusion { ledger: self.ledger.prove(slot)?, tuples: self.tuples.prove(slot)? })
+    pub fn leaves(&self) -> &Leaves {
+        &self.leaves
     }
 }
 
@@ -73,25 +83,34 @@ fn counted(entry: &Entry) -> Digest {
     merkle::leaf(labelled(labels::STATISTICS_COUNTED, &[&encode(entry)]).as_bytes())
 }
 
-impl Inclusion {
-    /// Checks that a closing counts an entry.
+impl OneSet {
+    /// Of what a quorum has signed.
+    pub(crate) fn new(ready: Ready) -> Self {
+        Self(ready)
+    }
+}
+
+impl Leaves {
+    /// Checks that these are the leaves of the set that was agreed to.
     ///
     /// # Errors
-    /// [`NotCounted`].
-    pub fn check(
-        &self,
-        agreed: &Agreed,
-        closing: &Verified<Closing>,
-        entry: &Entry,
-    ) -> Result<(), NotCounted> {
-        let here = |proof: &Proof| {
-            proof.index == u64::from(entry.slot) && proof.size == u64::from(agreed.slots)
-        };
-        let ours = closing.aggregate == agreed.name() && entry.aggregate == agreed.name();
-        if !ours || !here(&self.ledger) || !here(&self.tuples) {
-            return Err(NotCounted);
+    /// [`OtherSet`].
+    pub fn check(self, agreed: &Agreed, set: &OneSet) -> Result<Counted, OtherSet> {
+        let OneSet(Ready { aggregate, tuples, .. }) = *set;
+        let ours = aggregate == agreed.name() && self.0.len() == agreed.slots as usize;
+        if !ours || merkle::root(self.0.clone()) != tuples {
+            return Err(OtherSet);
         }
-        self.ledger.verify(&listed(entry), &closing.ledger).map_err(|_| NotCounted)?;
-        self.tuples.verify(&counted(entry), &closing.tuples).map_err(|_| NotCounted)
+        Ok(Counted { aggregate, leaves: self.0 })
+    }
+}
+
+impl Counted {
+    /// Whether an entry counts. If it does not though a quorum has given receipts for it, these are
+    /// proof against the aggregator, unless the upload itself was bad.
+    #[must_use]
+    pub fn has(&self, entry: &Entry) -> bool {
+        let leaf = usize::try_from(entry.slot).ok().and_then(|slot| self.leaves.get(slot));
+        entry.aggregate == self.aggregate && leaf == Some(&counted(entry))
     }
 }

@@ -24,6 +24,7 @@
 //! | opens, checks and publishes | [`aggregator`] |
 //! | pure counts, without smoothers | [`tally`] |
 //! | all that crosses between parties | [`messages`], [`closing`], [`results`] |
+//! | what a client may believe of an aggregate's end | [`verdict`](mod@verdict) |
 //! | refusals | [`error`], [`refused`] |
 
 pub mod aggregator;
@@ -47,3 +48,4 @@ pub mod sums;
 pub mod tally;
 pub mod threshold;
 pub mod tuple;
+pub mod verdict;

@@ -318,6 +318,15 @@ impl Message for Outcome {
     const LABEL: &'static str = labels::STATISTICS_OUTCOME;
 }
 
+/// Smoother to everybody: how an aggregate ended there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// How.
+    pub outcome: Signed<Outcome>,
+    /// The one set that it has agreed to, if it has.
+    pub ready: Option<Signed<Ready>>,
+}
+
 /// What the definition's rule leaves of the sums. In steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Published {

@@ -12,7 +12,9 @@ use alpheus_accountable_statistics::definition::{After, Agreed, Definition, Plac
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::logarithm::Table;
-use alpheus_accountable_statistics::messages::{Closing, Deposit, Entry, Outcome, Ready, Receipt};
+use alpheus_accountable_statistics::messages::{
+    Closing, Deposit, End, Entry, Outcome, Ready, Receipt,
+};
 use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotContributed};
 use alpheus_accountable_statistics::registrar::Registrar;
 use alpheus_accountable_statistics::smoother::{self, Output, Smoother};
@@ -396,6 +398,12 @@ impl Town {
             }
         }
         Ok(published)
+    }
+
+    /// What smoothers say of an aggregate that has ended.
+    pub(crate) fn ends(&self, agreed: &Agreed) -> Vec<(SmootherId, End)> {
+        let end = |by: &Smoother| Some((by.id(), by.end(&agreed.name())?));
+        self.smoothers.iter().filter_map(end).collect()
     }
 
     /// From the release to the result.

@@ -7,7 +7,7 @@ mod examining;
 
 pub use examining::{Examined, Work};
 
-use crate::closing::{Inclusion, Trees};
+use crate::closing::{Leaves, Trees};
 use crate::configuration::{Pinned, SmootherId};
 use crate::definition::{Agreed, BadDefinition, Definition};
 use crate::endorsed::Endorsed;
@@ -80,7 +80,7 @@ struct Gathering {
     /// What is sealed for an entry, which names it.
     sealed: BTreeMap<Entry, Sealed>,
     closed: Option<Closed>,
-    trees: Option<Trees>,
+    leaves: Option<Leaves>,
     /// Of this run: what is shown to smoothers.
     shown: Option<Arc<Vec<Shown>>>,
     outcomes: BTreeMap<SmootherId, Outcome>,
@@ -160,7 +160,7 @@ impl Aggregator {
             given: BTreeMap::new(),
             sealed: BTreeMap::new(),
             closed: None,
-            trees: None,
+            leaves: None,
             shown: None,
             outcomes: BTreeMap::new(),
             published: None,
@@ -258,7 +258,7 @@ impl Aggregator {
         let change = record(&aggregate, CLOSING, encode(&closed));
         if let Some(gathering) = self.gathering.get_mut(&aggregate) {
             gathering.closed = Some(closed);
-            gathering.trees = Some(trees);
+            gathering.leaves = Some(trees.leaves().clone());
             gathering.shown = Some(Arc::new(shown));
         }
         Ok(Step::new(vec![change], closing))
@@ -279,16 +279,17 @@ impl Aggregator {
         self.gathering.get(name)?.closed.as_ref().map(|closed| closed.closing.clone())
     }
 
-    /// The proof that a slot's entry is counted.
+    /// What the closing counts, for everybody.
     #[must_use]
-    pub fn inclusion(&mut self, name: &Digest, slot: u32) -> Option<Inclusion> {
+    pub fn leaves(&mut self, name: &Digest) -> Option<Leaves> {
         let gathering = self.gathering.get_mut(name)?;
         let Closed { entries, rejected, .. } = gathering.closed.as_ref()?;
-        let trees = gathering.trees.get_or_insert_with(|| {
+        let leaves = gathering.leaves.get_or_insert_with(|| {
             let rejected: BTreeSet<u32> = rejected.iter().copied().collect();
-            Trees::new(gathering.agreed.slots, entries, |slot| !rejected.contains(&slot))
+            let counts = |slot: u32| !rejected.contains(&slot);
+            Trees::new(gathering.agreed.slots, entries, counts).leaves().clone()
         });
-        trees.prove(slot)
+        Some(leaves.clone())
     }
 
     /// Takes how an aggregate ended, as a smoother says. t that say the same are published.

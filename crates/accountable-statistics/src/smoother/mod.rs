@@ -14,7 +14,7 @@ use crate::configuration::{KeyEpoch, Pinned, SmootherId};
 use crate::definition::Agreed;
 use crate::endorsed::Endorsed;
 use crate::logarithm::Table;
-use crate::messages::{Entry, Evidence, Opening, Outcome, Ready, Receipt};
+use crate::messages::{End, Entry, Evidence, Opening, Outcome, Ready, Receipt};
 use crate::refused::{NotHeard, NotRestored};
 use crate::threshold::KeyShare;
 use alpheus_anonymous_credential::keys::IssuerKey;
@@ -337,6 +337,14 @@ impl Smoother {
     #[must_use]
     pub fn signed_outcome(&self, aggregate: &Digest) -> Option<Signed<Outcome>> {
         self.outcome(aggregate).map(|outcome| Signed::new(&outcome, &self.key))
+    }
+
+    /// How an aggregate ended here, and the set that this smoother has agreed to, for everybody.
+    #[must_use]
+    pub fn end(&self, aggregate: &Digest) -> Option<End> {
+        let outcome = self.signed_outcome(aggregate)?;
+        let ready = self.running.get(aggregate).and_then(|running| running.ready);
+        Some(End { outcome, ready: ready.map(|ready| Signed::new(&ready, &self.key)) })
     }
 
     /// What it has said of aggregates that are not over, once more: messages get lost.

@@ -16,7 +16,7 @@ mod restarts;
 mod simulation;
 mod slots;
 #[path = "../../examples/support/mod.rs"]
-#[expect(dead_code, reason = "the walkthrough takes the rest")]
 mod support;
 mod tallies;
+mod verdicts;
 mod waste;

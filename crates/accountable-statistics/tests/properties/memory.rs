@@ -165,7 +165,7 @@ fn an_aggregator_forgets_what_nobody_asks_about() {
     let hour = 60 * crate::support::MINUTE;
     let later = Time(agreed.deadline().0 + hour);
     aggregator.prune(Time(later.0 - 1), hour).commit(ledger).unwrap();
-    assert!(aggregator.published(&name).is_some() && aggregator.inclusion(&name, 0).is_some());
+    assert!(aggregator.published(&name).is_some() && aggregator.leaves(&name).is_some());
     aggregator.prune(later, hour).commit(ledger).unwrap();
     assert!(aggregator.published(&name).is_none() && ledger.is_empty());
 }

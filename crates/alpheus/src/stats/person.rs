@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 use zeroize::Zeroizing;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// How long who says that it is busy is asked again, before it counts as away.
 const BUSY: Duration = Duration::from_secs(5);

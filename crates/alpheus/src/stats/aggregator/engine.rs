@@ -6,7 +6,7 @@ use crate::service::engine::Reply;
 use crate::service::shutdown::Trigger;
 use crate::stats::clock::Clock;
 use alpheus_accountable_statistics::aggregator::{Aggregator, Examined, Work};
-use alpheus_accountable_statistics::closing::Inclusion;
+use alpheus_accountable_statistics::closing::Leaves;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{Agreed, BadDefinition, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
@@ -36,8 +36,8 @@ pub enum Job {
     All(Reply<Vec<Ended>>),
     /// A closing.
     Closing(Digest, Reply<Option<Signed<Closing>>>),
-    /// That a slot's entry is counted.
-    Inclusion(Digest, u32, Reply<Option<Inclusion>>),
+    /// What a closing counts.
+    Leaves(Digest, Reply<Option<Leaves>>),
     /// The process stops.
     Stop,
 }
@@ -133,9 +133,7 @@ impl Engine {
             Job::Outcomes(by, outcomes) => self.hear(by, &outcomes)?,
             Job::All(reply) => drop(reply.send(self.all())),
             Job::Closing(name, reply) => drop(reply.send(self.aggregator.closing(&name))),
-            Job::Inclusion(name, slot, reply) => {
-                let _ = reply.send(self.aggregator.inclusion(&name, slot));
-            }
+            Job::Leaves(name, reply) => drop(reply.send(self.aggregator.leaves(&name))),
             Job::Stop => {}
         }
         Ok(())

@@ -11,7 +11,7 @@
 //! | `GET /v1/rows` | the same for this program |
 //! | `POST /v1/definitions` | takes a definition that a quorum of smoothers has signed |
 //! | `GET /v1/closings/{aggregate}` | what is counted, signed |
-//! | `GET /v1/inclusion/{aggregate}/{slot}` | that a slot's entry is under the closing |
+//! | `GET /v1/leaves/{aggregate}` | all leaves under the closing, for clients to find theirs |
 
 pub mod conductor;
 pub mod counted;
@@ -117,7 +117,7 @@ fn router(engine: Handle<Job>, requests: Requests) -> Router {
         .route("/v1/rows", get(rows))
         .route("/v1/definitions", post(learn))
         .route("/v1/closings/{aggregate}", get(closing))
-        .route("/v1/inclusion/{aggregate}/{slot}", get(inclusion))
+        .route("/v1/leaves/{aggregate}", get(leaves))
         .route_layer(middleware::from_fn_with_state(requests, counted_by))
         .with_state(engine);
     in_time(router, LARGEST)
@@ -172,11 +172,11 @@ async fn closing(
     encode(&closing.ok_or_else(|| ApiError::missing("the aggregate is not closed here"))?)
 }
 
-async fn inclusion(
+async fn leaves(
     State(engine): State<Handle<Job>>,
-    Path((name, slot)): Path<(String, u32)>,
+    Path(name): Path<String>,
 ) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
-    let proof = engine.ask(|reply| Job::Inclusion(name, slot, reply)).await?;
-    encode(&proof.ok_or_else(|| ApiError::missing("the aggregate has no such slot, or is open"))?)
+    let leaves = engine.ask(|reply| Job::Leaves(name, reply)).await?;
+    encode(&leaves.ok_or_else(|| ApiError::missing("the aggregate is not closed here"))?)
 }

@@ -9,8 +9,13 @@ use alpheus_accountable_statistics::messages::Entry;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Log, put};
 use alpheus_transport::Store;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 /// The spaces of the store.
 const SPACES: [&str; 2] = ["stats-client", "stats-client-fence"];
@@ -18,8 +23,9 @@ const SPACES: [&str; 2] = ["stats-client", "stats-client-fence"];
 const RECEIPTS: u8 = b'r';
 /// A deposit without receipts of a quorum, which may have been certified all the same.
 const DOUBTFUL: u8 = b'm';
-/// How many lines of a file were given.
+/// How many lines of a file were given, and which file had a name.
 const LINES: u8 = b'l';
+const NAME: u8 = b'n';
 
 /// The ledger.
 pub struct Book {
@@ -49,8 +55,33 @@ fn of_slot(kind: u8, entry: &Entry) -> Vec<u8> {
     [about(kind, &entry.aggregate).as_slice(), &entry.slot.to_be_bytes()].concat()
 }
 
-fn lines(file: &str) -> Vec<u8> {
-    [[LINES].as_slice(), file.as_bytes()].concat()
+/// A file of samples: its name, and what makes it this file under any name.
+pub struct Mark {
+    name: Vec<u8>,
+    file: Vec<u8>,
+}
+
+impl Mark {
+    /// Of an open file at a path.
+    ///
+    /// # Errors
+    /// If nothing can be said of it.
+    pub fn of(path: &Path, open: &File) -> io::Result<Self> {
+        let about = open.metadata()?;
+        // A number of a file that is gone is another's after a while, but for when it was made.
+        let made = about.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+        let made = made.unwrap_or_default().as_nanos().to_be_bytes();
+        let file = [&about.dev().to_be_bytes()[..], &about.ino().to_be_bytes(), &made].concat();
+        Ok(Self { name: path.as_os_str().as_bytes().to_vec(), file })
+    }
+
+    fn lines(&self) -> Vec<u8> {
+        [[LINES].as_slice(), &self.file].concat()
+    }
+
+    fn name(&self) -> Vec<u8> {
+        [[NAME].as_slice(), &self.name].concat()
+    }
 }
 
 impl Book {
@@ -73,17 +104,20 @@ impl Book {
         self.records.clone()
     }
 
-    /// How many lines of a file were given.
+    /// How many lines of a file were given; none if its name was another file's, whose were.
     #[must_use]
-    pub fn lines(&self, file: &str) -> u64 {
-        let bytes = self.records.get(&lines(file)).and_then(|value| value.first_chunk());
-        bytes.map_or(0, |bytes| u64::from_be_bytes(*bytes))
+    pub fn lines(&self, of: &Mark) -> Option<u64> {
+        if self.records.get(&of.name()).is_some_and(|known| *known != of.file) {
+            return None;
+        }
+        let bytes = self.records.get(&of.lines()).and_then(|value| value.first_chunk());
+        Some(bytes.map_or(0, |bytes| u64::from_be_bytes(*bytes)))
     }
 
     /// That so many were.
     #[must_use]
-    pub fn given(file: &str, many: u64) -> Change {
-        put(lines(file), many.to_be_bytes().to_vec())
+    pub fn given(of: &Mark, many: u64) -> Vec<Change> {
+        vec![put(of.name(), of.file.clone()), put(of.lines(), many.to_be_bytes().to_vec())]
     }
 
     /// Keeps the receipts of an upload.

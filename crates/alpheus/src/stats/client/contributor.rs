@@ -1,10 +1,11 @@
 //! What a client does when: learns what is defined, gives samples while an aggregate runs and
-//! dummies after it, and looks at the end whether all of it is counted.
+//! dummies after it, and looks at the end whether all of it is counted ([`super::looking`]).
 
 use super::book::Book;
 use super::heard::Heard;
 use super::input::{Input, Sample};
-use super::known::{Kind, Known, Next, Waiting, closing, is_counted};
+use super::known::{Kind, Known, Next, Waiting, over};
+use super::looking::Complaint;
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use crate::stats::card::Opened;
@@ -12,15 +13,14 @@ use crate::stats::clock::Clock;
 use crate::stats::names::hex;
 use crate::stats::person::{self, Shared, Upload};
 use crate::stats::plan::Plan;
-use crate::stats::results::{OPEN, Row, fetch};
-use crate::stats::ways::{AGAIN, StatsError, Way, Ways, gathered};
+use crate::stats::ways::{AGAIN, StatsError, Ways, gathered};
 use alpheus_accountable_statistics::client::{Attempt, forget_before};
 use alpheus_accountable_statistics::definition::{Agreed, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::ledger::{Change, Ledger, Step};
+use alpheus_crypto::ledger::{Change, Step};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ const DUMMIES: u64 = 32;
 const TOGETHER: usize = 1;
 
 /// What came of it all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Samples with receipts of a quorum.
     pub samples: u64,
@@ -48,8 +48,8 @@ pub struct Summary {
     pub unplaced: u64,
     /// Lines that were no sample, or came when nothing took one.
     pub dropped: u64,
-    /// Contributions with receipts that are not counted.
-    pub left_out: u64,
+    /// Contributions that are not known to count, and why.
+    pub complaints: BTreeMap<Complaint, u64>,
 }
 
 /// An upload that was begun or went on at some time, and what became of it.
@@ -57,19 +57,19 @@ type Done = (Digest, Kind, Time, Result<Upload, StatsError>);
 
 /// A client at work.
 pub struct Contributor {
-    card: Opened,
-    clock: Clock,
+    pub(super) card: Opened,
+    pub(super) clock: Clock,
     plan: Plan,
-    person: Shared<Book>,
+    pub(super) person: Shared<Book>,
     volunteers: bool,
-    known: BTreeMap<Digest, Known>,
+    pub(super) known: BTreeMap<Digest, Known>,
     heard: Heard,
     uploads: JoinSet<Done>,
     asked: Option<Instant>,
     /// Whether a quorum has said what is defined since this start.
     learnt: bool,
-    rng: ChaCha20Rng,
-    summary: Summary,
+    pub(super) rng: ChaCha20Rng,
+    pub(super) summary: Summary,
 }
 
 impl Contributor {
@@ -213,12 +213,17 @@ impl Contributor {
     async fn give(&mut self, input: &mut Input) -> Result<(), Failure> {
         loop {
             let now = self.clock.now();
-            let running = self.known.iter().find(|(_, known)| known.measures(now));
-            let running = running.map(|(name, known)| (*name, known.agreed.clone()));
-            let left = |(_, agreed): &(Digest, Agreed)| person::left(&self.person, agreed);
-            let free = running.as_ref().map(left).transpose()?.unwrap_or(0) > 0;
-            let Some(Sample { value, beside }) = input.next(free)? else { return Ok(()) };
-            let Some((name, agreed)) = running else { continue };
+            let running = self.known.iter_mut().find(|(_, known)| known.measures(now));
+            let (mut taken, mut name) = (None, None);
+            if let Some((of, known)) = running {
+                let left = person::left(&self.person, &known.agreed)?;
+                let due = left > 0 && (input.is_live() || known.takes(now, left, &mut self.rng));
+                (taken, name) = (due.then(|| known.agreed.clone()), Some(*of));
+            }
+            let Some(Sample { value, beside }) = input.next(taken.as_deref())? else {
+                return Ok(());
+            };
+            let Some((name, agreed)) = name.zip(taken) else { continue };
             let (person, clock) = (Arc::clone(&self.person), self.clock.clone());
             let sample = Contribution::Sample(value);
             match person::begin(person, agreed, sample, clock, beside).await {
@@ -347,108 +352,12 @@ impl Contributor {
         Ok(())
     }
 
-    fn counts(&mut self, kind: Kind) {
+    pub(super) fn counts(&mut self, kind: Kind) {
         match kind {
             Kind::Sample => self.summary.samples += 1,
             Kind::Dummy => self.summary.dummies += 1,
         }
     }
-
-    /// Looks whether what was given to aggregates that were closed is counted.
-    async fn look_after(&mut self) -> Result<(), Failure> {
-        let now = self.clock.now();
-        let idle = |known: &Known| known.under_way == 0 && known.open.is_empty();
-        let due = |known: &&Known| !known.over && idle(known) && now >= known.agreed.release();
-        let due: Vec<Agreed> =
-            self.known.values().filter(due).map(|known| known.agreed.clone()).collect();
-        for agreed in due {
-            let looked = self.look(&agreed).await;
-            let done = match looked {
-                Ok(done) => done,
-                Err(StatsError::Link(error)) => {
-                    tracing::debug!(%error, "asking for a closing");
-                    false
-                }
-                Err(error) => return Err(error.into()),
-            };
-            if let Some(known) = self.known.get_mut(&agreed.name()) {
-                known.over = done || now >= over(&agreed);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether nothing is left to look at: the aggregate has ended, and what was given to it is
-    /// looked up in its closing.
-    async fn look(&mut self, agreed: &Agreed) -> Result<bool, StatsError> {
-        let (name, pinned) = (agreed.name(), self.card.pinned.clone());
-        let (kept, doubtful) = {
-            let mut person = person::lock(&self.person);
-            let book = person.ledger();
-            (book.kept(&name, &pinned), book.doubtful(&name))
-        };
-        if kept.is_empty() && doubtful.is_empty() {
-            return Ok(true);
-        }
-        let text = hex(&name);
-        let rows = fetch(&Ways::new(&self.card).map_err(machine)?).await?;
-        let row = rows.into_iter().find(|row| row.name == text && row.state != OPEN);
-        let Some(Row { state, .. }) = row else { return Ok(false) };
-        let about = format!("{} from {}: {state}", agreed.place.as_str(), agreed.start.0 / 1000);
-        let Some(closing) = closing(&self.way()?, &text, &pinned).await? else {
-            println!("{about}");
-            self.settle(doubtful.into_iter().map(|(_, sample, gone)| (false, sample, gone)))?;
-            return Ok(true);
-        };
-        // Each over a connection of its own: together they would be one client's.
-        let (mut counted, mut left_out, mut settled) = (Vec::new(), 0, Vec::new());
-        for (entry, forgotten) in kept {
-            if is_counted(&self.way()?, &text, agreed, &closing, &entry).await? {
-                counted.push(forgotten);
-            } else {
-                left_out += 1;
-            }
-        }
-        for (entry, sample, forgotten) in doubtful {
-            let counts = is_counted(&self.way()?, &text, agreed, &closing, &entry).await?;
-            settled.push((counts, sample, forgotten));
-        }
-        println!("{about}; {} contributions counted, {left_out} left out", counted.len());
-        self.summary.left_out += left_out;
-        person::lock(&self.person).ledger().commit(&counted)?;
-        self.settle(settled.into_iter())?;
-        Ok(true)
-    }
-
-    /// Deposits without receipts of a quorum, of which is known now whether they count.
-    fn settle(
-        &mut self,
-        settled: impl Iterator<Item = (bool, bool, Change)>,
-    ) -> Result<(), StatsError> {
-        let mut gone = Vec::new();
-        for (counts, sample, forgotten) in settled {
-            match (counts, sample) {
-                (true, true) => self.counts(Kind::Sample),
-                (true, false) => self.counts(Kind::Dummy),
-                (false, sample) => self.summary.unplaced += u64::from(sample),
-            }
-            gone.push(forgotten);
-        }
-        Ok(person::lock(&self.person).ledger().commit(&gone)?)
-    }
-
-    fn way(&self) -> Result<Way, StatsError> {
-        Ok(Ways::new(&self.card).map_err(machine)?.aggregator)
-    }
-}
-
-/// When nobody answers for an aggregate any more.
-fn over(agreed: &Agreed) -> Time {
-    Time(agreed.deadline().0.saturating_add(agreed.after.patience))
-}
-
-fn machine(failure: Failure) -> StatsError {
-    StatsError::Machine(failure.to_string())
 }
 
 fn ledger(error: alpheus_crypto::ledger::LedgerError) -> Failure {

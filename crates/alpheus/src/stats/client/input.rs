@@ -1,9 +1,12 @@
 //! Samples as they come: lines of a file, each given once whatever happens, or of standard
 //! input, each of the moment in which it is read.
 
-use super::book::Book;
+use super::book::{Book, Mark};
 use crate::failure::{Blame, Category, Failure};
+use crate::stats::clock::Clock;
 use crate::stats::plan::Plan;
+use alpheus_accountable_statistics::definition::Definition;
+use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::ledger::Change;
 use alpheus_policy::decimal::parse_scaled;
 use std::fs::File;
@@ -17,14 +20,22 @@ const AHEAD: usize = 64;
 
 /// Where samples come from.
 pub struct Input {
-    lines: mpsc::Receiver<io::Result<String>>,
-    /// Where it is, and how many of its lines were given; none for standard input.
-    file: Option<(String, u64)>,
+    lines: mpsc::Receiver<io::Result<Line>>,
+    /// Which it is, and how many of its lines were given; none for standard input.
+    file: Option<(Mark, u64)>,
     decimals: u8,
     bounds: (i64, i64),
     ended: bool,
     /// Lines that were no sample, or came when nothing took one.
     pub dropped: u64,
+}
+
+/// A line as it was read.
+struct Line {
+    at: Time,
+    text: String,
+    /// Whether it has an end: the last one of a file that is being written has none yet.
+    whole: bool,
 }
 
 /// One sample.
@@ -35,25 +46,37 @@ pub struct Sample {
     pub beside: Vec<Change>,
 }
 
+/// Another file stands where one was whose lines were given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "lines of another file of this name were given already; give the new one a name of its own, or take the state away to give all of it"
+)]
+struct OtherFile;
+
 impl Input {
     /// Begins to read: a file after the lines that were given already.
     ///
     /// # Errors
-    /// If the file cannot be read.
-    pub fn open(path: Option<&Path>, book: &Book, plan: &Plan) -> Result<Self, Failure> {
-        let (sender, lines) = mpsc::channel(AHEAD);
+    /// If the file cannot be read, or is not the one of that name whose lines were given.
+    pub fn open(
+        path: Option<&Path>,
+        book: &Book,
+        plan: &Plan,
+        clock: &Clock,
+    ) -> Result<Self, Failure> {
+        let ((sender, lines), clock) = (mpsc::channel(AHEAD), clock.clone());
         let file = match path {
             None => {
-                std::thread::spawn(move || read(std::io::stdin().lock(), 0, &sender));
+                std::thread::spawn(move || read(std::io::stdin().lock(), 0, &clock, &sender));
                 None
             }
             Some(path) => {
                 let open = File::open(path).blame_io(path)?;
                 // However it is called here, its lines are given once.
-                let name = path.canonicalize().blame_io(path)?.display().to_string();
-                let given = book.lines(&name);
-                std::thread::spawn(move || read(BufReader::new(open), given, &sender));
-                Some((name, given))
+                let mark = Mark::of(&path.canonicalize().blame_io(path)?, &open).blame_io(path)?;
+                let given = book.lines(&mark).ok_or(OtherFile).blame_input(path)?;
+                std::thread::spawn(move || read(BufReader::new(open), given, &clock, &sender));
+                Some((mark, given))
             }
         };
         let bounds = (plan.interval.lowest(), plan.interval.highest());
@@ -66,14 +89,20 @@ impl Input {
         self.ended
     }
 
+    /// Whether each line is of the moment in which it is read.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.file.is_none()
+    }
+
     /// The next sample, if an aggregate takes one now. What comes by standard input while none
     /// does is dropped.
     ///
     /// # Errors
     /// If the input cannot be read any further.
-    pub fn next(&mut self, taken: bool) -> Result<Option<Sample>, Failure> {
-        while taken || self.file.is_none() {
-            let line = match self.lines.try_recv() {
+    pub fn next(&mut self, taken: Option<&Definition>) -> Result<Option<Sample>, Failure> {
+        while taken.is_some() || self.file.is_none() {
+            let Line { at, text, whole } = match self.lines.try_recv() {
                 Ok(line) => line.blame(Category::Io)?,
                 Err(TryRecvError::Empty) => return Ok(None),
                 Err(TryRecvError::Disconnected) => {
@@ -81,13 +110,21 @@ impl Input {
                     return Ok(None);
                 }
             };
-            let beside = self.file.as_mut().map(|(name, given)| {
+            // What may be half a line is given when it is whole, at another start.
+            if self.file.is_some() && !whole {
+                eprintln!("the last line has no end yet: it is not given");
+                self.dropped += 1;
+                continue;
+            }
+            let beside = self.file.as_mut().map(|(mark, given)| {
                 *given += 1;
-                Book::given(name, *given)
+                Book::given(mark, *given)
             });
-            match self.value(line.trim()) {
-                Some(value) if taken => {
-                    return Ok(Some(Sample { value, beside: beside.into_iter().collect() }));
+            let live = self.file.is_none();
+            let takes = taken.is_some_and(|of| !live || (of.start <= at && at < of.end));
+            match self.value(text.trim()) {
+                Some(value) if takes => {
+                    return Ok(Some(Sample { value, beside: beside.unwrap_or_default() }));
                 }
                 _ => self.dropped += 1,
             }
@@ -105,15 +142,23 @@ impl Input {
 
 /// Reads lines until nobody takes them any more, or they cannot be read. A line that is no text is
 /// a line still, and no sample.
-fn read(from: impl BufRead, given: u64, to: &mpsc::Sender<io::Result<String>>) {
+fn read(mut from: impl BufRead, given: u64, clock: &Clock, to: &mpsc::Sender<io::Result<Line>>) {
     let mut skipped = 0;
-    for line in from.split(b'\n') {
+    loop {
+        let mut bytes = Vec::new();
+        let line = match from.read_until(b'\n', &mut bytes) {
+            Ok(0) => return,
+            Ok(_) if skipped < given => {
+                skipped += 1;
+                continue;
+            }
+            Ok(_) => {
+                let (whole, at) = (bytes.ends_with(b"\n"), clock.now());
+                Ok(Line { at, text: String::from_utf8_lossy(&bytes).into_owned(), whole })
+            }
+            Err(error) => Err(error),
+        };
         let failed = line.is_err();
-        if !failed && skipped < given {
-            skipped += 1;
-            continue;
-        }
-        let line = line.map(|line| String::from_utf8_lossy(&line).into_owned());
         if to.blocking_send(line).is_err() || failed {
             return;
         }
@@ -124,42 +169,115 @@ fn read(from: impl BufRead, given: u64, to: &mpsc::Sender<io::Result<String>>) {
 mod tests {
     use super::*;
     use crate::stats::testing::Place;
+    use alpheus_crypto::ledger::Ledger;
     use alpheus_transport::simulated::Machine;
     use std::fs;
+    use std::path::PathBuf;
 
-    /// What comes of a file, with places for so many samples.
-    fn all(path: &Path, mut places: usize) -> (Vec<i64>, u64) {
-        let (place, folder) = (Place::new(), tempfile::tempdir().unwrap());
-        let store = Machine::new().open().unwrap();
-        let book = Book::open(store, &folder.path().join("fence")).unwrap();
-        let mut input = Input::open(Some(path), &book, &place.plan).unwrap();
-        let mut values = Vec::new();
-        while !input.ended() {
-            if let Some(sample) = input.next(places > 0).unwrap() {
-                values.push(sample.value);
-                places -= 1;
-            }
-            std::thread::yield_now();
+    struct Reading {
+        place: Place,
+        folder: tempfile::TempDir,
+        book: Book,
+        clock: Clock,
+    }
+
+    impl Reading {
+        fn new() -> Self {
+            let (place, folder) = (Place::new(), tempfile::tempdir().unwrap());
+            let store = Machine::new().open().unwrap();
+            let book = Book::open(store, &folder.path().join("fence")).unwrap();
+            Self { place, folder, book, clock: Clock::of(None).unwrap() }
         }
-        (values, input.dropped)
+
+        fn path(&self) -> PathBuf {
+            self.folder.path().join("speeds")
+        }
+
+        fn open(&self, path: &Path) -> Result<Input, Failure> {
+            Input::open(Some(path), &self.book, &self.place.plan, &self.clock)
+        }
+
+        /// What comes of a file, with places for so many samples.
+        fn all(&mut self, path: &Path, mut places: usize) -> (Vec<i64>, u64) {
+            let (mut input, taken) = (self.open(path).unwrap(), self.place.definition(0));
+            let mut values = Vec::new();
+            while !input.ended() {
+                let next = input.next((places > 0).then_some(&taken)).unwrap();
+                if let Some(Sample { value, beside }) = next {
+                    self.book.commit(&beside).unwrap();
+                    values.push(value);
+                    places -= 1;
+                }
+                std::thread::yield_now();
+            }
+            (values, input.dropped)
+        }
     }
 
     #[test]
     fn a_line_that_is_no_text_is_dropped_and_ends_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("speeds");
-        fs::write(&path, b"61\n\xff7\n101\n58\r\n59").unwrap();
-        assert_eq!(all(&path, usize::MAX), (vec![61, 58, 59], 2));
+        let mut reading = Reading::new();
+        let path = reading.path();
+        fs::write(&path, b"61\n\xff7\n101\n58\r\n59\n").unwrap();
+        assert_eq!(reading.all(&path, usize::MAX), (vec![61, 58, 59], 2));
     }
 
     #[test]
     fn a_file_that_is_given_has_ended_though_nothing_takes_a_sample_now() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("speeds");
+        let mut reading = Reading::new();
+        let path = reading.path();
         fs::write(&path, "61\n58\n").unwrap();
-        assert_eq!(all(&path, 2), (vec![61, 58], 0));
-        fs::write(&path, "").unwrap();
-        assert_eq!(all(&path, 0), (vec![], 0));
+        assert_eq!(reading.all(&path, 2), (vec![61, 58], 0));
+        assert_eq!(reading.all(&path, 0), (vec![], 0));
+    }
+
+    /// Half of a number is another number.
+    #[test]
+    fn a_line_without_an_end_is_given_once_it_has_one() {
+        let mut reading = Reading::new();
+        let path = reading.path();
+        fs::write(&path, "61\n5").unwrap();
+        assert_eq!(reading.all(&path, 9), (vec![61], 1));
+        fs::write(&path, "61\n57\n").unwrap();
+        assert_eq!(reading.all(&path, 9), (vec![57], 0));
+    }
+
+    #[test]
+    fn a_file_is_known_under_another_name_and_another_one_under_its_name() {
+        let mut reading = Reading::new();
+        let (path, other) = (reading.path(), reading.folder.path().join("other"));
+        fs::write(&path, "61\n58\n").unwrap();
+        assert_eq!(reading.all(&path, 1).0, [61]);
+        fs::rename(&path, &other).unwrap();
+        assert_eq!(reading.all(&other, 9).0, [58]);
+        fs::write(&path, "60\n").unwrap();
+        let refused = reading.open(&path).err().unwrap().to_string();
+        assert!(refused.contains("lines of another file of this name"), "{refused}");
+    }
+
+    /// Of standard input, a line is of the moment in which it was read, however late it is taken.
+    #[test]
+    fn a_line_that_was_read_before_the_aggregate_is_dropped() {
+        let reading = Reading::new();
+        let taken = reading.place.definition(0);
+        let (sender, lines) = mpsc::channel(AHEAD);
+        for at in [taken.start.0 - 1, taken.start.0, taken.end.0 - 1, taken.end.0] {
+            let line = Line { at: Time(at), text: "61".to_owned(), whole: true };
+            sender.blocking_send(Ok(line)).unwrap();
+        }
+        drop(sender);
+        let mut input = Input { lines, ..of_nothing() };
+        let mut given = 0;
+        while let Some(Sample { beside, .. }) = input.next(Some(&taken)).unwrap() {
+            assert!(beside.is_empty());
+            given += 1;
+        }
+        assert_eq!((given, input.dropped, input.ended()), (2, 2, true));
+    }
+
+    fn of_nothing() -> Input {
+        let lines = mpsc::channel(1).1;
+        Input { lines, file: None, decimals: 0, bounds: (0, 100), ended: false, dropped: 0 }
     }
 
     struct Broken;
@@ -173,7 +291,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_further_is_an_error() {
         let (sender, mut lines) = mpsc::channel(AHEAD);
-        read(BufReader::new(Broken), 3, &sender);
+        read(BufReader::new(Broken), 3, &Clock::of(None).unwrap(), &sender);
         assert!(lines.try_recv().unwrap().is_err());
     }
 }

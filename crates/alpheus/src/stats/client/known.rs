@@ -1,20 +1,22 @@
 //! An aggregate that a client takes part in, from its definition to its closing.
 
-use crate::pass::link::LinkError;
-use crate::stats::ways::{StatsError, Way};
 use alpheus_accountable_statistics::client::{Attempt, Records};
-use alpheus_accountable_statistics::closing::Inclusion;
 use alpheus_accountable_statistics::configuration::Pinned;
 use alpheus_accountable_statistics::definition::{Agreed, Turn};
-use alpheus_accountable_statistics::messages::{Closing, Entry};
+use alpheus_accountable_statistics::messages::Entry;
 use alpheus_accountable_statistics::refused::NotContributed;
 use alpheus_accountable_statistics::tuple::Prover;
 use alpheus_anonymous_credential::schedule::Time;
-use alpheus_crypto::signed::{Signed, Verified};
+use rand_core::Rng;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// How long after somebody did not answer it is asked again, in microseconds.
 const LATER: u64 = 500_000;
+/// About how long after an aggregate's release it is first asked how it ended, and the longest
+/// pause until it is asked again.
+const SOON: Duration = Duration::from_secs(2);
+const SELDOM: Duration = Duration::from_secs(60);
 
 /// The aggregate.
 pub struct Known {
@@ -30,6 +32,11 @@ pub struct Known {
     pub full: Option<Turn>,
     /// Not before then the next dummy.
     pub next_dummy: Time,
+    /// When the next sample of a file is given.
+    next_sample: Option<Time>,
+    /// When it is next asked how it ended, and about how long after that again.
+    next_look: Option<Instant>,
+    pause: Duration,
     /// Nothing is left to do.
     pub over: bool,
 }
@@ -67,6 +74,12 @@ enum When {
     From(Time),
 }
 
+/// When nobody answers for an aggregate any more.
+#[must_use]
+pub fn over(agreed: &Agreed) -> Time {
+    Time(agreed.deadline().0.saturating_add(agreed.after.patience))
+}
+
 impl Waiting {
     /// For another turn than the present one.
     #[must_use]
@@ -98,14 +111,58 @@ impl Known {
         let (kind, when) = (Kind::Sample, || When::From(Time(0)));
         let open = attempts.map(|attempt| Waiting { attempt, kind, when: when() });
         let (prover, open) = (Arc::new(Prover::new(*agreed.terms())), open.collect());
-        let (full, next_dummy) = (None, Time(0));
-        Ok(Self { agreed, prover, open, under_way: 0, full, next_dummy, over: false })
+        let (full, next_dummy, next_sample, next_look) = (None, Time(0), None, None);
+        Ok(Self {
+            agreed,
+            prover,
+            open,
+            under_way: 0,
+            full,
+            next_dummy,
+            next_sample,
+            next_look,
+            pause: SOON,
+            over: false,
+        })
     }
 
     /// Takes samples now.
     #[must_use]
     pub fn measures(&self, now: Time) -> bool {
         self.agreed.start <= now && now < self.agreed.end
+    }
+
+    /// Whether a sample of a file is given now, of whom so many more may be given. They come at
+    /// drawn moments over what is left of the aggregate's time: one after the other, they would
+    /// be known for one client's.
+    pub fn takes(&mut self, now: Time, left: u32, rng: &mut impl Rng) -> bool {
+        let (start, end, during) = (self.agreed.start, self.agreed.end, self.agreed.during);
+        let drawn = || {
+            // The last turn's last quarter is for deposits that are under way.
+            let quarter = end.0.saturating_sub(start.0) / u64::from(during).max(1) / 4;
+            let rest = end.0.saturating_sub(quarter).saturating_sub(now.0);
+            let most = rest / u64::from(left).saturating_add(1);
+            Time(now.0.saturating_add(rng.next_u64().checked_rem(most).unwrap_or(0)))
+        };
+        let due = *self.next_sample.get_or_insert_with(drawn) <= now;
+        if due {
+            self.next_sample = None;
+        }
+        due
+    }
+
+    /// Whether it is time to ask how it ended: at drawn moments, ever less often. Else all clients
+    /// would ask at the release, and each be known by its rhythm.
+    pub fn looks(&mut self, rng: &mut impl Rng) -> bool {
+        let now = Instant::now();
+        let due = self.next_look.is_some_and(|at| at <= now);
+        if due || self.next_look.is_none() {
+            let most = u64::try_from(self.pause.as_millis()).unwrap_or(u64::MAX);
+            let drawn = Duration::from_millis(rng.next_u64().checked_rem(most).unwrap_or(0));
+            self.next_look = Some(now + self.pause / 2 + drawn);
+            self.pause = (self.pause * 2).min(SELDOM);
+        }
+        due
     }
 
     /// Wants a dummy now: samples are in, and slots may be free.
@@ -137,45 +194,5 @@ impl Known {
         self.open = later;
         let due: Vec<Waiting> = due;
         due.into_iter().map(|waiting| (waiting.attempt, waiting.kind)).collect()
-    }
-}
-
-fn is_missing(error: &LinkError) -> bool {
-    matches!(error, LinkError::Refused(problem) if problem.status == 404)
-}
-
-/// The closing, once there is one.
-///
-/// # Errors
-/// If the aggregator does not answer, or with something else.
-pub async fn closing(
-    way: &Way,
-    name: &str,
-    pinned: &Pinned,
-) -> Result<Option<Verified<Closing>>, StatsError> {
-    let path = format!("/v1/closings/{name}");
-    match way.get::<Signed<Closing>>(&path).await {
-        Ok(closing) => Ok(closing.open(&pinned.aggregator).ok()),
-        Err(error) if is_missing(&error) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Whether a closing counts an entry.
-///
-/// # Errors
-/// If the aggregator does not answer.
-pub async fn is_counted(
-    way: &Way,
-    name: &str,
-    agreed: &Agreed,
-    closing: &Verified<Closing>,
-    entry: &Entry,
-) -> Result<bool, StatsError> {
-    let path = format!("/v1/inclusion/{name}/{}", entry.slot);
-    match way.get::<Inclusion>(&path).await {
-        Ok(proof) => Ok(proof.check(agreed, closing, entry).is_ok()),
-        Err(error) if is_missing(&error) => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }

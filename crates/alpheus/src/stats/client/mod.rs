@@ -5,6 +5,7 @@
 //! - [`input`]: samples from a file or from standard input,
 //! - [`contributor`]: what it does when,
 //! - [`known`]: an aggregate that it takes part in,
+//! - [`looking`]: what it believes of an aggregate's end,
 //! - [`heard`]: definitions that it has heard of.
 
 pub mod book;
@@ -12,6 +13,7 @@ pub mod contributor;
 pub mod heard;
 pub mod input;
 pub mod known;
+pub mod looking;
 
 use crate::commands::Globals;
 use crate::controller::keystore::read_key_file;
@@ -26,6 +28,7 @@ use crate::stats::ways::Ways;
 use book::Book;
 use contributor::{Contributor, Summary};
 use input::Input;
+use looking::Complaint;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use zeroize::Zeroizing;
@@ -37,7 +40,9 @@ Examples:
 
 A sample is a number in a line. Of a file, lines are given one after the other, each once, to the
 aggregates that take them; of standard input a line is a sample of the moment in which it is read,
-and dropped if nothing takes it then. It ends once its input has ended and all that it gave is counted.
+and dropped if nothing takes it then; lines of a file go out at drawn moments. It ends once its input
+has ended and all that it gave is counted, as a quorum of smoothers has signed; if that is not so, or
+nobody shows it, it fails, says whom to tell, and keeps the receipts.
 
 speed.yaml is what this client has agreed to: a definition that says anything else gets nothing.
 Killed, it goes on where it was. Give nobody else its state, and keep no copies: what an old copy
@@ -72,12 +77,10 @@ pub struct Args {
     clock: Option<PathBuf>,
 }
 
-/// What was given is not counted.
+/// What was given is not known to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0} contributions with receipts of a quorum are not counted; the receipts stay in the state: show them and the closing to whoever runs the smoothers"
-)]
-struct LeftOut(u64);
+#[error("{0} contributions are not known to count, and what shows them stays in the state: {1}")]
+struct NotCounted(u64, Complaint);
 
 /// Runs the command until all that it gave is counted.
 ///
@@ -96,7 +99,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let state = Settings::needed(&settings.state, "state")?;
     let book = Book::open(store, &state.join("fence"))?;
-    let input = Input::open(args.input.as_deref(), &book, &plan)?;
+    let input = Input::open(args.input.as_deref(), &book, &plan, &clock)?;
     let summary = block_on(async {
         let account = Account { name: &args.account, secret: &secret };
         let (ways, records) = (Ways::new(&card)?, Book::records);
@@ -107,14 +110,15 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         Contributor::new(card, clock, plan, person, volunteers)?.run(input).await
     })?;
     told(&summary);
-    if summary.left_out > 0 {
-        return Err(LeftOut(summary.left_out)).blame(Category::Check);
-    }
-    Ok(())
+    let first = summary.complaints.first_key_value();
+    first.map_or(Ok(()), |(why, many)| Err(NotCounted(*many, *why))).blame(Category::Check)
 }
 
 fn told(summary: &Summary) {
     let Summary { samples, dummies, dropped, unplaced, .. } = summary;
+    for (why, many) in &summary.complaints {
+        eprintln!("{many} contributions: {why}");
+    }
     eprintln!(
         "{samples} samples and {dummies} dummies given, {unplaced} samples found no slot, {dropped} lines dropped"
     );

@@ -21,27 +21,39 @@ enum Manner {
     Silent,
 }
 
-/// A client with its credentials, whose registrar is here.
 fn person(place: &Place) -> (Person<Records>, Clock) {
+    person_in(place, Records::new(), Records::clone)
+}
+
+/// A client with its credentials in a ledger, whose registrar is here.
+pub(crate) fn person_in<L: Ledger>(
+    place: &Place,
+    mut ledger: L,
+    records: impl Fn(&L) -> Records,
+) -> (Person<L>, Clock) {
     let (pinned, clock, mut rng) =
         (&place.card.pinned, Clock::of(None).unwrap(), entropy::rng().unwrap());
     let keys = std::iter::once(keys::UPLOADS.to_owned()).chain((0..4).map(keys::slots_of));
     let keys = keys.map(|file| keys::issuing(&place.keys("registrar").join(file)).unwrap());
     let now = clock.now();
     let restored = Registrar::restore(pinned, keys.collect(), Log::New, &[], now);
-    let (mut registrar, mut ledger) = (restored.unwrap().0, Records::new());
+    let mut registrar = restored.unwrap().0;
     let asking = Registering::begin(pinned, b"ada", now, Which::Running, &mut rng).unwrap();
     let asking = asking.commit(&mut ledger).unwrap();
     let answers = registrar.register(now, b"ada", &asking.requests(), &mut rng).unwrap();
     let answers = answers.commit(&mut Records::new()).unwrap();
     asking.finish(&answers).unwrap().commit(&mut ledger).unwrap();
     let period = running(pinned, &clock).unwrap();
-    let client = Client::restore(pinned, period, ledger.clone()).unwrap().unwrap();
+    let client = Client::restore(pinned, period, records(&ledger)).unwrap().unwrap();
     (Person { client, ledger }, clock)
 }
 
 /// An upload that its keeper has given a slot.
-fn granted(place: &Place, person: &mut Person<Records>, clock: &Clock) -> Attempt {
+pub(crate) fn granted<L: Ledger>(
+    place: &Place,
+    person: &mut Person<L>,
+    clock: &Clock,
+) -> Attempt {
     let (agreed, mut rng) = (place.agreed(0), entropy::rng().unwrap());
     let Person { client, ledger } = person;
     let sample = Contribution::Sample(61);

@@ -10,6 +10,7 @@
 //! | `POST /v1/definitions/propose` | whoever defines | this smoother's signature |
 //! | `POST /v1/definitions` | everybody | takes a definition that a quorum has signed |
 //! | `GET /v1/definitions` | everybody | those that it works by |
+//! | `GET /v1/ends/{aggregate}` | everybody | how it ended here, and the set that was agreed to |
 //! | `GET /v1/said/{boot}/{from}` | smoothers | what this smoother has said |
 //! | `GET /v1/certificates/{aggregate}` | smoothers | the receipts of quorums that it has |
 //! | `GET /v1/kept/{aggregate}/{slot}` | smoothers | what is sealed for a certified slot |
@@ -59,6 +60,7 @@ pub fn clients(api: Api) -> Router {
         .route("/v1/key", get(key))
         .route("/v1/definitions/propose", post(propose))
         .route("/v1/definitions", post(learn).get(definitions))
+        .route("/v1/ends/{aggregate}", get(end))
         .route_layer(middleware::from_fn_with_state(api.clone(), counted))
         .with_state(api);
     in_time(router, LARGEST_OF_CLIENTS)
@@ -186,6 +188,11 @@ async fn learn(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError>
 
 async fn definitions(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
     encode(&api.bulletin.definitions())
+}
+
+async fn end(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(&api.engine.ask(|reply| Job::End(name, reply)).await?)
 }
 
 async fn said(

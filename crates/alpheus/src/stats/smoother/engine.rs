@@ -12,7 +12,7 @@ use alpheus_accountable_statistics::definition::{Agreed, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::keymaking::Talk;
 use alpheus_accountable_statistics::messages::{
-    Card, Closing, Deposit, Entry, Grant, Outcome, Receipt, Release, Shown, SlotRequest,
+    Card, Closing, Deposit, End, Entry, Grant, Outcome, Receipt, Release, Shown, SlotRequest,
 };
 use alpheus_accountable_statistics::refused::{
     NoSlot, NotClosed, NotDefined, NotHeard, NotReleased,
@@ -47,6 +47,8 @@ pub enum Job {
     Certified(Vec<Endorsed<Entry>>),
     /// What is to be fetched before a release.
     Needs(Reply<Vec<Need>>),
+    /// Somebody asks how an aggregate ended here.
+    End(Digest, Reply<Option<End>>),
     /// A peer asks for certificates.
     Certificates(Digest, Reply<Vec<Endorsed<Entry>>>),
     /// A peer asks for what is sealed for a slot.
@@ -207,6 +209,10 @@ impl Engine {
                 let done = self.learn(&signed, together);
                 together.answer(done.map(|()| Step::new(Vec::new(), ())), reply, |(), _| ());
             }
+            Job::End(name, reply) => {
+                let end = self.smoother.end(&name);
+                together.add(Step::new(Vec::new(), end), |end, _| drop(reply.send(end)));
+            }
             job => self.job_of_servers(job, now, together),
         }
     }
@@ -254,7 +260,12 @@ impl Engine {
             }
             Job::Tick => self.tick(together),
             // Of clients, or the end.
-            Job::Request(..) | Job::Deposit(..) | Job::Define(..) | Job::Learn(..) | Job::Stop => {}
+            Job::Request(..)
+            | Job::Deposit(..)
+            | Job::Define(..)
+            | Job::Learn(..)
+            | Job::End(..)
+            | Job::Stop => {}
         }
     }
 
