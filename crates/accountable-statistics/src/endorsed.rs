@@ -1,19 +1,36 @@
 //! What several smoothers have signed alike.
 
-use crate::configuration::{Pinned, SmootherId};
+use crate::configuration::{MOST_SMOOTHERS, Pinned, SmootherId};
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// One message, signed by several smoothers.
+/// One message, signed by several smoothers: each once, and no more than a deployment has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(bound = "")]
+#[serde(bound = "", try_from = "Vec<(SmootherId, Signed<T>)>")]
 pub struct Endorsed<T>(Vec<(SmootherId, Signed<T>)>);
+
+/// Signatures that no deployment's smoothers give together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more signatures than smoothers, or two of one smoother; send one of each")]
+pub struct NotSeveral;
 
 /// Too few smoothers have signed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not signed alike by as many smoothers as it takes; collect more signatures")]
 pub struct NotEndorsed;
+
+impl<T> TryFrom<Vec<(SmootherId, Signed<T>)>> for Endorsed<T> {
+    type Error = NotSeveral;
+
+    /// Whoever checks signatures pays for each: what strangers send has few.
+    fn try_from(signatures: Vec<(SmootherId, Signed<T>)>) -> Result<Self, NotSeveral> {
+        let few = signatures.len() <= MOST_SMOOTHERS;
+        let mut known = BTreeSet::new();
+        let once = few && signatures.iter().all(|(by, _)| known.insert(*by));
+        if once { Ok(Self(signatures)) } else { Err(NotSeveral) }
+    }
+}
 
 impl<T> Default for Endorsed<T> {
     fn default() -> Self {
@@ -52,5 +69,20 @@ impl<T: Message> Endorsed<T> {
             }
         }
         Err(NotEndorsed)
+    }
+
+    /// The same, with all signatures that hold for the message and no others: what is kept and
+    /// handed on is what was checked.
+    ///
+    /// # Errors
+    /// [`NotEndorsed`].
+    pub fn sift(&self, pinned: &Pinned, needed: usize) -> Result<(Verified<T>, Self), NotEndorsed> {
+        let mut alike: BTreeMap<_, (Verified<T>, Self)> = BTreeMap::new();
+        for (by, signed) in &self.0 {
+            let Some(Ok(opened)) = pinned.key(*by).map(|key| signed.open(key)) else { continue };
+            let (_, same) = alike.entry(opened.digest()).or_insert((opened, Self::default()));
+            same.add(*by, signed.clone());
+        }
+        alike.into_values().find(|(_, same)| same.0.len() >= needed).ok_or(NotEndorsed)
     }
 }

@@ -227,11 +227,17 @@ impl Smoother {
         self.running.get(&entry.aggregate).is_none_or(|running| running.has_forgotten(entry))
     }
 
-    /// Burns what it may have forgotten, unless it sits out anyhow.
-    fn sit_out_for(&mut self, aggregate: &Digest, now: Time) -> Step<()> {
-        let epoch = self.running.get(aggregate).map(|running| running.agreed().key_epoch);
-        let takes_part = epoch.or(self.pinned.key_epoch(now)) > self.sits_out;
-        Step::new(if takes_part { self.sit_out(now) } else { Vec::new() }, ())
+    /// Burns what it may have forgotten, having heard words of its own of a key epoch that it does
+    /// not remember; unless it sat that one out, and knows why.
+    fn sit_out_for(&mut self, epoch: KeyEpoch, now: Time) -> Step<()> {
+        let known = self.sits_out(epoch);
+        Step::new(if known { Vec::new() } else { self.sit_out(now) }, ())
+    }
+
+    /// Refuses what is about a key epoch that it has forgotten: of that it remembers no word, its
+    /// own included, and whoever kept one could say it again for ever.
+    fn not_over(&self, epoch: KeyEpoch) -> Result<(), NotHeard> {
+        if epoch < self.first { Err(NotHeard::Over) } else { Ok(()) }
     }
 
     /// Notes another smoother's receipt.
@@ -246,12 +252,13 @@ impl Smoother {
         }
         let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
         let entry = receipt.entry.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
+        self.not_over(entry.key_epoch)?;
         if by == self.id && self.forgot(&entry) {
-            return Ok(self.sit_out_for(&entry.aggregate, now));
+            return Ok(self.sit_out_for(entry.key_epoch, now));
         }
         let quorum = self.pinned.quorum();
         let running = self.running.get_mut(&entry.aggregate).ok_or(NotHeard::Unknown)?;
-        if entry.slot >= running.agreed().slots {
+        if !running.lists(&entry) {
             return Err(NotHeard::OtherSet);
         }
         let change = running.hear(by, entry, receipt.entry.clone(), quorum);
@@ -268,16 +275,15 @@ impl Smoother {
         now: Time,
         certificate: &Endorsed<Entry>,
     ) -> Result<Step<()>, NotHeard> {
-        let opened = certificate.open(&self.pinned, self.pinned.quorum());
-        let entry = opened.map_err(|_| NotHeard::NotCertified)?.into_inner();
-        let own = |(by, signed): &(SmootherId, Signed<Entry>)| {
-            *by == self.id && signed.open(&self.key.verifying_key()).is_ok_and(|own| *own == entry)
-        };
-        if certificate.signatures().any(own) && self.forgot(&entry) {
-            return Ok(self.sit_out_for(&entry.aggregate, now));
+        let sifted = certificate.sift(&self.pinned, self.pinned.quorum());
+        let (entry, certificate) = sifted.map_err(|_| NotHeard::NotCertified)?;
+        let entry = entry.into_inner();
+        self.not_over(entry.key_epoch)?;
+        if certificate.signatures().any(|(by, _)| *by == self.id) && self.forgot(&entry) {
+            return Ok(self.sit_out_for(entry.key_epoch, now));
         }
         let running = self.running.get_mut(&entry.aggregate).ok_or(NotHeard::Unknown)?;
-        if entry.slot >= running.agreed().slots || running.outcome().is_some() {
+        if !running.lists(&entry) || running.outcome().is_some() {
             return Err(NotHeard::OtherSet);
         }
         Ok(Step::new(running.certify(entry, certificate).into_iter().collect(), ()))

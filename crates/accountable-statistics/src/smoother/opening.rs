@@ -34,9 +34,10 @@ impl Smoother {
     ) -> Result<Step<Vec<Output>>, NotHeard> {
         let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
         let ready = ready.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
+        self.not_over(ready.key_epoch)?;
         let known = self.running.get(&ready.aggregate).and_then(|running| running.ready);
         if by == self.id && known != Some(ready) {
-            let step = self.sit_out_for(&ready.aggregate, now);
+            let step = self.sit_out_for(ready.key_epoch, now);
             return Ok(step.then(|()| Step::new(Vec::new(), Vec::new())));
         }
         let running = self.running.get_mut(&ready.aggregate).ok_or(NotHeard::Unknown)?;

@@ -98,10 +98,8 @@ impl Running {
                 self.slots.sign(Held { entry, keeper, grant, sealed, receipt });
             }
             Line::Certificate(certificate) => {
-                // It was checked before it was stored.
-                let (_, signed) = certificate.signatures().next()?;
-                let entry = signed.open(pinned.key(certificate.signatures().next()?.0)?).ok()?;
-                self.slots.certify(entry.into_inner(), certificate.clone());
+                let entry = certificate.open(pinned, quorum).ok()?.into_inner();
+                self.slots.certify(entry, certificate);
             }
             Line::Fetched(slot, sealed) => self.slots.fetch(slot, sealed),
             Line::Evidence(evidence) => drop(self.evidence.insert(evidence.against(), evidence)),
@@ -149,17 +147,21 @@ impl Running {
         }
     }
 
-    /// Notes a certificate that was checked.
-    pub(super) fn certify(
-        &mut self,
-        entry: Entry,
-        certificate: &Endorsed<Entry>,
-    ) -> Option<Change> {
+    /// Whether an entry is one of this aggregate's.
+    pub(super) fn lists(&self, entry: &Entry) -> bool {
+        let agreed = &self.agreed;
+        let ours = (entry.aggregate, entry.key_epoch) == (agreed.name(), agreed.key_epoch);
+        ours && entry.slot < agreed.slots
+    }
+
+    /// Notes a certificate of which all signatures were checked.
+    pub(super) fn certify(&mut self, entry: Entry, certificate: Endorsed<Entry>) -> Option<Change> {
         if self.slots.certified(entry.slot).is_some() {
             return None;
         }
-        self.slots.certify(entry, certificate.clone());
-        Some(records::certificate(&entry, certificate))
+        let change = records::certificate(&entry, &certificate);
+        self.slots.certify(entry, certificate);
+        Some(change)
     }
 
     /// Keeps evidence, the first against each smoother.
@@ -336,9 +338,10 @@ impl Smoother {
     pub fn deposit(&mut self, now: Time, deposit: Deposit) -> Result<Step<Receipt>, NoSlot> {
         let keeper = self.pinned.key(deposit.keeper).ok_or(NoSlot::NotGranted)?;
         let grant = deposit.grant.open(keeper).map_err(|_| NoSlot::NotGranted)?;
-        let entry = Entry::of(&grant, deposit.content, &deposit.sealed);
-        let Entry { aggregate, slot, ephemeral, .. } = entry;
+        let Grant { aggregate, slot, ephemeral, .. } = *grant;
         let (running, turn) = self.at_turn(&aggregate, now)?;
+        let key_epoch = running.agreed.key_epoch;
+        let entry = Entry::of(&grant, key_epoch, deposit.content, &deposit.sealed);
         if let Some(held) = running.slots.held(slot).filter(|held| held.entry == entry) {
             let receipt = Receipt { by: self.id, entry: held.receipt.clone() };
             return Ok(Step::new(vec![records::entry(held)], receipt));

@@ -176,12 +176,9 @@ impl Contributor {
     }
 
     /// Forgets what was given, of which is known now what became of it.
-    fn settle(
-        &mut self,
-        given: Given,
-        counts: impl Fn(&Entry) -> bool,
-    ) -> Result<(), StatsError> {
-        let mut gone: Vec<Change> = given.kept.into_iter().map(|(_, forgotten)| forgotten).collect();
+    fn settle(&mut self, given: Given, counts: impl Fn(&Entry) -> bool) -> Result<(), StatsError> {
+        let mut gone: Vec<Change> =
+            given.kept.into_iter().map(|(_, forgotten)| forgotten).collect();
         for (entry, sample, forgotten) in given.doubtful {
             match (counts(&entry), sample) {
                 (true, true) => self.counts(Kind::Sample),

@@ -49,11 +49,7 @@ pub(crate) fn person_in<L: Ledger>(
 }
 
 /// An upload that its keeper has given a slot.
-pub(crate) fn granted<L: Ledger>(
-    place: &Place,
-    person: &mut Person<L>,
-    clock: &Clock,
-) -> Attempt {
+pub(crate) fn granted<L: Ledger>(place: &Place, person: &mut Person<L>, clock: &Clock) -> Attempt {
     let (agreed, mut rng) = (place.agreed(0), entropy::rng().unwrap());
     let Person { client, ledger } = person;
     let sample = Contribution::Sample(61);
