@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 CARGO ?= cargo
 PYTHON ?= python3
 # Tested, and not in default builds: their libraries are many.
-FEATURES := alpheus/object-store,alpheus/pairing
+FEATURES := alpheus/kafka,alpheus/object-store,alpheus/pairing
 # How long `make fuzz` stays with each decoder.
 SECONDS_EACH ?= 60
 export CARGO_TERM_COLOR ?= auto
@@ -56,7 +56,7 @@ demo: compiler ## the guided first minutes: encrypted streams become statistics 
 	$(CARGO) run --package alpheus --no-default-features -- demo
 
 .PHONY: test
-test: tools lint unit vectors ## everything that must hold before a change lands
+test: tools lint unit vectors jvm ## everything that must hold before a change lands
 
 .PHONY: lint
 lint: tools ## formatting, compiler lints, house rules
@@ -112,10 +112,18 @@ fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
 	done
 
 .PHONY: jvm
-# Not part of `make test` yet: it fetches Maven, Kafka and Flink when it first runs.
+# Fetches Maven, Kafka and Flink when it first runs.
 jvm: ## the JVM side: build and test it with Maven
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
 	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress verify
+
+.PHONY: broker
+# Tests in Rust start it when this has been made; `make test` does not make it.
+broker: ## a Kafka broker for tests: fetches Kafka with Maven
+	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
+	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker compile \
+	  dependency:build-classpath -Dmdep.outputFile=target/classpath
+	@printf ':%s' "$(CURDIR)/jvm/test-broker/target/classes" >> jvm/test-broker/target/classpath
 
 .PHONY: deploy
 # Not part of `make test` yet.

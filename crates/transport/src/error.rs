@@ -149,6 +149,10 @@ pub enum Error {
         /// The store's directory.
         path: PathBuf,
     },
+    /// A Kafka cluster refused, or was not reached.
+    #[cfg(feature = "kafka")]
+    #[error(transparent)]
+    Kafka(#[from] crate::kafka::Refused),
     /// This handle belongs to a store that has crashed (simulation only).
     #[error("the simulated machine has crashed")]
     Crashed,
@@ -189,6 +193,8 @@ impl Error {
                 Some("free some space, then start again: nothing acknowledged is lost")
             }
             Self::Failed { .. } => Some("mend what the first error named, then start again"),
+            #[cfg(feature = "kafka")]
+            Self::Kafka(refused) => refused.help(),
             Self::TopicDiffers { .. } => Some("use the number of partitions that it was made with"),
             _ => None,
         }

@@ -6,6 +6,7 @@
 //! promises it makes are written there, and one test suite holds every
 //! implementation to them:
 //!
+//! - `kafka` (a feature): an Apache Kafka cluster;
 //! - [`local`]: one directory on this machine's disk, in this process;
 //! - [`simulated`]: memory that loses and tears what was not synced, from a seed.
 
@@ -13,9 +14,12 @@ mod batch;
 mod catalog;
 mod engine;
 mod error;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 pub mod local;
 mod names;
 mod partitioner;
+mod queue;
 mod receipt;
 mod record;
 pub mod simulated;

@@ -114,7 +114,8 @@ impl fmt::Display for Offset {
 pub struct Bounds {
     /// The smallest offset that can be read.
     pub start: Offset,
-    /// The offset that the next durable record gets.
+    /// Before this everything is decided: the next durable record gets this offset,
+    /// or a later one where a store skips some.
     pub end: Offset,
 }
 

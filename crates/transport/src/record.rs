@@ -63,6 +63,40 @@ impl Record {
     }
 }
 
+#[cfg(feature = "kafka")]
+impl Record {
+    /// A record whose parts are copied together. Headers beyond what a record of ours
+    /// could have are left out.
+    pub(crate) fn new<'a>(
+        offset: Offset,
+        timestamp: u64,
+        key: &[u8],
+        value: &[u8],
+        headers: impl Iterator<Item = (&'a str, &'a [u8])>,
+    ) -> Self {
+        let mut bytes = Vec::with_capacity(key.len() + value.len());
+        bytes.extend_from_slice(key);
+        for (name, value) in headers {
+            encode_header(name, value, &mut bytes);
+        }
+        let end_of_headers = bytes.len();
+        bytes.extend_from_slice(value);
+        let bytes = Bytes::from(bytes);
+        Self {
+            offset,
+            key: bytes.slice(..key.len()),
+            headers: bytes.slice(key.len()..end_of_headers),
+            value: bytes.slice(end_of_headers..),
+            timestamp,
+        }
+    }
+
+    /// Bytes of key, headers and value.
+    pub(crate) fn len(&self) -> usize {
+        self.key.len() + self.headers.len() + self.value.len()
+    }
+}
+
 /// Appends the framed form of `record`; `None` if a length does not fit.
 pub(crate) fn encode(record: &NewRecord<'_>, out: &mut Vec<u8>) -> Option<()> {
     let headers = headers_len(record.headers)?;
@@ -74,12 +108,18 @@ pub(crate) fn encode(record: &NewRecord<'_>, out: &mut Vec<u8>) -> Option<()> {
     out.extend_from_slice(&u32::try_from(headers).ok()?.to_le_bytes());
     out.extend_from_slice(record.key);
     for (name, value) in record.headers {
-        out.extend_from_slice(&u16::try_from(name.len()).ok()?.to_le_bytes());
-        out.extend_from_slice(&u32::try_from(value.len()).ok()?.to_le_bytes());
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(value);
+        encode_header(name, value, out)?;
     }
     out.extend_from_slice(record.value);
+    Some(())
+}
+
+fn encode_header(name: &str, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let (name_len, value_len) = (u16::try_from(name.len()).ok()?, u32::try_from(value.len()).ok()?);
+    out.extend_from_slice(&name_len.to_le_bytes());
+    out.extend_from_slice(&value_len.to_le_bytes());
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(value);
     Some(())
 }
 
@@ -149,6 +189,17 @@ impl Chunk {
     /// The framed form.
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
+    }
+
+    /// Its records, whose offsets mean nothing.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
+        let mut at = CHUNK_HEADER;
+        std::iter::from_fn(move || {
+            let (record, next) = self.record_at(at, Offset(0))?;
+            at = next;
+            Some(record)
+        })
     }
 
     /// The record whose length field is at byte `at`, and where the next one's is.

@@ -74,8 +74,9 @@ pub trait Store: Send + Sync {
         self.settle(self.commit_buffered(batch)?)
     }
 
-    /// Reads records of a partition from an offset on, within limits. At the
-    /// end of the partition the answer is empty.
+    /// Reads records of a partition from an offset on, within limits. Before
+    /// the end of the partition [`Fetched::next_offset`] always moves on, with a
+    /// record if there is one; at the end it stays, and the answer is empty.
     ///
     /// # Errors
     /// [`Error::OffsetOutOfRange`] before the partition's start or beyond its
@@ -172,6 +173,8 @@ pub struct Stats {
 #[derive(Debug)]
 pub struct Fetched {
     chunks: std::vec::IntoIter<(Offset, Chunk)>,
+    #[cfg(feature = "kafka")]
+    records: std::vec::IntoIter<Record>,
     current: Option<(Chunk, usize, Offset)>,
     skip_to: Offset,
     left: usize,
@@ -185,6 +188,8 @@ impl Fetched {
         let end = chunks.last().map_or(from.0, |(base, chunk)| base.0 + chunk.count());
         let mut fetched = Self {
             chunks: chunks.into_iter(),
+            #[cfg(feature = "kafka")]
+            records: Vec::new().into_iter(),
             current: None,
             skip_to: from,
             left: limit,
@@ -192,6 +197,12 @@ impl Fetched {
         };
         fetched.bound_next(from);
         fetched
+    }
+
+    /// These records, and where the read after this one starts.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn of_records(records: Vec<Record>, next: Offset) -> Self {
+        Self { records: records.into_iter(), next, ..Self::new(Vec::new(), next, 0) }
     }
 
     /// Where the read after this one starts, also if not all is iterated.
@@ -219,6 +230,10 @@ impl Iterator for Fetched {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {
+        #[cfg(feature = "kafka")]
+        if let Some(record) = self.records.next() {
+            return Some(record);
+        }
         loop {
             if self.left == 0 {
                 return None;

@@ -28,6 +28,7 @@ use crate::network::role::Role;
 use crate::replay::inputs::{read_schema, read_text};
 use crate::runtime::embedded::wall_clock;
 use crate::runtime::fence::FenceFile;
+use crate::service::kafka::KafkaArgs;
 use crate::service::shutdown::Trigger;
 use crate::service::{self, ServiceError, Settings, path_flag};
 use alpheus_crypto::signed::Signed;
@@ -78,6 +79,8 @@ struct Place {
     /// Where keys, locked, and ledgers are kept
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
+    #[command(flatten)]
+    kafka: KafkaArgs,
     /// The file that opens the key store; keep it elsewhere than the state
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -125,6 +128,7 @@ impl Place {
             ("state", path_flag(self.state.as_ref())),
             ("key-file", path_flag(self.key_file.as_ref())),
         ];
+        flags.extend(self.kafka.flags());
         flags.extend(more);
         globals.settings(flags)
     }

@@ -28,6 +28,7 @@ use crate::runtime::service::Service;
 use crate::runtime::storage::Topics;
 use crate::service::health::{Part, State};
 use crate::service::http::Drained;
+use crate::service::kafka::KafkaArgs;
 use crate::service::shutdown::Trigger;
 use crate::service::{self, ServiceError, Settings, path_flag};
 use alpheus_encrypted_stream::coordinator::Timing;
@@ -75,6 +76,8 @@ pub struct Args {
     /// Where it keeps ciphertext, results and what must not be forgotten
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
+    #[command(flatten)]
+    kafka: KafkaArgs,
     /// Where devices, controllers and consumers reach it
     #[arg(long, value_name = "ADDRESS")]
     api: Option<SocketAddr>,
@@ -91,12 +94,14 @@ pub struct Args {
 /// # Errors
 /// A setting is missing or wrong, the store or the address cannot be had.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let settings = globals.settings(vec![
+    let mut flags = args.kafka.flags();
+    flags.extend([
         ("identity", path_flag(args.identity.as_ref())),
         ("schema", path_flag(args.schema.as_ref())),
         ("state", path_flag(args.state.as_ref())),
         ("api", args.api.map(|api| api.to_string())),
-    ])?;
+    ]);
+    let settings = globals.settings(flags)?;
     let identity =
         IdentityFolder::open(&Settings::needed(&settings.identity, "identity")?, Role::Server)?;
     let schema = read_schema(&Settings::needed(&settings.schema, "schema")?)?;

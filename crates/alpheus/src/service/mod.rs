@@ -3,14 +3,15 @@
 //!
 //! A command that works for a while (`replay`, `demo`) keeps what [`watch`]
 //! gives; a server calls [`run`]. The durable store with group commit is
-//! `alpheus_transport::local`; [`Settings::open_store`] opens it and has it
-//! watched.
+//! `alpheus_transport::local`, or a Kafka cluster; [`Settings::open_store`] opens
+//! it and has it watched.
 
 pub mod children;
 pub mod config;
 pub mod engine;
 pub mod health;
 pub mod http;
+pub mod kafka;
 pub mod log;
 pub mod metrics;
 pub mod progress;
@@ -31,6 +32,7 @@ use shutdown::{DEFAULT_DRAIN, Shutdown, Trigger};
 use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -49,8 +51,10 @@ pub struct Settings {
     pub log: Option<String>,
     /// How a line of the log looks.
     pub log_format: Option<LogFormat>,
-    /// Directory of the durable store.
+    /// Directory of the durable store, and of files beside it.
     pub state: Option<PathBuf>,
+    /// The durable store is in a Kafka cluster.
+    pub kafka: Option<kafka::KafkaSettings>,
     /// How long a process that was told to stop may finish what it has begun.
     pub drain_seconds: Option<u64>,
     /// Serve with TLS.
@@ -91,6 +95,25 @@ pub enum ServiceError {
     /// A setting is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The file of properties cannot be read.
+    #[error("{path}: cannot read the properties of Kafka")]
+    Properties {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The settings want Kafka, which this program was built without.
+    #[error("this program was built without Kafka")]
+    NoKafka,
+    /// The state folder cannot be made.
+    #[error("{path}: cannot make the folder")]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// Logging cannot start.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -105,7 +128,9 @@ pub enum ServiceError {
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
         let category = match error {
-            ServiceError::Missing(_) | ServiceError::Log(_) => Category::Usage,
+            ServiceError::Missing(_) | ServiceError::Log(_) | ServiceError::NoKafka => {
+                Category::Usage
+            }
             ServiceError::Config(ConfigError::Read { .. }) => Category::Io,
             ServiceError::Config(ref config) if !config.is_in_file() => Category::Usage,
             ServiceError::Tls(_) | ServiceError::Config(_) => Category::Input,
@@ -113,6 +138,9 @@ impl From<ServiceError> for Failure {
         };
         let help = match &error {
             ServiceError::Store(store) => store.help(),
+            ServiceError::NoKafka => {
+                Some("build it with `cargo build --release --package alpheus --features kafka`")
+            }
             ServiceError::Listen(_) => Some("choose another address, or port 0 for any free one"),
             _ => None,
         };
@@ -131,18 +159,25 @@ impl Settings {
         self.drain_seconds.map_or(DEFAULT_DRAIN, Duration::from_secs)
     }
 
-    /// Opens the durable store in `state` and has it watched.
+    /// Opens the durable store, in `state` or in Kafka, and has it watched. With Kafka
+    /// `state`, if it is set, is made for the files that stand beside a store.
     ///
     /// # Errors
-    /// `state` is not set, or the store cannot be opened.
+    /// Neither is set, or the store cannot be opened.
     pub fn open_store(
         &self,
         health: &Health,
         metrics: &Metrics,
     ) -> Result<Arc<dyn Store>, ServiceError> {
-        let path = self.state.as_ref().ok_or(ServiceError::Missing("state"))?;
         let part = health.part("store");
-        let store = local::open(path, &local::Options::default())?;
+        let store = match (&self.kafka, &self.state) {
+            (Some(kafka), folder) => {
+                folder.as_ref().map_or(Ok(()), |folder| make_private(folder))?;
+                kafka.open()?
+            }
+            (None, Some(path)) => local::open(path, &local::Options::default())?,
+            (None, None) => return Err(ServiceError::Missing("state")),
+        };
         metrics.watch_store(&store);
         part.set(State::Ready);
         Ok(store)
@@ -159,6 +194,13 @@ impl Settings {
     fn tls(&self) -> Result<Option<Arc<rustls::ServerConfig>>, TlsError> {
         self.tls.as_ref().map(|files| tls::server(files, SystemTime::now())).transpose()
     }
+}
+
+/// Makes a folder for its user alone, unless it is there.
+fn make_private(path: &Path) -> Result<(), ServiceError> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(path).map_err(|source| ServiceError::Folder { path: path.to_owned(), source })
 }
 
 /// Serves `router`, health and metrics until the process is told to stop or

@@ -48,11 +48,26 @@ pub(crate) const QUERY: &str = "CREATE STREAM Readings AS SELECT SUM(reading), C
 pub(crate) const HOUSES: [&str; 3] = ["a", "b", "c"];
 
 /// A folder with a PKI and everybody's files.
-pub(crate) struct Place(tempfile::TempDir);
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+    kafka: Option<Cluster>,
+}
+
+/// Brokers that keep the state of service and controllers, and what all names there
+/// begin with.
+pub(crate) struct Cluster {
+    pub(crate) brokers: String,
+    pub(crate) prefix: String,
+}
 
 impl Place {
     pub(crate) fn new() -> Place {
-        let place = Place(tempfile::tempdir().unwrap());
+        Place::with_state_in(None)
+    }
+
+    /// With the state in folders, or in a Kafka cluster.
+    pub(crate) fn with_state_in(kafka: Option<Cluster>) -> Place {
+        let place = Place { folder: tempfile::tempdir().unwrap(), kafka };
         fs::write(place.path("schema.yaml"), SCHEMA).unwrap();
         fs::write(place.path("policies.yaml"), POLICIES).unwrap();
         fs::write(place.path("key"), "a key file of some length").unwrap();
@@ -83,7 +98,7 @@ impl Place {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.path().join(name)
     }
 
     pub(crate) fn issue(&self, role: &str, name: &str) {
@@ -92,7 +107,13 @@ impl Place {
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = alpheus(args.iter().copied());
-        command.current_dir(self.0.path());
+        command.current_dir(self.folder.path());
+        let is_kept = |of: &&&str| matches!(**of, "server" | "controller");
+        if let (Some(kafka), Some(_)) = (&self.kafka, args.first().filter(is_kept)) {
+            let state = args.iter().skip_while(|arg| **arg != "--state").nth(1).unwrap();
+            let prefix = format!("{}{}.", kafka.prefix, state.replace('/', "-"));
+            command.args(["--kafka-brokers", &kafka.brokers, "--kafka-prefix", &prefix]);
+        }
         command
     }
 
@@ -252,7 +273,12 @@ impl Running {
     /// The same, where each house's controller reaches the service at the address
     /// that `behind` gives.
     pub(crate) fn start_behind(behind: impl Fn(&str, &str) -> String) -> Running {
-        let (place, api) = (Place::new(), free());
+        Running::start_in(Place::new(), behind)
+    }
+
+    /// The same in a place that is there.
+    pub(crate) fn start_in(place: Place, behind: impl Fn(&str, &str) -> String) -> Running {
+        let api = free();
         let server = format!("https://{api}");
         let service = place.server(&api);
         let host = |house: &&str| {

@@ -6,13 +6,12 @@ use crate::batch::Batch;
 use crate::catalog::{Catalog, parse_offset};
 use crate::error::Error;
 use crate::names::{Bounds, Group, Offset, Partition, Space, Topic};
-use crate::receipt::{Durable, Pending, Sequence, Synced};
+use crate::receipt::{Durable, Pending, Placed, Sequence, Synced};
 use crate::store::{Fetched, Limits, Stats, Store};
 use crate::tables::{self, STATE_PREFIX, Table, Tables};
 use bytes::Bytes;
 use std::ops::Bound;
-use std::sync::PoisonError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 impl<T: Tables> Engine<T> {
     /// Changes the catalog durably; what is there already may not be durable yet.
@@ -20,14 +19,14 @@ impl<T: Tables> Engine<T> {
         &self,
         prepare: impl FnOnce(&mut Catalog) -> Result<Option<Change>, Error>,
     ) -> Result<(), Error> {
-        match self.stage(0, prepare)? {
-            Some(pending) => self.settle(pending).map(drop),
-            None => self.flush().map(drop),
+        match self.queue.stage(0, prepare)? {
+            Some(sequence) => self.queue.settle(sequence),
+            None => self.queue.flush().map(drop),
         }
     }
 
     fn damaged(&self, what: &'static str) -> Error {
-        Error::Corrupt { path: self.path.clone(), what, source: None }
+        Error::Corrupt { path: self.queue.writer().path.clone(), what, source: None }
     }
 }
 
@@ -40,7 +39,7 @@ impl<T: Tables> Store for Engine<T> {
     }
 
     fn partitions(&self, topic: &Topic) -> Result<Option<u32>, Error> {
-        Ok(self.usable()?.catalog.partitions(topic))
+        Ok(self.queue.usable()?.shared.partitions(topic))
     }
 
     fn ensure_space(&self, space: &Space) -> Result<(), Error> {
@@ -51,20 +50,21 @@ impl<T: Tables> Store for Engine<T> {
     }
 
     fn commit_buffered(&self, batch: Batch) -> Result<Pending, Error> {
-        let bytes = batch.bytes();
-        let staged = self.stage(bytes, |catalog| Change::of_batch(batch, catalog).map(Some))?;
-        staged.ok_or_else(|| self.damaged("a batch without a change"))
+        let (bytes, placed) = (batch.bytes(), Placed::default());
+        let prepare = |catalog: &mut Catalog| Change::of_batch(batch, catalog, &placed).map(Some);
+        match self.queue.stage(bytes, prepare)? {
+            Some(sequence) => Ok(Pending { sequence, placed }),
+            None => Err(self.damaged("a batch without a change")),
+        }
     }
 
     fn sync(&self) -> Result<Synced, Error> {
-        self.flush().map(Synced)
+        self.queue.flush().map(Synced)
     }
 
     fn settle(&self, pending: Pending) -> Result<Durable, Error> {
-        let Pending { sequence, appended } = pending;
-        let state = self.lock();
-        drop(self.reach(state, sequence)?);
-        Ok(Durable { sequence, appended })
+        self.queue.settle(pending.sequence)?;
+        Ok(pending.into_durable())
     }
 
     fn read(&self, partition: &Partition, from: Offset, limits: Limits) -> Result<Fetched, Error> {
@@ -72,7 +72,7 @@ impl<T: Tables> Store for Engine<T> {
     }
 
     fn bounds(&self, partition: &Partition) -> Result<Bounds, Error> {
-        self.usable()?.catalog.partition(partition).map(|(_, bounds)| bounds)
+        self.queue.usable()?.shared.partition(partition).map(|(_, bounds)| bounds)
     }
 
     fn truncate_before(&self, partition: &Partition, before: Offset) -> Result<(), Error> {
@@ -83,12 +83,12 @@ impl<T: Tables> Store for Engine<T> {
             let truncated = Some((partition.clone(), at, before));
             Ok(is_new.then(|| Change { truncated, ..Change::default() }))
         };
-        self.stage(0, prepare).map(drop)
+        self.queue.stage(0, prepare).map(drop)
     }
 
     fn get(&self, space: &Space, key: &[u8]) -> Result<Option<Bytes>, Error> {
-        let space = self.usable()?.catalog.space(space)?;
-        self.tables.get(Table::State, &tables::state_key(space, key))
+        let space = self.queue.usable()?.shared.space(space)?;
+        self.tables().get(Table::State, &tables::state_key(space, key))
     }
 
     fn scan(
@@ -102,7 +102,7 @@ impl<T: Tables> Store for Engine<T> {
         if limit == 0 {
             return Ok(found);
         }
-        let space = self.usable()?.catalog.space(space)?;
+        let space = self.queue.usable()?.shared.space(space)?;
         let first = tables::state_key(space, prefix);
         let low = from.map(|key| tables::state_key(space, key));
         let low = later(low, &first);
@@ -112,7 +112,7 @@ impl<T: Tables> Store for Engine<T> {
         if is_empty(low, high) {
             return Ok(found);
         }
-        self.tables.range(Table::State, (low, high), &mut |key, value| {
+        self.tables().range(Table::State, (low, high), &mut |key, value| {
             found.push((key.slice(STATE_PREFIX..), value));
             found.len() < limit
         })?;
@@ -120,37 +120,19 @@ impl<T: Tables> Store for Engine<T> {
     }
 
     fn position(&self, group: &Group, partition: &Partition) -> Result<Option<Offset>, Error> {
-        let (at, _) = self.usable()?.catalog.partition(partition)?;
-        let Some(value) = self.tables.get(Table::State, &at.position(group))? else {
+        let (at, _) = self.queue.usable()?.shared.partition(partition)?;
+        let Some(value) = self.tables().get(Table::State, &at.position(group))? else {
             return Ok(None);
         };
         parse_offset(&value).map(Some).ok_or_else(|| self.damaged("a consumer position"))
     }
 
     fn wait(&self, seen: Sequence, timeout: Duration) -> Result<Sequence, Error> {
-        let until = Instant::now().checked_add(timeout);
-        let mut state = self.usable()?;
-        while state.durable <= seen {
-            let left =
-                until.map_or(timeout, |until| until.saturating_duration_since(Instant::now()));
-            if left.is_zero() {
-                break;
-            }
-            let woken = self.changed.wait_timeout(state, left);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
-            if let Some(failed) = &state.failed {
-                return Err(failed.clone());
-            }
-        }
-        Ok(state.durable)
+        self.queue.wait(seen, timeout)
     }
 
     fn stats(&self) -> Stats {
-        let state = self.lock();
-        let mut stats = state.stats;
-        stats.staged_bytes = state.staged_bytes as u64;
-        drop(state);
-        Stats { disk_bytes: self.tables.disk_bytes(), ..stats }
+        Stats { disk_bytes: self.tables().disk_bytes(), ..self.queue.stats() }
     }
 }
 

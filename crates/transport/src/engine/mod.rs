@@ -1,9 +1,8 @@
-//! A store over a pair of tables: offsets, group commit, bounds, reads.
+//! A store over a pair of tables: offsets, bounds, reads.
 //!
-//! Accepted batches wait in memory until somebody needs one of them durable.
-//! Whoever comes first writes all that wait as one change of the tables, with
-//! one flush of the disk; who comes meanwhile waits for the next one. So only
-//! durable batches can be read, and a crash can tear at most the last change.
+//! Batches that wait are written as one change of the tables, with one flush
+//! of the disk. So only durable batches can be read, and a crash can tear at
+//! most the last change.
 
 mod contract;
 mod read;
@@ -12,47 +11,26 @@ use crate::batch::Batch;
 use crate::catalog::{Catalog, Damaged};
 use crate::error::Error;
 use crate::names::{Offset, Partition};
-use crate::receipt::{Appended, Pending, Sequence};
+use crate::queue::{Queue, Writer};
+use crate::receipt::Placed;
 use crate::record::Chunk;
-use crate::store::Stats;
 use crate::tables::{self, At, Op, Table, Tables};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::ops::Bound;
 use std::path::PathBuf;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
-/// A store over `tables`.
+/// A store over tables.
 #[derive(Debug)]
-pub(crate) struct Engine<T> {
+pub(crate) struct Engine<T: Tables> {
+    queue: Queue<Log<T>>,
+}
+
+/// The tables, and where they are.
+#[derive(Debug)]
+struct Log<T> {
     tables: T,
     path: PathBuf,
-    max_staged: usize,
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    catalog: Catalog,
-    staged: Vec<Staged>,
-    staged_bytes: usize,
-    accepted: Sequence,
-    durable: Sequence,
-    writing: bool,
-    failed: Option<Error>,
-    stats: Stats,
-}
-
-/// What waits to be written.
-#[derive(Debug)]
-pub(crate) struct Staged {
-    sequence: Sequence,
-    ops: Vec<Op>,
-    appended: Vec<Appended>,
-    truncated: Option<(Partition, At, Offset)>,
-    bytes: usize,
 }
 
 impl<T: Tables> Engine<T> {
@@ -62,83 +40,61 @@ impl<T: Tables> Engine<T> {
             Ok(catalog) => catalog,
             Err(Damaged(what)) => return Err(Error::Corrupt { path, what, source: None }),
         };
-        let state = Mutex::new(State { catalog, ..State::default() });
-        Ok(Self { tables, path, max_staged, state, changed: Condvar::new() })
+        Ok(Self { queue: Queue::new(Log { tables, path }, catalog, max_staged) })
     }
 
     /// The tables underneath.
     pub(crate) const fn tables(&self) -> &T {
-        &self.tables
+        &self.queue.writer().tables
     }
 
     /// Stops the store as a crash does; the changes that were accepted and not
     /// written, in order.
     pub(crate) fn fail(&self, error: Error) -> Vec<Vec<Op>> {
-        let mut state = self.lock();
-        state.failed = Some(error);
-        let staged = std::mem::take(&mut state.staged);
-        let ends = state.ends(&staged);
-        drop(state);
-        self.changed.notify_all();
-        let ops = |one: &Staged| self.ops(std::slice::from_ref(one), &ends).ok();
+        let (staged, ends) = self.queue.fail(error);
+        let ops = |one: &Change| self.queue.writer().ops(std::slice::from_ref(one), &ends).ok();
         staged.iter().map_while(ops).collect()
     }
+}
 
-    /// A thread that died while it held the lock left nothing half done that
-    /// matters: see [`Lead`].
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl<T: Tables> Writer for Log<T> {
+    type Shared = Catalog;
+    type Change = Change;
+    /// Where the partitions end that the group truncates.
+    type Plan = HashMap<At, Offset>;
+
+    fn plan(&self, catalog: &Catalog, group: &[Change]) -> Self::Plan {
+        let truncated = group.iter().filter_map(|change| change.truncated.as_ref());
+        let end = |(partition, at, _): &(Partition, At, Offset)| {
+            catalog.partition(partition).ok().map(|(_, bounds)| (*at, bounds.end))
+        };
+        truncated.filter_map(end).collect()
     }
 
-    fn usable(&self) -> Result<MutexGuard<'_, State>, Error> {
-        let state = self.lock();
-        match &state.failed {
-            Some(failed) => Err(failed.clone()),
-            None => Ok(state),
-        }
+    fn write(&self, group: &[Change], ends: Self::Plan) -> Result<(), Error> {
+        self.ops(group, &ends).and_then(|ops| self.tables.apply(ops))
     }
 
-    fn sleep<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until `sequence` is durable, writing it if nobody else does.
-    fn reach<'a>(
-        &'a self,
-        mut state: MutexGuard<'a, State>,
-        sequence: Sequence,
-    ) -> Result<MutexGuard<'a, State>, Error> {
-        while state.durable < sequence {
-            if let Some(failed) = &state.failed {
-                return Err(failed.clone());
+    fn publish(&self, catalog: &mut Catalog, group: Vec<Change>) -> u64 {
+        let mut records = 0;
+        for change in group {
+            catalog.publish(change.placed.appended());
+            if let Some((partition, _, start)) = &change.truncated {
+                catalog.truncate(partition, *start);
             }
-            state = if state.writing { self.sleep(state) } else { self.lead(state) };
+            records += change.placed.appended().iter().map(|a| a.end.0 - a.first.0).sum::<u64>();
         }
-        Ok(state)
+        records
     }
 
-    /// Writes all that waits, with the lock released meanwhile.
-    fn lead<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        let group = std::mem::take(&mut state.staged);
-        let ends = state.ends(&group);
-        state.writing = true;
-        drop(state);
-        let guard = Lead { engine: self };
-        let start = Instant::now();
-        let written = self.ops(&group, &ends).and_then(|ops| self.tables.apply(ops));
-        std::mem::forget(guard);
-        let mut state = self.lock();
-        state.writing = false;
-        match written {
-            Ok(()) => state.publish(&group, start.elapsed()),
-            Err(error) => state.failed = Some(error),
-        }
-        self.changed.notify_all();
-        state
+    fn abandoned(&self) -> Error {
+        Error::Failed { path: self.path.clone() }
     }
+}
 
+impl<T: Tables> Log<T> {
     /// All changes of a group; of several to one key the last one counts.
-    fn ops(&self, group: &[Staged], ends: &HashMap<At, Offset>) -> Result<Vec<Op>, Error> {
+    fn ops(&self, group: &[Change], ends: &HashMap<At, Offset>) -> Result<Vec<Op>, Error> {
         let mut ops: Vec<Op> = Vec::with_capacity(group.iter().map(|s| s.ops.len()).sum());
         let mut seen: HashMap<(Table, Bytes), usize> = HashMap::with_capacity(ops.capacity());
         let mut add = |op: Op| match seen.get(&(op.table, op.key.clone())) {
@@ -152,9 +108,9 @@ impl<T: Tables> Engine<T> {
                 ops.push(op);
             }
         };
-        for staged in group {
-            staged.ops.iter().cloned().for_each(&mut add);
-            if let Some((_, at, before)) = staged.truncated {
+        for change in group {
+            change.ops.iter().cloned().for_each(&mut add);
+            if let Some((_, at, before)) = change.truncated {
                 let end = ends.get(&at).copied().unwrap_or(before);
                 self.truncate_ops(at, before, end)?.into_iter().for_each(&mut add);
             }
@@ -181,51 +137,19 @@ impl<T: Tables> Engine<T> {
         }
         Ok(ops)
     }
-
-    /// Counts a change in and queues it; waits first while too much is queued.
-    fn stage(
-        &self,
-        bytes: usize,
-        prepare: impl FnOnce(&mut Catalog) -> Result<Option<Change>, Error>,
-    ) -> Result<Option<Pending>, Error> {
-        let mut state = self.usable()?;
-        if bytes > self.max_staged {
-            return Err(Error::BatchTooLarge { bytes, limit: self.max_staged });
-        }
-        while state.staged_bytes + bytes > self.max_staged {
-            let oldest = Sequence(state.durable.0 + 1);
-            state = self.reach(state, oldest)?;
-        }
-        let Some(change) = prepare(&mut state.catalog)? else { return Ok(None) };
-        let sequence = Sequence(state.accepted.0 + 1);
-        state.accepted = sequence;
-        state.staged_bytes += bytes;
-        let Change { ops, appended, truncated } = change;
-        let pending = Pending { sequence, appended: appended.clone() };
-        state.staged.push(Staged { sequence, ops, appended, truncated, bytes });
-        Ok(Some(pending))
-    }
-
-    /// Makes all that was accepted durable; up to which batch that is.
-    fn flush(&self) -> Result<Sequence, Error> {
-        let state = self.usable()?;
-        let accepted = state.accepted;
-        drop(self.reach(state, accepted)?);
-        Ok(accepted)
-    }
 }
 
-/// A change before it is counted in.
-#[derive(Default)]
+/// What waits to be written.
+#[derive(Debug, Default)]
 struct Change {
     ops: Vec<Op>,
-    appended: Vec<Appended>,
+    placed: Placed,
     truncated: Option<(Partition, At, Offset)>,
 }
 
 impl Change {
     /// A checked batch, with its offsets.
-    fn of_batch(batch: Batch, catalog: &mut Catalog) -> Result<Self, Error> {
+    fn of_batch(batch: Batch, catalog: &mut Catalog, placed: &Placed) -> Result<Self, Error> {
         let parts = batch.into_parts();
         catalog.check(&parts)?;
         let appended = catalog.assign(&parts);
@@ -243,7 +167,8 @@ impl Change {
             let value = Some(Bytes::copy_from_slice(&next.0.to_be_bytes()));
             ops.push(Op { table: Table::State, key: at.position(&group), value });
         }
-        Ok(Self { ops, appended, truncated: None })
+        placed.set(appended);
+        Ok(Self { ops, placed: placed.clone(), truncated: None })
     }
 }
 
@@ -261,46 +186,3 @@ fn removal(key: Bytes) -> Op {
 
 #[cfg(test)]
 mod tests;
-
-/// If the thread that writes dies, nobody knows what is on disk: the store
-/// fails, rather than leave the others waiting for ever.
-struct Lead<'a, T: Tables> {
-    engine: &'a Engine<T>,
-}
-
-impl<T: Tables> Drop for Lead<'_, T> {
-    fn drop(&mut self) {
-        let mut state = self.engine.lock();
-        state.writing = false;
-        state.failed = Some(Error::Failed { path: self.engine.path.clone() });
-        self.engine.changed.notify_all();
-    }
-}
-
-impl State {
-    /// Where the partitions end that the group truncates.
-    fn ends(&self, group: &[Staged]) -> HashMap<At, Offset> {
-        let truncated = group.iter().filter_map(|staged| staged.truncated.as_ref());
-        let end = |(partition, at, _): &(Partition, At, Offset)| {
-            self.catalog.partition(partition).ok().map(|(_, bounds)| (*at, bounds.end))
-        };
-        truncated.filter_map(end).collect()
-    }
-
-    /// The group is on disk: readers may see it.
-    fn publish(&mut self, group: &[Staged], took: Duration) {
-        for staged in group {
-            self.catalog.publish(&staged.appended);
-            if let Some((partition, _, start)) = &staged.truncated {
-                self.catalog.truncate(partition, *start);
-            }
-            self.durable = self.durable.max(staged.sequence);
-            self.staged_bytes = self.staged_bytes.saturating_sub(staged.bytes);
-            self.stats.batches += 1;
-            self.stats.records += staged.appended.iter().map(|a| a.end.0 - a.first.0).sum::<u64>();
-            self.stats.bytes += staged.bytes as u64;
-        }
-        self.stats.syncs += 1;
-        self.stats.sync_time += took;
-    }
-}

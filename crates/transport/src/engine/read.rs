@@ -16,7 +16,7 @@ impl<T: Tables> Engine<T> {
         from: Offset,
         limits: Limits,
     ) -> Result<Fetched, Error> {
-        let (at, bounds) = self.usable()?.catalog.partition(partition)?;
+        let (at, bounds) = self.queue.usable()?.shared.partition(partition)?;
         check_range(partition, from, bounds)?;
         if from == bounds.end {
             return Ok(Fetched::new(Vec::new(), from, 0));
@@ -42,13 +42,13 @@ impl<T: Tables> Engine<T> {
         limits: Limits,
     ) -> Result<Vec<(Offset, Chunk)>, Broken> {
         let (low, here) = (at.chunk(Offset(0)), at.chunk(from));
-        let first = self.tables.floor(Table::Log, &low, &here).map_err(Broken::Store)?;
+        let first = self.tables().floor(Table::Log, &low, &here).map_err(Broken::Store)?;
         let Some(first) = first else { return Err(Broken::Records(from)) };
         let high = at.chunk(end);
         let (mut chunks, mut bytes, mut records) = (Vec::new(), 0, 0);
         let mut broken = None;
         let range = (Bound::Included(&first[..]), Bound::Excluded(&high[..]));
-        let read = self.tables.range(Table::Log, range, &mut |key, value| {
+        let read = self.tables().range(Table::Log, range, &mut |key, value| {
             let parsed = chunk_offset(&key).zip(Chunk::parse(value));
             let Some((base, chunk)) = parsed else {
                 broken = chunk_offset(&key);
@@ -75,7 +75,7 @@ impl<T: Tables> Engine<T> {
         let (low, high) = (at.chunk(base), at.chunk(end));
         let range = (Bound::Excluded(&low[..]), Bound::Excluded(&high[..]));
         let mut next = None;
-        self.tables.keys(Table::Log, range, &mut |key| {
+        self.tables().keys(Table::Log, range, &mut |key| {
             next = chunk_offset(key);
             false
         })?;

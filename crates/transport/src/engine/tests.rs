@@ -5,6 +5,7 @@ use crate::names::Topic;
 use crate::record::NewRecord;
 use crate::store::Store;
 use crate::tables::Range;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Each flush says that it has begun, and ends when it may.
@@ -67,7 +68,7 @@ fn all_who_come_during_a_flush_share_the_next_one() {
         scope.spawn(commit);
         begins.recv().unwrap();
         (0..WAIT).for_each(|_| drop(scope.spawn(commit)));
-        while engine.lock().staged.len() as u64 != WAIT {
+        while engine.queue.waiting() as u64 != WAIT {
             std::thread::yield_now();
         }
         assert!(begins.try_recv().is_err(), "one flush at a time");

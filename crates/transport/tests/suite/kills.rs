@@ -5,6 +5,8 @@
 //! they start.
 
 use crate::world::*;
+#[cfg(feature = "kafka")]
+use alpheus_transport::kafka;
 use alpheus_transport::local;
 use alpheus_transport::{Batch, Error, Limits, Store};
 use std::io::{BufRead, BufReader, Write};
@@ -15,18 +17,23 @@ use std::time::Duration;
 
 const CHILD: &str = "ALPHEUS_TEST_KILLED_CHILD";
 
-fn parameter(name: &str, default: u64) -> u64 {
+pub(crate) fn parameter(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
 }
 
-fn open(path: &Path) -> Arc<dyn Store> {
+/// A directory, or `kafka`, a broker and a prefix.
+fn open(place: &str) -> Arc<dyn Store> {
+    #[cfg(feature = "kafka")]
+    if let Some((broker, prefix)) = place.strip_prefix("kafka ").and_then(|it| it.split_once(' ')) {
+        return kafka::open(&kafka::Options::new(broker, prefix)).unwrap();
+    }
     let mut options = options();
     // Small, so that memtables are flushed and journals rotated while we are killed.
     options.memtable = 1 << 20;
-    local::open(path, &options).unwrap()
+    local::open(Path::new(place), &options).unwrap()
 }
 
-fn prepare(store: &dyn Store) {
+pub(crate) fn prepare(store: &dyn Store) {
     store.ensure_topic(&topic("in"), 2).unwrap();
     store.ensure_topic(&topic("out"), 1).unwrap();
     store.ensure_space(&space()).unwrap();
@@ -36,7 +43,7 @@ fn prepare(store: &dyn Store) {
 const PADDING: [u8; 10_000] = [0xa5; 10_000];
 
 /// Appends batch `n` to both partitions and notes `n`.
-fn produce(store: &dyn Store, n: u64) {
+pub(crate) fn produce(store: &dyn Store, n: u64) {
     let mut batch = Batch::new();
     for index in 0..2 {
         let value = [&n.to_le_bytes(), &PADDING[..]].concat();
@@ -47,7 +54,7 @@ fn produce(store: &dyn Store, n: u64) {
 }
 
 /// Sums what is new of partition 0, exactly once.
-fn process(store: &dyn Store) -> Result<bool, Error> {
+pub(crate) fn process(store: &dyn Store) -> Result<bool, Error> {
     let (input, output) = (topic("in").partition(0), topic("out").partition(0));
     let from = store.position(&group(), &input)?.unwrap_or_default();
     let mut sum = store.get(&space(), b"sum")?.map_or(0, |value| number(&value));
@@ -68,8 +75,8 @@ fn process(store: &dyn Store) -> Result<bool, Error> {
 /// Not a test by itself: the life of the child.
 #[test]
 fn child() {
-    let Ok(path) = std::env::var(CHILD) else { return };
-    let store = open(Path::new(&path));
+    let Ok(place) = std::env::var(CHILD) else { return };
+    let store = open(&place);
     prepare(&*store);
     let operator = Arc::clone(&store);
     std::thread::spawn(move || while process(&*operator).is_ok() {});
@@ -82,10 +89,10 @@ fn child() {
     }
 }
 
-fn spawn(path: &Path) -> Child {
+fn spawn(place: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kills::child", "--nocapture"])
-        .env(CHILD, path)
+        .env(CHILD, place)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -93,8 +100,8 @@ fn spawn(path: &Path) -> Child {
 }
 
 /// Lets a child live for a while; the last batch that it said was acknowledged.
-fn live_and_die(path: &Path, life: Duration) -> Option<u64> {
-    let mut child = spawn(path);
+pub(crate) fn live_and_die(place: &str, life: Duration) -> Option<u64> {
+    let mut child = spawn(place);
     std::thread::sleep(life);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -105,21 +112,22 @@ fn live_and_die(path: &Path, life: Duration) -> Option<u64> {
 }
 
 /// Everything a reader can know of the store agrees with itself.
-fn check(path: &Path, acknowledged: u64) -> u64 {
-    let store = open(path);
-    prepare(&*store);
+pub(crate) fn check(store: &dyn Store, acknowledged: u64) -> u64 {
+    prepare(store);
     let count = store.get(&space(), b"count").unwrap().map_or(0, |value| number(&value));
     assert!(count >= acknowledged, "batch {acknowledged} was acknowledged; {count} are there");
     for index in 0..2 {
-        let read: Vec<_> = values(&*store, &topic("in").partition(index))
+        let read: Vec<_> = values(store, &topic("in").partition(index))
             .iter()
             .map(|value| number(&value[..8]))
             .collect();
         assert_eq!(read, (1..=count).collect::<Vec<_>>(), "in/{index}");
     }
-    let processed = offset_of(&*store, &topic("in").partition(0)).0;
+    let position = offset_of(store, &topic("in").partition(0));
+    let read = read_all(store, &topic("in").partition(0));
+    let processed = read.iter().filter(|record| record.offset < position).count() as u64;
     let sums: Vec<_> =
-        values(&*store, &topic("out").partition(0)).iter().map(|v| number(v)).collect();
+        values(store, &topic("out").partition(0)).iter().map(|v| number(v)).collect();
     assert_eq!(sums, (1..=processed).map(|n| n * (n + 1) / 2).collect::<Vec<_>>());
     count
 }
@@ -128,13 +136,14 @@ fn check(path: &Path, acknowledged: u64) -> u64 {
 fn kill_nine_loses_nothing_acknowledged_and_tears_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
+    let place = path.to_str().unwrap();
     let mut seeded = Seeded(parameter("ALPHEUS_SEED", 1));
     let mut count = 0;
     for kill in 0..parameter("ALPHEUS_KILLS", 20) {
         // Some die while they start.
         let life = Duration::from_millis(seeded.below(if kill % 4 == 0 { 20 } else { 120 }));
-        let acknowledged = live_and_die(&path, life).unwrap_or(count);
-        count = check(&path, acknowledged.max(count));
+        let acknowledged = live_and_die(place, life).unwrap_or(count);
+        count = check(&*open(place), acknowledged.max(count));
     }
     assert!(count > 20, "the children hardly lived: {count} batches");
 }

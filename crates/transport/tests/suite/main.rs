@@ -6,8 +6,12 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+#[cfg(feature = "kafka")]
+mod broker;
 mod contract;
 mod crashes;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod kills;
 mod torn;
 mod world;

@@ -3,7 +3,8 @@
 use alpheus_transport::local::{self, Options};
 use alpheus_transport::simulated::Machine;
 use alpheus_transport::{
-    Batch, Bound, Bytes, Group, Limits, NewRecord, Offset, Partition, Record, Space, Store, Topic,
+    Batch, Bound, Bytes, Error, Group, Limits, NewRecord, Offset, Partition, Record, Space, Store,
+    Topic,
 };
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ pub(crate) const MAX_STAGED: usize = 1 << 20;
 pub(crate) enum World {
     Local(tempfile::TempDir, Options),
     Simulated(Machine),
+    #[cfg(feature = "kafka")]
+    Kafka(alpheus_transport::kafka::Options),
 }
 
 impl World {
@@ -25,12 +28,24 @@ impl World {
         Self::Simulated(Machine::new().with_max_staged(MAX_STAGED))
     }
 
+    /// A prefix of its own in the broker that all tests share, if there is one.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn kafka() -> Option<Self> {
+        let broker = crate::broker::Broker::shared()?;
+        Some(Self::Kafka(crate::kafka::options(broker)))
+    }
+
     pub(crate) fn open(&self) -> Arc<dyn Store> {
+        self.try_open().unwrap()
+    }
+
+    pub(crate) fn try_open(&self) -> Result<Arc<dyn Store>, Error> {
         match self {
             Self::Local(dir, options) => local::open(&dir.path().join("store"), options),
             Self::Simulated(machine) => machine.open(),
+            #[cfg(feature = "kafka")]
+            Self::Kafka(options) => alpheus_transport::kafka::open(options),
         }
-        .unwrap()
     }
 }
 
@@ -67,16 +82,26 @@ pub(crate) fn one(partition: &Partition, value: &[u8]) -> Batch {
 pub(crate) fn read_all(store: &dyn Store, partition: &Partition) -> Vec<Record> {
     let bounds = store.bounds(partition).unwrap();
     let mut from = bounds.start;
-    let mut all = Vec::new();
+    let mut all: Vec<Record> = Vec::new();
     while from < bounds.end {
+        let before = from;
         let fetched = store.read(partition, from, Limits { records: 7, bytes: 300 }).unwrap();
         from = fetched.next_offset();
-        let before = all.len();
-        all.extend(fetched);
-        assert!(all.len() > before, "a read before the end brings a record");
-        assert_eq!(all.last().map(|r| r.offset.0 + 1), Some(from.0));
+        assert!(from > before, "a read before the end moves on");
+        for record in fetched {
+            assert!(all.last().is_none_or(|last| last.offset < record.offset), "in order");
+            assert!((before..from).contains(&record.offset), "where it was looked for");
+            all.push(record);
+        }
     }
+    assert!(from >= bounds.end);
     all
+}
+
+/// The offsets of a partition's records, and where it ends.
+pub(crate) fn offsets(store: &dyn Store, partition: &Partition) -> Vec<Offset> {
+    let records = read_all(store, partition).into_iter().map(|record| record.offset);
+    records.chain([store.bounds(partition).unwrap().end]).collect()
 }
 
 pub(crate) fn values(store: &dyn Store, partition: &Partition) -> Vec<Bytes> {

@@ -52,10 +52,13 @@ public final class Frame {
     }
 
     private final byte[] bytes;
+    /** Where it begins; it ends where the bytes do. */
+    private final int start;
     private final Kind kind;
 
-    private Frame(byte[] bytes, Kind kind) {
+    private Frame(byte[] bytes, int start, Kind kind) {
         this.bytes = bytes;
+        this.start = start;
         this.kind = kind;
     }
 
@@ -68,10 +71,22 @@ public final class Frame {
      * @throws FrameException which says what is wrong
      */
     public static Frame parse(byte[] bytes) throws FrameException {
-        if (bytes.length == 0) {
+        return parse(bytes, 0);
+    }
+
+    /**
+     * Reads a frame that stands at the end of other bytes.
+     *
+     * @param bytes the bytes, which the frame then is a view of
+     * @param start where it begins, at most at their end
+     * @return the frame
+     * @throws FrameException which says what is wrong
+     */
+    public static Frame parse(byte[] bytes, int start) throws FrameException {
+        if (bytes.length == start) {
             throw new FrameException(Fault.EMPTY);
         }
-        Frame frame = new Frame(bytes, kind(bytes[0]));
+        Frame frame = new Frame(bytes, start, kind(bytes[start]));
         int head = frame.kind.head;
         // Times come before what is missing behind them, as in the other implementation.
         frame.need(TIME_AT + Long.BYTES, head);
@@ -80,8 +95,8 @@ public final class Frame {
         }
         if (frame.kind == Kind.OPENING) {
             frame.need(head, head);
-            if (bytes.length > head) {
-                throw new FrameException(Fault.TRAILING_BYTES, bytes.length - head);
+            if (frame.length() > head) {
+                throw new FrameException(Fault.TRAILING_BYTES, frame.length() - head);
             }
             return frame;
         }
@@ -90,7 +105,7 @@ public final class Frame {
             throw new FrameException(Fault.TIMES_NOT_ASCENDING, frame.time(), frame.previous());
         }
         frame.need(head, head);
-        checkWords(bytes.length - head);
+        checkWords(frame.length() - head);
         return frame;
     }
 
@@ -104,9 +119,17 @@ public final class Frame {
     }
 
     private void need(int length, int head) throws FrameException {
-        if (bytes.length < length) {
-            throw new FrameException(Fault.TRUNCATED, bytes.length, head);
+        if (length() < length) {
+            throw new FrameException(Fault.TRUNCATED, length(), head);
         }
+    }
+
+    private int length() {
+        return bytes.length - start;
+    }
+
+    private long longAt(int position) {
+        return (long) WORD.get(bytes, start + position);
     }
 
     private static void checkWords(int length) throws FrameException {
@@ -163,7 +186,7 @@ public final class Frame {
      * @return the number
      */
     public long session() {
-        return (long) WORD.get(bytes, SESSION_AT);
+        return longAt(SESSION_AT);
     }
 
     /**
@@ -172,7 +195,7 @@ public final class Frame {
      * @return microseconds
      */
     public long time() {
-        return (long) WORD.get(bytes, TIME_AT);
+        return longAt(TIME_AT);
     }
 
     /**
@@ -181,7 +204,7 @@ public final class Frame {
      * @return microseconds
      */
     public long previous() {
-        return (long) WORD.get(bytes, PREVIOUS_AT);
+        return longAt(PREVIOUS_AT);
     }
 
     /**
@@ -190,7 +213,7 @@ public final class Frame {
      * @return the number; 0 of an opening or data
      */
     public long count() {
-        return endsTick() ? (long) WORD.get(bytes, COUNT_AT) : 0;
+        return endsTick() ? longAt(COUNT_AT) : 0;
     }
 
     /**
@@ -202,7 +225,7 @@ public final class Frame {
         if (kind == Kind.DATA) {
             return new byte[0];
         }
-        int at = kind == Kind.OPENING ? OPENING_TAG_AT : BORDER_TAG_AT;
+        int at = start + (kind == Kind.OPENING ? OPENING_TAG_AT : BORDER_TAG_AT);
         return Arrays.copyOfRange(bytes, at, at + TAG);
     }
 
@@ -212,7 +235,7 @@ public final class Frame {
      * @return 0 of an opening
      */
     public int words() {
-        return (bytes.length - kind.head) / Long.BYTES;
+        return (length() - kind.head) / Long.BYTES;
     }
 
     /**
@@ -222,7 +245,7 @@ public final class Frame {
      * @return the word
      */
     public long word(int position) {
-        return (long) WORD.get(bytes, kind.head + Long.BYTES * position);
+        return longAt(kind.head + Long.BYTES * position);
     }
 
     /**
@@ -244,7 +267,7 @@ public final class Frame {
         if (words() != sum.length) {
             throw new FrameException(Fault.WRONG_LENGTH, words(), sum.length);
         }
-        for (int i = 0, at = kind.head; i < sum.length; i++, at += Long.BYTES) {
+        for (int i = 0, at = start + kind.head; i < sum.length; i++, at += Long.BYTES) {
             sum[i] += (long) WORD.get(bytes, at);
         }
     }

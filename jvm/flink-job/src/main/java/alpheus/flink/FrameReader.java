@@ -9,7 +9,6 @@ import alpheus.registry.WireFormat;
 import alpheus.stream.Frame;
 import alpheus.stream.FrameException;
 import alpheus.stream.StreamId;
-import java.io.IOException;
 import java.util.Arrays;
 import java.util.HexFormat;
 import org.apache.flink.api.common.typeinfo.PrimitiveArrayTypeInfo;
@@ -70,8 +69,8 @@ final class FrameReader implements KafkaRecordDeserializationSchema<byte[]> {
     static long millisOf(byte[] message) {
         try {
             return Messages.kind(message) == FrameIn.KIND
-                    ? Frame.parse(FrameIn.read(message).frame()).time() / 1_000L : PartitionTimes.NONE;
-        } catch (IOException | FrameException impossible) {
+                    ? FrameIn.frameOf(message).time() / 1_000L : PartitionTimes.NONE;
+        } catch (FrameException impossible) {
             return PartitionTimes.NONE;
         }
     }

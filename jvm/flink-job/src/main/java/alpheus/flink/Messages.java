@@ -1,12 +1,16 @@
 // What goes into the job and comes out of it, as bytes: docs/protocol.md has the tables.
 package alpheus.flink;
 
+import alpheus.stream.Frame;
+import alpheus.stream.FrameException;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -58,11 +62,14 @@ final class Messages {
     record FrameIn(String stream, byte[] frame) {
         static final int KIND = 1;
 
+        private static final int STREAM_AT = 2 + Short.BYTES;
+
         byte[] bytes() {
-            return Messages.bytes(KIND, out -> {
-                out.writeUTF(stream);
-                Wire.writeBytes(out, frame);
-            });
+            byte[] bytes = new byte[STREAM_AT + stream.length() + Integer.BYTES + frame.length];
+            ByteBuffer out = ByteBuffer.wrap(bytes).put((byte) VERSION).put((byte) KIND);
+            out.putShort((short) stream.length()).put(stream.getBytes(StandardCharsets.US_ASCII));
+            out.putInt(frame.length).put(frame);
+            return bytes;
         }
 
         static FrameIn read(byte[] bytes) throws IOException {
@@ -71,8 +78,17 @@ final class Messages {
         }
 
         /** The stream of a message, without a copy of its frame. */
-        static String streamOf(byte[] bytes) throws IOException {
-            return open(bytes, KIND).readUTF();
+        static String streamOf(byte[] bytes) {
+            return new String(bytes, STREAM_AT, streamLength(bytes), StandardCharsets.US_ASCII);
+        }
+
+        /** The frame of a message, as a view of it. */
+        static Frame frameOf(byte[] bytes) throws FrameException {
+            return Frame.parse(bytes, STREAM_AT + streamLength(bytes) + Integer.BYTES);
+        }
+
+        private static int streamLength(byte[] bytes) {
+            return (bytes[2] & 0xff) << 8 | bytes[3] & 0xff;
         }
     }
 

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Function;
 
 /**
  * What the job keeps of one stream: sums of ciphertexts, times and counts; no key. Its sessions follow
@@ -88,7 +89,7 @@ public final class StreamState {
     }
 
     /** Adds a frame; gives the end of the tick that it made complete, if any. */
-    Optional<Long> add(Shape shape, Map<String, PlanView> plans, Frame frame) throws RefusedException {
+    Optional<Long> add(Shape shape, Function<String, Optional<PlanView>> plans, Frame frame) throws RefusedException {
         boolean onTick = frame.time() % shape.tick() == 0;
         if (frame.kind() == Frame.Kind.DATA ? onTick : !onTick) {
             throw new RefusedException(onTick ? Refusal.DATA_ON_TICK : Refusal.BORDER_OFF_TICK);
@@ -118,7 +119,7 @@ public final class StreamState {
     }
 
     /** Opens a session. One that was still running has died. */
-    private void open(Map<String, PlanView> plans, Frame opening) throws RefusedException {
+    private void open(Function<String, Optional<PlanView>> plans, Frame opening) throws RefusedException {
         long t = opening.time();
         if (sessions.stream().anyMatch(session -> session.id() == opening.session())) {
             throw new RefusedException(Refusal.SESSION_KNOWN);
@@ -141,8 +142,7 @@ public final class StreamState {
         SessionState session = SessionState.of(opening);
         session.settle(horizon());
         sessions.add(session);
-        members.forEach((plan, member) -> Optional.ofNullable(plans.get(plan))
-                .ifPresent(view -> resume(view, member, t)));
+        members.forEach((plan, member) -> plans.apply(plan).ifPresent(view -> resume(view, member, t)));
     }
 
     /** After a while offline the windows in between have nothing to report. */
@@ -152,14 +152,11 @@ public final class StreamState {
         }
     }
 
-    private void freeze(Map<String, PlanView> plans, OpenTick tick) {
+    private void freeze(Function<String, Optional<PlanView>> plans, OpenTick tick) {
         members.forEach((id, member) -> {
-            PlanView plan = plans.get(id);
-            if (plan == null) {
-                waiting.computeIfAbsent(id, made -> new ArrayList<>()).add(tick);
-            } else {
-                count(plan, member, tick);
-            }
+            Optional<PlanView> plan = plans.apply(id);
+            plan.ifPresentOrElse(view -> count(view, member, tick),
+                    () -> waiting.computeIfAbsent(id, made -> new ArrayList<>()).add(tick));
         });
     }
 

@@ -63,6 +63,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
 
     private final Shape shape;
     private transient ValueState<StreamState> streams;
+    private transient Map<String, ReadPlan> readPlans;
 
     /**
      * Sums of one schema's streams.
@@ -76,6 +77,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     @Override
     public void open(OpenContext context) {
         streams = getRuntimeContext().getState(STREAM);
+        readPlans = new HashMap<>();
     }
 
     @Override
@@ -91,13 +93,12 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             schedule(state, join.plan(), context);
             return;
         }
-        FrameIn in = FrameIn.read(element);
         try {
-            take(state, Frame.parse(in.frame()), context, out);
+            take(state, FrameIn.frameOf(element), context, out);
         } catch (FrameException refused) {
-            refuse(in, Refusal.MALFORMED, context);
+            refuse(element, Refusal.MALFORMED, context);
         } catch (RefusedException refused) {
-            refuse(in, refused.refusal(), context);
+            refuse(element, refused.refusal(), context);
         }
         // A refused frame may have changed why its tick is not complete.
         if (!state.isUnused()) {
@@ -105,7 +106,8 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         }
     }
 
-    private static void refuse(FrameIn in, Refusal refusal, ReadOnlyContext context) {
+    private static void refuse(byte[] element, Refusal refusal, ReadOnlyContext context) throws IOException {
+        FrameIn in = FrameIn.read(element);
         context.output(DEAD_LETTERS, new DeadLetter(in.stream(), refusal.label(), in.frame()).bytes());
     }
 
@@ -114,9 +116,12 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         if (frame.time() > micros(context.timerService().currentProcessingTime()) + shape.skew()) {
             throw new RefusedException(Refusal.FUTURE);
         }
-        Map<String, PlanView> plans = plans(state, context.getBroadcastState(INSTRUCTIONS));
-        Optional<Long> froze = state.add(shape, plans, frame);
-        for (PlanView plan : plans.values()) {
+        ReadOnlyBroadcastState<String, byte[]> known = context.getBroadcastState(INSTRUCTIONS);
+        Optional<Long> froze = state.add(shape, id -> plan(id, known), frame);
+        if (froze.isEmpty() && frame.kind() != Frame.Kind.OPENING) {
+            return;
+        }
+        for (PlanView plan : plans(state, known)) {
             if (frame.kind() == Frame.Kind.OPENING) {
                 schedule(state, plan, context);
             }
@@ -126,17 +131,28 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         }
     }
 
-    private static Map<String, PlanView> plans(StreamState state, ReadOnlyBroadcastState<String, byte[]> known)
-            throws Exception {
-        Map<String, PlanView> plans = new HashMap<>();
-        for (String plan : state.members().keySet()) {
-            byte[] bytes = known.get(PLAN + plan);
-            if (bytes != null) {
-                plans.put(plan, PlanStart.read(bytes).plan());
-            }
-        }
-        return plans;
+    private List<PlanView> plans(StreamState state, ReadOnlyBroadcastState<String, byte[]> known) {
+        return state.members().keySet().stream().map(id -> plan(id, known)).flatMap(Optional::stream).toList();
     }
+
+    /** A plan that this task has heard of. It is long, and asked for with every tick: it is read once. */
+    private Optional<PlanView> plan(String id, ReadOnlyBroadcastState<String, byte[]> known) {
+        try {
+            byte[] bytes = known.get(PLAN + id);
+            ReadPlan last = readPlans.get(id);
+            if (last == null || last.bytes() != bytes) {
+                last = new ReadPlan(bytes, bytes == null ? Optional.empty()
+                        : Optional.of(PlanStart.read(bytes).plan()));
+                readPlans.put(id, last);
+            }
+            return last.plan();
+        } catch (Exception impossible) {
+            throw new IllegalStateException("a plan that was checked cannot be read", impossible);
+        }
+    }
+
+    /** A plan, and which bytes it was read from. */
+    private record ReadPlan(byte[] bytes, Optional<PlanView> plan) {}
 
     /** A tick was frozen: its window may be complete now, though its time is over. */
     private void completed(
@@ -173,7 +189,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         if (state == null) {
             return;
         }
-        for (PlanView plan : plans(state, context.getBroadcastState(INSTRUCTIONS)).values()) {
+        for (PlanView plan : plans(state, context.getBroadcastState(INSTRUCTIONS))) {
             Member member = state.members().get(plan.plan());
             while (micros(timestamp) >= member.nextReport() + plan.window() + plan.grace()) {
                 long start = member.nextReport();
@@ -222,6 +238,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             case PlanEnd.KIND -> {
                 String plan = PlanEnd.read(element).plan();
                 known.remove(PLAN + plan);
+                readPlans.remove(plan);
                 forget(known, plan, Long.MAX_VALUE);
                 eachStream(context, (stream, state) -> state.leave(plan));
             }

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -29,7 +30,7 @@ class StreamStateTest {
     }
 
     private static void add(StreamState state, byte[] frame) throws Exception {
-        state.add(Feed.SHAPE, PLANS, Frame.parse(frame));
+        state.add(Feed.SHAPE, id -> Optional.ofNullable(PLANS.get(id)), Frame.parse(frame));
     }
 
     private static StreamState after(List<byte[]> frames) throws Exception {
@@ -191,7 +192,7 @@ class StreamStateTest {
     void aPlanThatIsHeardOfLaterLosesNothing() throws Exception {
         StreamState state = member();
         for (byte[] frame : Feed.frames(1, 3, 2, 5)) {
-            state.add(Feed.SHAPE, Map.of(), Frame.parse(frame));
+            state.add(Feed.SHAPE, id -> Optional.empty(), Frame.parse(frame));
         }
         assertFalse(judge(state, 0).isComplete());
         state.start(Feed.PLAN);

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.Callback;
@@ -56,7 +57,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     private final boolean transactional;
     private final long closeMillis;
 
-    private String topic;
+    private final AtomicReference<String> topic = new AtomicReference<>();
     private boolean inTransaction;
 
     /**
@@ -118,11 +119,11 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
      *
      * @throws SerializationException if the record cannot be encrypted; its cause says why
      * @throws org.apache.kafka.common.errors.TimeoutException if no session could open within
-     *     {@code max.block.ms}
+     *     {@code max.block.ms}, or another frame waits for the broker that long
      */
     @Override
     public Future<RecordMetadata> send(ProducerRecord<K, V> record, Callback callback) {
-        keeper.exclusively(() -> admit(record));
+        admit(record);
         return keeper.event(reader, record.value(), record.timestamp(), frame ->
                 kafka.send(recordOf(frame, passed(record.headers())), keeper.watched(callback)));
     }
@@ -131,10 +132,9 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
         if (record.partition() != null) {
             throw refusal(Fault.PARTITION);
         }
-        if (topic != null && !topic.equals(record.topic())) {
+        if (!topic.compareAndSet(null, record.topic()) && !topic.get().equals(record.topic())) {
             throw refusal(Fault.OTHER_TOPIC);
         }
-        topic = record.topic();
     }
 
     private static SerializationException refusal(Fault fault) {
@@ -172,8 +172,8 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     }
 
     private ProducerRecord<byte[], byte[]> recordOf(byte[] frame, Headers passed) {
-        byte[] value = format.write(topic, frame);
-        return new ProducerRecord<>(topic, null, FrameTimes.millis(frame), key, value, passed);
+        byte[] value = format.write(topic.get(), frame);
+        return new ProducerRecord<>(topic.get(), null, FrameTimes.millis(frame), key, value, passed);
     }
 
     private Headers passed(Headers given) {
@@ -264,12 +264,11 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     @Override
     public void close(Duration timeout) {
         try {
-            keeper.exclusively(() -> {
+            keeper.close(Math.min(closeMillis, timeout.toMillis()), () -> {
                 if (inTransaction) {
                     keeper.abort();
                 }
             });
-            keeper.close(Math.min(closeMillis, timeout.toMillis()));
         } finally {
             kafka.close(timeout);
             counters.close();

@@ -123,7 +123,7 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
     @Override
     public void close() {
         if (keeper != null) {
-            keeper.close(closeMillis);
+            keeper.close(closeMillis, () -> { });
             borders.close(Duration.ofMillis(Math.max(closeMillis, 1)));
             counters.close();
         }

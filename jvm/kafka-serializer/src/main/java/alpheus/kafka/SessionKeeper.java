@@ -4,6 +4,7 @@ package alpheus.kafka;
 import alpheus.AlpheusException;
 import alpheus.kafka.StreamCounters.Count;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.apache.kafka.clients.producer.Callback;
@@ -15,8 +16,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Keeps one stream's session going. It is safe for threads: frames are made and handed on under one
- * lock, so that they go in order. A session of which a frame was not delivered is given up, and the next
- * opens at the next tick.
+ * lock, so that they go in order. Who hands on may wait for the broker with the lock in hand, the timer of
+ * borders too; so nobody waits for the lock longer than for the broker. A session of which a frame was not
+ * delivered is given up, and the next opens at the next tick.
  */
 final class SessionKeeper {
     private static final Logger LOG = LoggerFactory.getLogger(SessionKeeper.class);
@@ -32,7 +34,9 @@ final class SessionKeeper {
     /** Whether anything was sent: only then is it known whither. */
     private boolean begun;
 
-    private boolean closed;
+    private volatile boolean closed;
+    /** Closed while a frame waited for the broker: whoever hands it on wipes the keys. */
+    private volatile boolean abandoned;
     /** Which session ran when the transaction began, and how many of its events were closed. */
     private long beganIn;
 
@@ -59,7 +63,7 @@ final class SessionKeeper {
     /** Encrypts an event and hands its frame to {@code send}, after all that stand before it. */
     <V, R> R event(RowReader<V> reader, V value, Long millis, Function<byte[], R> send) {
         long deadline = clock.now() + maxBlockMicros;
-        lock.lock();
+        lockUntil(deadline);
         try {
             begun = true;
             awaitSession(deadline);
@@ -73,7 +77,7 @@ final class SessionKeeper {
             deliver(encryptor.left());
             throw new SerializationException(refused.getMessage(), refused);
         } finally {
-            lock.unlock();
+            unlock();
         }
     }
 
@@ -108,7 +112,7 @@ final class SessionKeeper {
                 throw new TimeoutException("the session opens at the next tick, which is later than max.block.ms "
                         + "allows to wait for; raise it, or shorten the schema's tick");
             }
-            unlockedWait(ready);
+            unlockedWait(ready, deadline);
         }
     }
 
@@ -123,14 +127,38 @@ final class SessionKeeper {
         });
     }
 
-    private void unlockedWait(long until) {
+    private void unlockedWait(long until, long deadline) {
         lock.unlock();
         try {
             clock.waitUntil(until);
         } catch (InterruptedException interrupted) {
             throw new InterruptException(interrupted);
-        } finally {
-            lock.lock();
+        }
+        lockUntil(deadline);
+    }
+
+    private void lockUntil(long deadline) {
+        if (!locks(deadline - clock.now())) {
+            throw new TimeoutException("another frame of this producer waits for the broker, for longer than "
+                    + "max.block.ms allows to wait; see that the broker takes records");
+        }
+    }
+
+    private boolean locks(long micros) {
+        try {
+            return lock.tryLock(Math.max(micros, 0), TimeUnit.MICROSECONDS);
+        } catch (InterruptedException interrupted) {
+            throw new InterruptException(interrupted);
+        }
+    }
+
+    /** Who waited in vain for the lock does not have it. */
+    private void unlock() {
+        if (lock.isHeldByCurrentThread()) {
+            if (abandoned) {
+                encryptor.close();
+            }
+            lock.unlock();
         }
     }
 
@@ -149,7 +177,7 @@ final class SessionKeeper {
         } catch (AlpheusException refused) {
             encryptor.giveUp();
         } finally {
-            lock.unlock();
+            unlock();
         }
     }
 
@@ -160,11 +188,11 @@ final class SessionKeeper {
 
     /** Does something while no frame is made. */
     void exclusively(Runnable run) {
-        lock.lock();
+        lockUntil(clock.now() + maxBlockMicros);
         try {
             run.run();
         } finally {
-            lock.unlock();
+            unlock();
         }
     }
 
@@ -205,28 +233,50 @@ final class SessionKeeper {
         }
     }
 
-    /** Ends the session in order, if the end of its tick comes within so many milliseconds, and wipes the keys. */
-    void close(long waitMillis) {
+    /**
+     * Ends the session in order, if the end of its tick comes within so many milliseconds, and wipes the keys;
+     * where a frame waits for the broker all that time, they are wiped when it has gone or failed.
+     *
+     * @param waitMillis how long it may take
+     * @param first what is done before, while no frame is made
+     */
+    void close(long waitMillis, Runnable first) {
         timer.close();
-        lock.lock();
+        long deadline = clock.now() + 1_000L * waitMillis;
+        if (!locks(1_000L * waitMillis)) {
+            abandon();
+            return;
+        }
         try {
             if (!closed) {
                 closed = true;
-                end(waitMillis);
+                first.run();
+                end(deadline);
                 encryptor.close();
             }
+        } catch (TimeoutException anotherFrameWaits) {
+            abandon();
         } finally {
-            lock.unlock();
+            unlock();
         }
     }
 
-    private void end(long waitMillis) {
+    private void abandon() {
+        closed = true;
+        abandoned = true;
+        // Who had the lock may have let it go just before.
+        if (lock.tryLock()) {
+            unlock();
+        }
+    }
+
+    private void end(long deadline) {
         long at = encryptor.closesAt();
         boolean whole = at != 0 && broken != encryptor.generation();
-        if (!whole || (at - clock.now()) / 1_000L > waitMillis) {
+        if (!whole || at > deadline) {
             return;
         }
-        unlockedWait(at);
+        unlockedWait(at, deadline);
         try {
             deliver(encryptor.finish());
         } catch (AlpheusException refused) {

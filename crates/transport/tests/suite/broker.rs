@@ -1,0 +1,90 @@
+//! A real Kafka broker, in processes of its own, that tests may kill.
+//!
+//! `make broker` fetches it; `ALPHEUS_TEST_BROKER_CLASSPATH` names another file with
+//! its class path. Without it these tests say that they are skipped.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+/// One broker, which ends with this process at the latest.
+pub(crate) struct Broker {
+    pub(crate) open: String,
+    pub(crate) secured: String,
+    orders: Mutex<Orders>,
+}
+
+struct Orders {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Broker {
+    /// The one that tests share which leave it alone.
+    pub(crate) fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<Broker>> = OnceLock::new();
+        SHARED.get_or_init(Self::start).as_ref()
+    }
+
+    /// One of its own.
+    pub(crate) fn start() -> Option<Self> {
+        let classpath = classpath()?;
+        let mut child = Command::new("java")
+            .args(["-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", &classpath])
+            .arg("alpheus.broker.BrokerOnDemand")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut orders = Orders { child, input, output };
+        let addresses = orders.answer();
+        let (open, secured) = addresses.split_once(' ').unwrap();
+        let (open, secured) = (open.to_owned(), secured.to_owned());
+        Some(Self { open, secured, orders: Mutex::new(orders) })
+    }
+
+    /// `kill`, `start` or `allow PREFIX`.
+    pub(crate) fn order(&self, order: &str) {
+        let mut orders = self.orders.lock().unwrap();
+        writeln!(orders.input, "{order}").unwrap();
+        assert_eq!(orders.answer(), "done", "{order}");
+    }
+}
+
+impl Orders {
+    fn answer(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+}
+
+impl Drop for Orders {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the names of one store begin with, and of no other.
+pub(crate) fn prefix() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("test{}.{}.", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn classpath() -> Option<String> {
+    // Crates' folders are all as deep.
+    let made = concat!(env!("CARGO_MANIFEST_DIR"), "/../../jvm/test-broker/target/classpath");
+    let file = std::env::var_os("ALPHEUS_TEST_BROKER_CLASSPATH").map_or(made.into(), PathBuf::from);
+    let classpath = std::fs::read_to_string(file).ok();
+    if classpath.is_none() {
+        eprintln!("note: no broker for tests on this machine (`make broker`): skipped");
+    }
+    classpath
+}

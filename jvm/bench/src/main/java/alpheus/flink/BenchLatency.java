@@ -1,0 +1,109 @@
+// Figure 9 of the paper: how long after a window its result is there, ours beside raw attributes, as events happen.
+package alpheus.flink;
+
+import alpheus.AlpheusException;
+import alpheus.broker.Broker;
+import alpheus.flink.BenchDevices.Form;
+import alpheus.flink.BenchHost.Cost;
+import alpheus.flink.BenchHost.Extent;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.apache.kafka.clients.producer.Producer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+
+/**
+ * Devices that send two events a second, windows of ten seconds. The delay runs from a window's end to when its
+ * result, committed, has come to who reads it.
+ */
+final class BenchLatency {
+    private static final int PARTITIONS = 4;
+    private static final int EVENTS = 20;
+    private static final long MILLI = 1_000L;
+
+    private final Broker broker;
+    private final Path examples;
+    private final Path folder;
+    private final boolean quick;
+
+    BenchLatency(Broker broker, Path examples, Path folder, boolean quick) {
+        this.broker = broker;
+        this.examples = examples;
+        this.folder = folder;
+        this.quick = quick;
+    }
+
+    void run(BenchReport report) throws Exception {
+        List<BenchApplication> applications = List.of(
+                BenchApplication.unpacked(examples, "fitness", folder),
+                BenchApplication.example(examples, "web-analytics"),
+                BenchApplication.example(examples, "car-maintenance"));
+        for (BenchApplication application : applications) {
+            for (int streams : quick ? new int[] {300} : new int[] {300, 1_200}) {
+                List<Double> raw = measure(application, streams, "raw", Form.RAW, 1_000);
+                List<Double> ours = measure(application, streams, "ours", Form.FRAMES, 1_000);
+                String at = application.name() + " (" + application.words() + " words), " + streams + " producers";
+                report.add("latency", at + ": raw attributes", "ms", raw);
+                report.add("latency", at + ": ours", "ms", ours);
+            }
+        }
+    }
+
+    /** Milliseconds of each window but the first. */
+    private List<Double> measure(BenchApplication application, int streams, String kind, Form form, long checkpoint)
+            throws Exception {
+        int windows = quick ? 3 : 5;
+        long tick = application.schema().tick();
+        long start = (System.currentTimeMillis() * MILLI / tick + 2) * tick;
+        String topic = "live-" + application.words() + "-" + streams + "-" + kind;
+        broker.createTopics(PARTITIONS, topic);
+        ExecutorService thread = Executors.newSingleThreadExecutor();
+        try (Producer<byte[], byte[]> kafka = BenchHost.producer(broker);
+                BenchHost host = new BenchHost(broker, folder, kind, "1500m");
+                BenchDevices devices = new BenchDevices(application, streams, start, List.of(form),
+                        (stream, ignored, micros, value) -> kafka.send(new ProducerRecord<>(topic, stream % PARTITIONS,
+                                micros / MILLI, BenchDevices.id(stream).bytes(), value)))) {
+            Extent extent = new Extent(application, streams, windows, start, 2, checkpoint);
+            List<Future<?>> sending = new ArrayList<>();
+            Cost cost = host.run(topic, devices, extent, () ->
+                    sending.add(thread.submit(() -> send(devices, streams, windows, start))));
+            sending.get(0).get();
+            List<Double> delays = new ArrayList<>();
+            for (int window = 1; window < windows; window++) {
+                delays.add((double) (cost.clerk().cameAt(window) - (start + (window + 1) * tick) / MILLI));
+            }
+            return delays;
+        } finally {
+            thread.shutdownNow();
+        }
+    }
+
+    /** As time passes; what was late at the start is made up for. One tick more, so that time passes the last window. */
+    private static Void send(BenchDevices devices, int streams, int windows, long start)
+            throws AlpheusException, InterruptedException {
+        long tick = devices.tick();
+        for (int event = 0; event <= windows * EVENTS; event++) {
+            long slot = start + event * tick / EVENTS;
+            if (event > 0 && event % EVENTS == 0) {
+                until(slot);
+                devices.borders(slot);
+            }
+            for (int stream = 0; stream < streams; stream++) {
+                long at = slot + 1_000L + stream * (tick / EVENTS - 2_000L) / streams;
+                until(at);
+                devices.event(stream, event, at);
+            }
+        }
+        return null;
+    }
+
+    private static void until(long micros) throws InterruptedException {
+        long left = micros / MILLI - System.currentTimeMillis();
+        if (left > 0) {
+            Thread.sleep(left);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+// The figures of the JVM side: `make bench-scale`.
+package alpheus.flink;
+
+import alpheus.broker.Broker;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Measures part after part and writes one report. Arguments: {@code REPOSITORY REPORT [PART ...] [--quick]}. */
+public final class BenchMain {
+    private BenchMain() {}
+
+    /**
+     * Measures.
+     *
+     * @param arguments the repository, the report's file, parts (all by default), whether to be quick
+     * @throws Exception if a job's result is not the truth, or nothing can be measured
+     */
+    public static void main(String[] arguments) throws Exception {
+        List<String> words = new ArrayList<>(List.of(arguments));
+        boolean quick = words.remove("--quick");
+        Path examples = Path.of(words.remove(0)).resolve("examples");
+        Path report = Path.of(words.remove(0));
+        List<String> parts = words.isEmpty() ? List.of("encrypt", "throughput", "growth", "latency") : words;
+        Path folder = Files.createTempDirectory("bench");
+        BenchReport figures = new BenchReport();
+        try (Broker broker = Broker.start()) {
+            for (String part : parts) {
+                switch (part) {
+                    case "encrypt" -> new BenchEncrypt(examples, folder, quick).run(figures);
+                    case "throughput" -> new BenchThroughput(broker, examples, folder, quick).run(figures);
+                    case "growth" -> new BenchGrowth(broker, examples, folder, quick).run(figures);
+                    case "latency" -> new BenchLatency(broker, examples, folder, quick).run(figures);
+                    default -> throw new IllegalArgumentException(
+                            part + ": name encrypt, throughput, growth or latency");
+                }
+                // What was measured stays, whatever fails later.
+                figures.write(report);
+            }
+        } finally {
+            try (Stream<Path> left = Files.walk(folder)) {
+                left.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
+            }
+        }
+    }
+}
