@@ -246,6 +246,11 @@ pub enum NotGathered {
     /// The aggregate is over.
     #[error("the aggregate has ended")]
     Ended,
+    /// It may have been closed already.
+    #[error(
+        "this aggregator's state is an old copy: the aggregate may be closed already, and is not closed again"
+    )]
+    SitsOut,
     /// Another ledger than the closed one.
     #[error("the aggregate is closed over another ledger; give what that one lists")]
     Closed,

@@ -70,6 +70,8 @@ pub struct Aggregator {
     key: SigningKey,
     keys: Arc<Keys>,
     gathering: BTreeMap<Digest, Gathering>,
+    /// It may have forgotten closings of aggregates that were released until then.
+    sits_out: Option<Time>,
 }
 
 /// One aggregate.
@@ -96,6 +98,7 @@ struct Closed {
 }
 
 const AGGREGATE: u8 = b'a';
+const SITS_OUT: u8 = b'o';
 const DEFINITION: u8 = b'd';
 const CLOSING: u8 = b'c';
 const PUBLISHED: u8 = b'p';
@@ -123,9 +126,14 @@ impl Aggregator {
         let verifier = verifier.map_err(|_| NotRestored::OtherKey)?;
         let keys = Arc::new(Keys { sealing, verifier });
         let (pinned, gathering) = (pinned.clone(), BTreeMap::new());
-        let mut aggregator = Self { pinned, node, key, keys, gathering };
+        let mut aggregator = Self { pinned, node, key, keys, gathering, sits_out: None };
         let mut later = Vec::new();
         for (key, value) in records {
+            if key == [SITS_OUT] {
+                let until = value.try_into().map_err(|_| DamagedLog)?;
+                aggregator.sits_out = Some(Time(u64::from_be_bytes(until)));
+                continue;
+            }
             let rest = key.strip_prefix(&[AGGREGATE]).ok_or(DamagedLog)?;
             let (name, kind) = rest.split_first_chunk().ok_or(DamagedLog)?;
             match kind {
@@ -214,9 +222,13 @@ impl Aggregator {
     /// [`NotGathered`].
     pub fn work(&mut self, name: &Digest) -> Result<Work, NotGathered> {
         let (keys, pinned) = (Arc::clone(&self.keys), self.pinned.clone());
+        let sits_out = self.sits_out;
         let gathering = self.of(name)?;
         if gathering.published.is_some() {
             return Err(NotGathered::Ended);
+        }
+        if gathering.closed.is_none() && Some(gathering.agreed.release()) <= sits_out {
+            return Err(NotGathered::SitsOut);
         }
         let entries = match &gathering.closed {
             Some(closed) => closed.entries.values().copied().collect(),
@@ -326,6 +338,40 @@ impl Aggregator {
     #[must_use]
     pub fn published(&self, name: &Digest) -> Option<Outcome> {
         self.gathering.get(name)?.published
+    }
+
+    /// Its ledger is an old copy: it may have closed what was released until now, and forgotten it.
+    /// It closes none of that again, which would be another set; smoothers say how it ended.
+    pub fn sit_out(&mut self, now: Time) -> Step<()> {
+        self.sits_out = self.sits_out.max(Some(now));
+        Step::new(vec![put(vec![SITS_OUT], now.0.to_be_bytes().to_vec())], ())
+    }
+
+    /// Whether it closes nothing that was released at a time.
+    #[must_use]
+    pub fn sits_out(&self, release: Time) -> bool {
+        Some(release) <= self.sits_out
+    }
+
+    /// The deployment.
+    #[must_use]
+    pub fn pinned(&self) -> &Pinned {
+        &self.pinned
+    }
+
+    /// Whether it works by a definition.
+    #[must_use]
+    pub fn knows(&self, name: &Digest) -> bool {
+        self.gathering.contains_key(name)
+    }
+
+    /// How many slots of a closed aggregate do not count.
+    #[must_use]
+    pub fn missing(&self, name: &Digest) -> Option<usize> {
+        let gathering = self.gathering.get(name)?;
+        let Closed { entries, rejected, .. } = gathering.closed.as_ref()?;
+        let empty = (gathering.agreed.slots as usize).saturating_sub(entries.len());
+        Some(empty + rejected.len())
     }
 
     /// All aggregates of this node.

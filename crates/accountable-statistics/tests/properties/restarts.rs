@@ -10,6 +10,7 @@ use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, Not
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::threshold::KeyShare;
 use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::ledger::Log;
 
 fn started(seed: u8, slots: u32) -> (Town, Agreed, Vec<Person>) {
@@ -341,4 +342,36 @@ fn an_attempt_survives_its_client_before_a_grant() {
         })
         .collect();
     assert!(Attempt::restore_all(&agreed, &damaged).is_err());
+}
+
+/// An aggregator that may have forgotten what it has closed closes none of that again, and
+/// publishes what smoothers say; what comes later is closed as ever.
+#[test]
+fn an_aggregator_that_sits_out_closes_nothing_again() {
+    let mut town = Town::new(4, 2, 140).unwrap();
+    let agreed = town.define(&town.definition("speed/a", 24).unwrap()).unwrap();
+    let mut people = crate::folk::people(&mut town, 10);
+    for person in people.iter_mut().take(8) {
+        town.upload(person, &agreed, at(70), Contribution::Sample(61)).unwrap();
+    }
+    town.fill(&mut people, &agreed, at(121)).unwrap();
+    let (release, old) = (agreed.release(), town.aggregator.1.clone());
+    let examined = town.gather(&agreed, release).unwrap();
+    let (closing, ready) = town.close(examined, release).unwrap();
+
+    // It comes back on its state as it was before the closing.
+    let restored =
+        |ledger: &Ledger| Town::aggregator_of(&town.pinned, &town.keys[0], ledger).unwrap();
+    let (mut aggregator, mut ledger) = (restored(&old), old);
+    aggregator.sit_out(release).commit(&mut ledger).unwrap();
+    let mut aggregator = restored(&ledger);
+    assert!(aggregator.sits_out(release) && !aggregator.sits_out(Time(release.0 + 1)));
+    let name = agreed.name();
+    for smoother in &town.smoothers {
+        aggregator.take(smoother.id(), smoother.release(release, &name).unwrap()).unwrap();
+    }
+    assert_eq!(aggregator.work(&name).err(), Some(NotGathered::SitsOut));
+    assert!(aggregator.closing(&name).is_none() && closing.open(&town.pinned.aggregator).is_ok());
+    town.aggregator = (aggregator, ledger);
+    assert!(town.open(ready, release).unwrap().is_some_and(|outcome| outcome.result.is_ok()));
 }

@@ -173,6 +173,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    crate::service::children::go_along();
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

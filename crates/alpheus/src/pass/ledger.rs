@@ -9,7 +9,7 @@ use alpheus_anonymous_credential::ledger::{Change, Ledger, LedgerError, Log};
 use alpheus_encrypted_stream::ledger::Fence;
 use alpheus_policy::ids::ControllerId;
 use alpheus_policy::time::Timestamp;
-use alpheus_transport::{Batch, Error, Space, Store};
+use alpheus_transport::{Batch, Error, NewRecord, Space, Store, Topic};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -130,8 +130,46 @@ impl FencedLedger {
         Records(Arc::clone(&self.store), self.records.clone())
     }
 
-    fn write(&mut self, changes: &[Change]) -> Result<(), NotWritten> {
+    /// Makes a log beside the records, unless it is there.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn ensure_log(&self, log: &Topic) -> Result<(), Failure> {
+        self.store.ensure_topic(log, 1).blame(Category::Io)
+    }
+
+    /// The ledger with lines for a log: they are appended in the next commit, or neither is durable.
+    pub fn with<'a>(&'a mut self, log: &'a Topic, lines: Vec<Logged>) -> Appending<'a> {
+        Appending { ledger: self, log, lines }
+    }
+
+    fn commit_with(
+        &mut self,
+        changes: &[Change],
+        lines: Option<(&Topic, &[Logged])>,
+    ) -> Result<(), LedgerError> {
+        if self.failed {
+            return Err(LedgerError);
+        }
+        self.write(changes, lines).map_err(|error| {
+            tracing::error!(%error, "the ledger could not be written");
+            self.failed = true;
+            LedgerError
+        })
+    }
+
+    fn write(
+        &mut self,
+        changes: &[Change],
+        lines: Option<(&Topic, &[Logged])>,
+    ) -> Result<(), NotWritten> {
         let mut batch = Batch::new();
+        if let Some((log, lines)) = lines {
+            for Logged { key, value, timestamp } in lines {
+                let record = NewRecord { key, value, timestamp: *timestamp, headers: &[] };
+                batch.append(&log.partition(0), &record)?;
+            }
+        }
         for Change { key, value } in changes {
             match value {
                 Some(value) => batch.put(&self.records, key.clone(), value.to_vec())?,
@@ -177,14 +215,31 @@ enum NotWritten {
 
 impl Ledger for FencedLedger {
     fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
-        if self.failed {
-            return Err(LedgerError);
-        }
-        self.write(changes).map_err(|error| {
-            tracing::error!(%error, "the ledger could not be written");
-            self.failed = true;
-            LedgerError
-        })
+        self.commit_with(changes, None)
+    }
+}
+
+/// A line of a log.
+pub struct Logged {
+    /// What it is about.
+    pub key: Vec<u8>,
+    /// What it says.
+    pub value: Vec<u8>,
+    /// Microseconds since 1970.
+    pub timestamp: u64,
+}
+
+/// A ledger whose commit appends lines to a log too.
+pub struct Appending<'a> {
+    ledger: &'a mut FencedLedger,
+    log: &'a Topic,
+    lines: Vec<Logged>,
+}
+
+impl Ledger for Appending<'_> {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        let lines = std::mem::take(&mut self.lines);
+        self.ledger.commit_with(changes, Some((self.log, &lines)))
     }
 }
 

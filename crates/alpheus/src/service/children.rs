@@ -4,9 +4,15 @@
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use alpheus_crypto::secret::Secret;
+use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+/// Tells a process that it goes with the one that started it.
+const GOES_ALONG: &str = "CHILD_OF_ALPHEUS";
+/// So often a process that was killed is started again: more is no accident.
+const MOST_REVIVALS: u32 = 64;
 
 /// A folder that goes with the command.
 pub struct Folder(PathBuf);
@@ -47,6 +53,7 @@ struct Started {
     child: Child,
     folder: PathBuf,
     args: Vec<String>,
+    revivals: u32,
 }
 
 /// How processes are.
@@ -68,7 +75,7 @@ impl Children {
     pub fn start(&mut self, folder: &Path, args: &[&str]) -> Result<(), Failure> {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let child = spawn(folder, &args)?;
-        self.0.push(Started { child, folder: folder.to_owned(), args });
+        self.0.push(Started { child, folder: folder.to_owned(), args, revivals: 0 });
         Ok(())
     }
 
@@ -84,7 +91,7 @@ impl Children {
     }
 
     /// Starts those that were killed again, as a machine's supervisor does. Who ended by itself
-    /// had a reason, and stays.
+    /// had a reason, and stays; so does who is killed over and over.
     ///
     /// # Errors
     /// If one cannot be started.
@@ -93,7 +100,8 @@ impl Children {
         for started in &mut self.0 {
             match started.child.try_wait() {
                 Ok(None) => {}
-                Ok(Some(status)) if status.code().is_none() => {
+                Ok(Some(status)) if status.code().is_none() && started.revivals < MOST_REVIVALS => {
+                    started.revivals += 1;
                     started.child = spawn(&started.folder, &started.args)?;
                     condition = Condition::Revived;
                 }
@@ -106,11 +114,25 @@ impl Children {
 
 fn spawn(folder: &Path, args: &[String]) -> Result<Child, Failure> {
     let mut command = Command::new(std::env::current_exe().blame(Category::Io)?);
-    command.current_dir(folder).args(args).stdin(Stdio::null()).stdout(Stdio::null());
+    command.current_dir(folder).args(args).stdin(Stdio::piped()).stdout(Stdio::null());
+    command.env(GOES_ALONG, "1");
     if std::env::var_os("ALPHEUS_LOG").is_none() {
         command.stderr(Stdio::null());
     }
     command.spawn().blame(Category::Io)
+}
+
+/// Ends this process once the one that started it is gone, however it went: with that one goes
+/// the other end of standard input. Nothing, in a process that nobody of this program started.
+pub fn go_along() {
+    if std::env::var_os(GOES_ALONG).is_none() {
+        return;
+    }
+    std::thread::spawn(|| {
+        let mut said = [0; 64];
+        while matches!(io::stdin().read(&mut said), Ok(1..)) {}
+        std::process::exit(0)
+    });
 }
 
 impl Drop for Children {

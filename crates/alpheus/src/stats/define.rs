@@ -1,4 +1,4 @@
-//! `alpheus stats define`: has smoothers sign what will be measured, and tells everybody.
+//! `alpheus stats define`: has smoothers sign what will be measured. They tell everybody.
 
 use crate::commands::Globals;
 use crate::failure::{Category, Failure};
@@ -115,11 +115,10 @@ pub async fn define(
     let signed = propose(card, ways, &Signed::new(&definition, definer)).await?;
     let agreed = Agreed::open(&signed, &card.pinned)?;
     tell_smoothers(card, ways, &signed).await;
-    tell_aggregator(&ways.aggregator, &signed).await?;
     Ok(agreed)
 }
 
-/// Smoothers tell each other; who is down learns it then.
+/// Smoothers tell each other, and whoever asks: who is down learns it then.
 async fn tell_smoothers(card: &Opened, ways: &Ways, signed: &Endorsed<Definition>) {
     let mut told = JoinSet::new();
     for way in ways.smoothers.clone() {
@@ -129,19 +128,6 @@ async fn tell_smoothers(card: &Opened, ways: &Ways, signed: &Endorsed<Definition
     for answer in gathered(told, card.pinned.quorum(), Result::is_ok).await {
         if let Err(error) = answer {
             tracing::warn!(%error, "a smoother is not told of a definition");
-        }
-    }
-}
-
-/// Nobody else tells the aggregator.
-async fn tell_aggregator(way: &Way, signed: &Endorsed<Definition>) -> Result<(), StatsError> {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        match way.post::<()>("/v1/definitions", signed).await {
-            Err(error) if error.may_pass() && Instant::now() < until => {
-                tokio::time::sleep(AGAIN).await;
-            }
-            told => return Ok(told?),
         }
     }
 }

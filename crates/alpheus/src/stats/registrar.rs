@@ -20,7 +20,7 @@ use crate::stats::role::{RoleArgs, Seat};
 use alpheus_accountable_statistics::refused::NotRegistered;
 use alpheus_accountable_statistics::registrar::Registrar;
 use alpheus_anonymous_credential::keys::IssuerKey;
-use alpheus_crypto::ledger::Log;
+use alpheus_crypto::ledger::{Log, Step};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -132,7 +132,10 @@ impl Api {
         let requests: Vec<Vec<u8>> = decode(body)?;
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let Desk { registrar, ledger, rng } = &mut *desk;
-        let step = registrar.register(self.clock.now(), name.as_bytes(), &requests, rng)?;
+        let now = self.clock.now();
+        let step = registrar.register(now, name.as_bytes(), &requests, rng)?;
+        let past = registrar.prune(now);
+        let step = step.then(|answers| past.then(|()| Step::new(Vec::new(), answers)));
         let answers = step.commit(ledger).map_err(|error| {
             // What it knows now may not be what its ledger holds.
             self.trigger.stop();

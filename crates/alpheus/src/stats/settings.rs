@@ -16,6 +16,8 @@ pub struct StatsSettings {
     pub accounts: Option<PathBuf>,
     /// Where a smoother's peers reach it.
     pub peers: Option<std::net::SocketAddr>,
+    /// For so many days the aggregator keeps an aggregate after its end; its row stays in the log.
+    pub kept_days: Option<u64>,
     /// A replay's clock.
     pub clock: Option<PathBuf>,
 }

@@ -112,6 +112,37 @@ fn killed(mut seed: u64) {
     eprintln!("killed: {killed:?}; closings seen: {}", said.closings.len());
 }
 
+/// Who kills a replay leaves none of its processes behind.
+#[test]
+fn processes_go_with_a_replay_that_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("source.yaml", SOURCE);
+    write("define.yaml", DEFINE);
+    write("speed.csv", &csv(&readings()));
+    let mut command = alpheus(["stats", "replay", "--input", "speed.csv"]);
+    command.args(["--source", "source.yaml", "--define", "define.yaml", "--output", "out.csv"]);
+    let mut replay = Process::start(command.current_dir(folder.path()));
+    let until = Instant::now() + LONG;
+    let roles = loop {
+        let roles = roles_of(replay.id());
+        if roles.len() == 6 {
+            break roles;
+        }
+        assert!(Instant::now() < until && !replay.has_ended(), "{}", replay.log());
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    replay.kill();
+    let runs = |role: &Role| {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", role.id)).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    while roles.iter().any(runs) {
+        assert!(Instant::now() < until, "somebody is left");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn killed_roles_lose_nothing_and_close_nothing_twice() {
     killed(7);

@@ -7,6 +7,7 @@
 mod common;
 
 mod beginnings;
+mod believing;
 mod clients;
 mod crashes;
 mod guide;

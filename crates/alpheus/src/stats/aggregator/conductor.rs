@@ -1,13 +1,16 @@
-//! Brings each aggregate whose time has come from the release to its result: fetches what
-//! smoothers release, has it examined, closes, shows all of it, hears how it ended.
+//! Fetches definitions from smoothers, and brings each aggregate whose time has come from the
+//! release to its result: fetches what smoothers release, has it examined, closes, shows all of
+//! it, hears how it ended.
 
 use super::engine::{Due, Job};
 use crate::pass::link::LinkError;
 use crate::service::engine::Handle;
+use crate::stats::client::heard::definitions;
 use crate::stats::names::hex;
 use crate::stats::ways::{BRIEF, GRACE, Way, gathered};
 use alpheus_accountable_statistics::aggregator::Examined;
-use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
+use alpheus_accountable_statistics::definition::Agreed;
 use alpheus_accountable_statistics::messages::{Closing, Outcome, Release, Shown};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::Signed;
@@ -18,12 +21,20 @@ use tokio::task::JoinSet;
 
 /// How often.
 const ROUND: Duration = Duration::from_millis(100);
+/// How often smoothers are asked what is defined.
+const ANEW: Duration = Duration::from_secs(2);
 /// Tuples that are shown at a time.
 const SHOWN: usize = 256;
 
 /// What it knows beside the role.
 struct Conductor {
     ways: Vec<(SmootherId, Way)>,
+    /// Where smoothers tell everybody what is defined.
+    public: Vec<Way>,
+    asked: Option<Instant>,
+    /// Definitions that were learnt.
+    known: BTreeSet<Digest>,
+    pinned: Pinned,
     engine: Handle<Job>,
     /// Who has agreed to which closing.
     agreed: BTreeSet<(Digest, SmootherId)>,
@@ -32,7 +43,6 @@ struct Conductor {
     errands: JoinSet<Done>,
     /// Since when a quorum's releases are there.
     enough: BTreeMap<Digest, Instant>,
-    quorum: usize,
 }
 
 /// What is wanted of a smoother.
@@ -48,14 +58,30 @@ type Done = ((Errand, Digest, SmootherId), Result<Brought, LinkError>);
 
 /// Runs for as long as the engine does. What a quorum of smoothers answers is enough: one that
 /// does not answer holds up nothing.
-pub async fn run(ways: Vec<(SmootherId, Way)>, quorum: usize, engine: Handle<Job>) {
-    let (agreed, under_way) = (BTreeSet::new(), BTreeSet::new());
-    let (errands, enough) = (JoinSet::new(), BTreeMap::new());
-    let mut conductor = Conductor { ways, engine, agreed, under_way, errands, enough, quorum };
+pub async fn run(
+    ways: Vec<(SmootherId, Way)>,
+    public: Vec<Way>,
+    pinned: Pinned,
+    engine: Handle<Job>,
+) {
+    let mut conductor = Conductor {
+        ways,
+        public,
+        asked: None,
+        known: BTreeSet::new(),
+        pinned,
+        engine,
+        agreed: BTreeSet::new(),
+        under_way: BTreeSet::new(),
+        errands: JoinSet::new(),
+        enough: BTreeMap::new(),
+    };
     loop {
         tokio::time::sleep(ROUND).await;
         conductor.come_back().await;
+        conductor.learn().await;
         let Ok(due) = conductor.engine.ask(Job::Due).await else { continue };
+        conductor.forget(&due);
         if due.is_empty() {
             continue;
         }
@@ -67,8 +93,34 @@ pub async fn run(ways: Vec<(SmootherId, Way)>, quorum: usize, engine: Handle<Job
 }
 
 impl Conductor {
+    /// Learns what is defined, from a quorum of smoothers: nobody else need tell it.
+    async fn learn(&mut self) {
+        if self.asked.is_some_and(|asked| asked.elapsed() < ANEW) {
+            return;
+        }
+        self.asked = Some(Instant::now());
+        for signed in definitions(&self.public, self.pinned.quorum()).await.into_iter().flatten() {
+            // Who sends it chooses which signatures come with it: what they sign names it.
+            let name = Agreed::open(&signed, &self.pinned).map(|agreed| agreed.name());
+            let Some(name) = name.ok().filter(|name| !self.known.contains(name)) else { continue };
+            match self.engine.ask(|reply| Job::Learn(Box::new(signed), reply)).await {
+                Ok(Ok(())) => drop(self.known.insert(name)),
+                Ok(Err(why)) => tracing::warn!(%why, "a definition is not learnt"),
+                Err(error) => tracing::debug!(%error, "a definition waits"),
+            }
+        }
+    }
+
+    /// Forgets what it knows of aggregates that have ended.
+    fn forget(&mut self, due: &[Due]) {
+        let open: BTreeSet<Digest> = due.iter().map(|due| due.name).collect();
+        self.agreed.retain(|(name, _)| open.contains(name));
+        self.enough.retain(|name, _| open.contains(name));
+    }
+
     async fn advance(&mut self, due: Due) {
         match due.closed {
+            None if due.sits_out => {}
             None => {
                 self.gather(due.name).await;
                 self.ask_releases(due.name);
@@ -167,7 +219,9 @@ impl Conductor {
             let path = "/v1/outcomes";
             asked.spawn(async move { (by, way.get::<Vec<Signed<Outcome>>>(path).await) });
         }
-        for (by, outcomes) in gathered(asked, self.quorum, |(_, answer)| answer.is_ok()).await {
+        for (by, outcomes) in
+            gathered(asked, self.pinned.quorum(), |(_, answer)| answer.is_ok()).await
+        {
             match outcomes {
                 Ok(outcomes) => self.engine.tell(Job::Outcomes(by, outcomes)).await,
                 Err(error) => told(&error, "asking for outcomes"),

@@ -1,6 +1,7 @@
 //! The aggregator's role on a thread of its own: one writer.
 
 use super::counted::{Counted, Stand};
+use super::published::Results;
 use crate::pass::ledger::FencedLedger;
 use crate::service::engine::Reply;
 use crate::service::shutdown::Trigger;
@@ -48,6 +49,8 @@ pub struct Due {
     pub name: Digest,
     /// Once it is closed: the closing, and what is shown to smoothers.
     pub closed: Option<(Signed<Closing>, Arc<Vec<Shown>>)>,
+    /// It may have been closed before this state: smoothers alone say how it ended.
+    pub sits_out: bool,
 }
 
 /// An aggregate for everybody.
@@ -70,6 +73,10 @@ pub struct Engine {
     pub clock: Clock,
     /// Its public key.
     pub key: alpheus_crypto::sign::VerifyingKey,
+    /// Where results go as they are published.
+    pub results: Results,
+    /// So long after its deadline an aggregate is kept, in microseconds.
+    pub kept: u64,
     /// What it counts.
     pub counted: Counted,
 }
@@ -102,14 +109,11 @@ impl Engine {
     fn job(&mut self, job: Job) -> Result<(), LedgerError> {
         match job {
             Job::Learn(signed, reply) => {
-                let learnt = match self.aggregator.learn(&signed) {
-                    Ok(step) => step.commit(&mut self.ledger).map(|_| Ok(()))?,
-                    Err(why) => Err(why),
-                };
+                let learnt = self.learn(&signed)?;
                 let _ = reply.send(learnt);
             }
             Job::Due(reply) => {
-                self.aggregator.poll(self.clock.now()).commit(&mut self.ledger)?;
+                self.poll()?;
                 self.counted.stand(self.stand());
                 let _ = reply.send(self.due());
             }
@@ -142,11 +146,40 @@ impl Engine {
     fn hear(&mut self, by: SmootherId, outcomes: &[Signed<Outcome>]) -> Result<(), LedgerError> {
         for outcome in outcomes {
             match self.aggregator.hear(by, outcome) {
-                Ok(step) => drop(step.commit(&mut self.ledger)?),
+                Ok(step) => drop(self.results.publish(&self.aggregator, &mut self.ledger, step)?),
                 Err(why) => tracing::warn!(%why, by = by.0, "an outcome is not taken"),
             }
         }
         Ok(())
+    }
+
+    /// What time asks for.
+    fn poll(&mut self) -> Result<(), LedgerError> {
+        let now = self.clock.now();
+        let step = self.aggregator.poll(now);
+        self.results.publish(&self.aggregator, &mut self.ledger, step)?;
+        self.aggregator.prune(now, self.kept).commit(&mut self.ledger)?;
+        self.results.forget(&self.aggregator);
+        Ok(())
+    }
+
+    /// Works by a definition, unless it is so old that it would be forgotten at once.
+    fn learn(
+        &mut self,
+        signed: &Endorsed<Definition>,
+    ) -> Result<Result<(), BadDefinition>, LedgerError> {
+        let agreed = match Agreed::open(signed, self.aggregator.pinned()) {
+            Ok(agreed) => agreed,
+            Err(why) => return Ok(Err(why)),
+        };
+        let kept_until = agreed.deadline().0.saturating_add(self.kept);
+        if kept_until <= self.clock.now().0 || self.aggregator.knows(&agreed.name()) {
+            return Ok(Ok(()));
+        }
+        match self.aggregator.learn(signed) {
+            Ok(step) => step.commit(&mut self.ledger).map(|_| Ok(())),
+            Err(why) => Ok(Err(why)),
+        }
     }
 
     fn count(&self, closing: &Signed<Closing>) {
@@ -178,7 +211,8 @@ impl Engine {
         let due = |agreed: &Agreed| {
             let name = agreed.name();
             let closed = self.aggregator.closing(&name).zip(self.aggregator.shown(&name));
-            Due { name, closed }
+            let sits_out = closed.is_none() && self.aggregator.sits_out(agreed.release());
+            Due { name, closed, sits_out }
         };
         self.aggregator.aggregates().filter(open).map(due).collect()
     }
@@ -186,9 +220,7 @@ impl Engine {
     fn all(&mut self) -> Vec<Ended> {
         let ended = |agreed: &Agreed| {
             let name = agreed.name();
-            let closing = self.aggregator.closing(&name);
-            let closing = closing.and_then(|closing| closing.open(&self.key).ok());
-            let rejected = closing.map(|closing| closing.rejected.len() + closing.empty.len());
+            let rejected = self.aggregator.missing(&name);
             let outcome = self.aggregator.published(&name);
             Ended { agreed: agreed.clone(), outcome, rejected }
         };

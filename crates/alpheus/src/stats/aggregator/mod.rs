@@ -2,24 +2,25 @@
 //!
 //! - [`engine`]: the role on a thread of its own, one writer of its ledger,
 //! - [`conductor`]: brings aggregates from their release to their results,
-//! - [`counted`]: what its operator sees of it.
+//! - [`counted`]: what its operator sees of it,
+//! - [`published`]: results as a topic.
 //!
 //! | request | answers |
 //! | --- | --- |
 //! | `GET /v1/results` | all aggregates as JSON |
 //! | `GET /v1/results.csv` | the same for a spreadsheet |
 //! | `GET /v1/rows` | the same for this program |
-//! | `POST /v1/definitions` | takes a definition that a quorum of smoothers has signed |
 //! | `GET /v1/closings/{aggregate}` | what is counted, signed |
 //! | `GET /v1/leaves/{aggregate}` | all leaves under the closing, for clients to find theirs |
 
 pub mod conductor;
 pub mod counted;
 pub mod engine;
+pub mod published;
 
 use crate::commands::Globals;
 use crate::failure::{Blame, Category, Failure};
-use crate::network::answer::{ApiError, decode, encode};
+use crate::network::answer::{ApiError, encode};
 use crate::network::door::in_time;
 use crate::network::role::Role;
 use crate::pass::ledger::Found;
@@ -34,27 +35,31 @@ use crate::stats::keys;
 use crate::stats::names::name_in;
 use crate::stats::results::{Row, csv};
 use crate::stats::role::{RoleArgs, Seat};
-use crate::stats::ways::Way;
+use crate::stats::ways::{Way, Ways};
 use alpheus_accountable_statistics::aggregator::{Aggregator, Identity, Node};
 use alpheus_accountable_statistics::configuration::SmootherId;
-use alpheus_accountable_statistics::definition::BadDefinition;
-use axum::body::Bytes;
+use alpheus_crypto::ledger::Log;
 use axum::extract::{Path, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use axum::{Json, Router};
 use counted::Counted;
 use engine::{Engine, Job};
+use published::Results;
 
 const EXAMPLES: &str = "\
 Examples:
   alpheus stats aggregator --identity pki/aggregator --card roads/card.json --keys roads/aggregator --state run/aggregator --api 127.0.0.1:7702
   curl --cacert pki/ca.pem https://localhost:7702/v1/results";
 
-/// The largest definition with its signatures.
+/// The largest request, of which none has a body.
 const LARGEST: usize = 64 << 10;
+/// Days for which an aggregate is kept after its end, unless it is said otherwise.
+const KEPT: u64 = 366;
+/// In microseconds.
+const DAY: u64 = 86_400_000_000;
 
 /// Arguments of `alpheus stats aggregator`.
 #[derive(Debug, clap::Args)]
@@ -70,9 +75,10 @@ pub struct Args {
 /// A setting is missing or wrong, the store or the address cannot be had.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let seat = args.role.open(Role::Aggregator, Vec::new(), globals)?;
-    let Seat { settings, identity, card, keys, clock, address, found, .. } = seat;
+    let Seat { settings, stats, identity, card, keys, clock, address, found } = seat;
+    let kept = stats.kept_days.unwrap_or(KEPT).saturating_mul(DAY);
     let counted = Counted::new(&globals.metrics);
-    let engine = restore(found, (&card, &keys), clock, counted.clone())?;
+    let engine = restore(found, (&card, &keys), clock, (counted.clone(), kept))?;
     let (handle, jobs) = channel();
     let part = globals.health.part("aggregator");
     let (worker, broken) =
@@ -84,10 +90,11 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let tls = Some(TlsFiles { client_ca: None, ..identity.tls() });
     let router = router(handle.clone(), counted.requests);
     let listeners = || Ok(vec![Listener { address, tls, router, streams: false }]);
-    let (conducted, quorum) = (handle.clone(), card.pinned.quorum());
+    let (conducted, pinned) = (handle.clone(), card.pinned.clone());
+    let public = Ways::new(&card)?.smoothers;
     serve(listeners, &settings, globals, broken, |at| {
         eprintln!("serving at {}", at.join(" "));
-        tokio::spawn(conductor::run(ways, quorum, conducted));
+        tokio::spawn(conductor::run(ways, public, pinned, conducted));
     })?;
     handle.tell_blocking(Job::Stop);
     worker.end()
@@ -97,7 +104,7 @@ fn restore(
     found: Found,
     (card, folder): (&Opened, &std::path::Path),
     clock: Clock,
-    counted: Counted,
+    (counted, kept): (Counted, u64),
 ) -> Result<Engine, Failure> {
     let identity = Identity {
         key: keys::signing(&folder.join(keys::SIGNING))?,
@@ -105,9 +112,18 @@ fn restore(
         uploads: keys::issuing(&folder.join(keys::UPLOADS))?,
     };
     let key = identity.key.verifying_key();
-    let restored = Aggregator::restore(&card.pinned, identity, Node::ALONE, found.records);
-    let aggregator = restored.blame(Category::Input)?;
-    Ok(Engine { aggregator, ledger: found.ledger, clock, key, counted })
+    let log = found.since_it_began();
+    let Found { mut ledger, records, .. } = found;
+    let restored = Aggregator::restore(&card.pinned, identity, Node::ALONE, records);
+    let mut aggregator = restored.blame(Category::Input)?;
+    if log == Log::Doubtful {
+        eprintln!(
+            "the state is older than its fence: what was released until now is not closed here; smoothers say how it ended"
+        );
+        aggregator.sit_out(clock.now()).commit(&mut ledger).blame(Category::Io)?;
+    }
+    let results = Results::open(&aggregator, &ledger)?;
+    Ok(Engine { aggregator, ledger, clock, key, results, kept, counted })
 }
 
 fn router(engine: Handle<Job>, requests: Requests) -> Router {
@@ -115,7 +131,6 @@ fn router(engine: Handle<Job>, requests: Requests) -> Router {
         .route("/v1/results", get(results))
         .route("/v1/results.csv", get(results_csv))
         .route("/v1/rows", get(rows))
-        .route("/v1/definitions", post(learn))
         .route("/v1/closings/{aggregate}", get(closing))
         .route("/v1/leaves/{aggregate}", get(leaves))
         .route_layer(middleware::from_fn_with_state(requests, counted_by))
@@ -129,12 +144,6 @@ async fn counted_by(State(requests): State<Requests>, request: Request, next: Ne
     let answer = next.run(request).await;
     requests.count(name, answer.status().as_u16());
     answer
-}
-
-impl From<BadDefinition> for ApiError {
-    fn from(why: BadDefinition) -> Self {
-        ApiError::new(StatusCode::CONFLICT, "definition", why.to_string())
-    }
 }
 
 async fn all(engine: &Handle<Job>) -> Result<Vec<Row>, ApiError> {
@@ -155,12 +164,6 @@ async fn results_csv(State(engine): State<Handle<Job>>) -> Result<impl IntoRespo
 
 async fn rows(State(engine): State<Handle<Job>>) -> Result<Vec<u8>, ApiError> {
     encode(&all(&engine).await?)
-}
-
-async fn learn(State(engine): State<Handle<Job>>, body: Bytes) -> Result<Vec<u8>, ApiError> {
-    let signed = Box::new(decode(&body)?);
-    engine.ask(|reply| Job::Learn(signed, reply)).await??;
-    encode(&())
 }
 
 async fn closing(

@@ -2,7 +2,7 @@
 //! dummies after it, and looks at the end whether all of it is counted ([`super::looking`]).
 
 use super::book::Book;
-use super::heard::Heard;
+use super::heard::{Heard, definitions};
 use super::input::{Input, Sample};
 use super::known::{Kind, Known, Next, Waiting, over};
 use super::looking::Complaint;
@@ -13,7 +13,7 @@ use crate::stats::clock::Clock;
 use crate::stats::names::hex;
 use crate::stats::person::{self, Shared, Upload};
 use crate::stats::plan::Plan;
-use crate::stats::ways::{AGAIN, StatsError, Ways, gathered};
+use crate::stats::ways::{AGAIN, StatsError, Ways};
 use alpheus_accountable_statistics::client::{Attempt, forget_before};
 use alpheus_accountable_statistics::definition::{Agreed, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
@@ -138,23 +138,12 @@ impl Contributor {
             return Ok(());
         }
         self.asked = Some(Instant::now());
-        let mut asking = JoinSet::new();
-        for way in Ways::new(&self.card)?.smoothers {
-            asking.spawn(
-                async move { way.get::<Vec<Endorsed<Definition>>>("/v1/definitions").await },
-            );
+        let quorum = self.card.pinned.quorum();
+        let told = definitions(&Ways::new(&self.card)?.smoothers, quorum).await;
+        for definitions in &told {
+            self.take_up(definitions)?;
         }
-        let (quorum, mut have) = (self.card.pinned.quorum(), 0);
-        for answer in gathered(asking, quorum, Result::is_ok).await {
-            match answer {
-                Ok(definitions) => {
-                    have += 1;
-                    self.take_up(&definitions)?;
-                }
-                Err(error) => tracing::debug!(%error, "asking for definitions"),
-            }
-        }
-        if have >= quorum && !self.learnt {
+        if told.len() >= quorum && !self.learnt {
             self.learnt = true;
             self.sweep()?;
         }

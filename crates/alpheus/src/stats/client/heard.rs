@@ -1,11 +1,26 @@
 //! Definitions that a client has heard of, by what a quorum has signed: who sends one chooses
 //! which signatures come with it, and in which order, and these name nothing.
 
+use crate::stats::ways::{Way, gathered};
 use alpheus_accountable_statistics::configuration::Pinned;
 use alpheus_accountable_statistics::definition::{Agreed, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_crypto::hash::Digest;
 use std::collections::BTreeMap;
+use tokio::task::JoinSet;
+
+/// What smoothers say is defined, once as many have answered as it takes: one may hide some.
+pub async fn definitions(smoothers: &[Way], quorum: usize) -> Vec<Vec<Endorsed<Definition>>> {
+    let mut asking = JoinSet::new();
+    for way in smoothers {
+        let way = way.clone();
+        asking.spawn(async move {
+            let answer = way.get::<Vec<Endorsed<Definition>>>("/v1/definitions").await;
+            answer.inspect_err(|error| tracing::debug!(%error, "asking for definitions")).ok()
+        });
+    }
+    gathered(asking, quorum, Option::is_some).await.into_iter().flatten().collect()
+}
 
 /// All that were heard of and hold.
 #[derive(Default)]

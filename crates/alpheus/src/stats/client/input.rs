@@ -246,9 +246,10 @@ mod tests {
     fn a_file_is_known_under_another_name_and_another_one_under_its_name() {
         let mut reading = Reading::new();
         let (path, other) = (reading.path(), reading.folder.path().join("other"));
-        fs::write(&path, "61\n58\n").unwrap();
-        assert_eq!(reading.all(&path, 1).0, [61]);
+        fs::write(&path, "61\n").unwrap();
+        assert_eq!(reading.all(&path, 9).0, [61]);
         fs::rename(&path, &other).unwrap();
+        fs::write(&other, "61\n58\n").unwrap();
         assert_eq!(reading.all(&other, 9).0, [58]);
         fs::write(&path, "60\n").unwrap();
         let refused = reading.open(&path).err().unwrap().to_string();
