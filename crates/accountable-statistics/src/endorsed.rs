@@ -1,6 +1,7 @@
 //! What several smoothers have signed alike.
 
 use crate::configuration::{MOST_SMOOTHERS, Pinned, SmootherId};
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +52,13 @@ impl<T: Message> Endorsed<T> {
         self.0.iter()
     }
 
+    /// What the first of them says, whoever says it: to find who is to check it, and for nothing
+    /// else.
+    #[must_use]
+    pub fn dangerous_unverified(&self) -> Option<T> {
+        self.0.first()?.1.dangerous_unverified()
+    }
+
     /// The message that so many smoothers have signed alike. Signatures that do not hold count
     /// for nothing, and so do a smoother's second ones.
     ///
@@ -72,17 +80,30 @@ impl<T: Message> Endorsed<T> {
     }
 
     /// The same, with all signatures that hold for the message and no others: what is kept and
-    /// handed on is what was checked.
+    /// handed on is what was checked. Those that are known to hold are not looked at again.
     ///
     /// # Errors
     /// [`NotEndorsed`].
-    pub fn sift(&self, pinned: &Pinned, needed: usize) -> Result<(Verified<T>, Self), NotEndorsed> {
-        let mut alike: BTreeMap<_, (Verified<T>, Self)> = BTreeMap::new();
+    pub(crate) fn sift(
+        &self,
+        pinned: &Pinned,
+        needed: usize,
+        known: impl Fn(SmootherId, &Signed<T>) -> bool,
+    ) -> Result<(T, Self), NotEndorsed> {
+        let mut alike: BTreeMap<Digest, Self> = BTreeMap::new();
         for (by, signed) in &self.0 {
-            let Some(Ok(opened)) = pinned.key(*by).map(|key| signed.open(key)) else { continue };
-            let (_, same) = alike.entry(opened.digest()).or_insert((opened, Self::default()));
-            same.add(*by, signed.clone());
+            let holds = || pinned.key(*by).is_some_and(|key| signed.open(key).is_ok());
+            if known(*by, signed) || holds() {
+                alike.entry(signed.digest()).or_default().add(*by, signed.clone());
+            }
         }
-        alike.into_values().find(|(_, same)| same.0.len() >= needed).ok_or(NotEndorsed)
+        let same = alike.into_values().find(|same| same.0.len() >= needed).ok_or(NotEndorsed)?;
+        let message = same.dangerous_unverified().ok_or(NotEndorsed)?;
+        Ok((message, same))
+    }
+
+    /// Whether a smoother's signature is among them, good or bad.
+    pub(crate) fn has(&self, smoother: SmootherId) -> bool {
+        self.0.iter().any(|(by, _)| *by == smoother)
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::configuration::{KeyEpoch, SmootherId};
 use crate::definition::{Definition, Turn};
+use crate::endorsed::Endorsed;
 use crate::sums::Part;
 use crate::threshold::SharedKey;
 use crate::tuple::{Binding, Tuple};
@@ -133,6 +134,14 @@ pub struct Deposit {
     pub receipts: Vec<Receipt>,
 }
 
+impl Deposit {
+    /// For which aggregate, as whoever sends it says: to find who is to check it.
+    #[must_use]
+    pub fn said_to_be_for(&self) -> Option<Digest> {
+        self.grant.dangerous_unverified().map(|grant| grant.aggregate)
+    }
+}
+
 /// What is sealed, as entries name it.
 #[must_use]
 pub fn sealed_digest(sealed: &Sealed) -> Digest {
@@ -165,6 +174,33 @@ pub struct Receipt {
     pub by: SmootherId,
     /// The entry.
     pub entry: Signed<Entry>,
+}
+
+impl Receipt {
+    /// For which aggregate, as whoever sends it says: to find who is to check it.
+    #[must_use]
+    pub fn said_to_be_for(&self) -> Option<Digest> {
+        self.entry.dangerous_unverified().map(|entry| entry.aggregate)
+    }
+}
+
+/// Smoother to client: what a deposit comes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deposited {
+    /// It is kept.
+    Kept(Receipt),
+    /// It never will be.
+    Taken(InPlace),
+}
+
+/// Why a smoother never signs an entry: what stands in its place. Without it a refusal counts for
+/// nothing, or a smoother that lies would make a client give a sample twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum InPlace {
+    /// What this smoother has signed for the slot, or for the key.
+    Signed(Receipt),
+    /// What a quorum has signed for the slot.
+    Certified(Endorsed<Entry>),
 }
 
 /// What is sealed for the aggregator: both parts of a size that definition and limit fix.

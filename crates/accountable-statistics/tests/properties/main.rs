@@ -13,6 +13,7 @@ mod memory;
 mod openings;
 mod quotas;
 mod restarts;
+mod shards;
 mod simulation;
 mod slots;
 #[path = "../../examples/support/mod.rs"]

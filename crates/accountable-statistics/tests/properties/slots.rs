@@ -6,7 +6,10 @@ use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::Agreed;
 use alpheus_accountable_statistics::definition::Turn;
-use alpheus_accountable_statistics::messages::{Deposit, Evidence, Grant, Receipt, Upload};
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::{
+    Deposit, Entry, Evidence, Grant, InPlace, Receipt, Upload,
+};
 use alpheus_accountable_statistics::refused::{NoSlot, NotContributed};
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_anonymous_credential::error::Refused;
@@ -65,14 +68,17 @@ fn a_key_has_one_slot() {
     // The same key with another grant, by a copy of the device.
     let mut twin = twin.unwrap();
     let others = taken(&mut town, &mut people[0], &mut twin, (1, &second)).unwrap();
-    assert_eq!(answers(&mut town, others), vec![Err(NoSlot::KeyTaken); 4]);
+    assert_eq!(answers(&mut town, others.clone()), vec![Err(NoSlot::KeyTaken); 4]);
     let request = attempt.request().unwrap();
     let smoother = &mut town.smoothers[usize::from(request.0.0)];
     let refusal = smoother.request(at(70), &request.1, &mut town.rng).err();
     assert_eq!(refusal, Some(NoSlot::KeyTaken));
     // What may count is not given again; what everybody refuses is, by another key.
-    let lost = |attempt: &mut Attempt, refusals: u16| {
-        (0..refusals).for_each(|by| attempt.refused_deposit(SmootherId(by)));
+    let mut lost = |attempt: &mut Attempt, refusals: u16| {
+        for by in 0..refusals {
+            let shown = town.smoothers[usize::from(by)].in_place(&others[0].1).unwrap();
+            attempt.refused_deposit(&town.pinned, SmootherId(by), &shown).unwrap();
+        }
         attempt.is_lost(&town.pinned)
     };
     assert_eq!([lost(&mut twin, 0), lost(&mut twin, 1), lost(&mut twin, 2)], [false, false, true]);
@@ -83,6 +89,47 @@ fn a_key_has_one_slot() {
     assert_ne!(attempt.ephemeral(), key);
     town.ask(&mut people[0], &mut attempt, at(71)).unwrap();
     assert!(town.deposit(&mut people[0], &mut attempt, at(71)).unwrap());
+}
+
+/// A smoother that lies about a slot shows nothing that stands in the deposit's place: the deposit
+/// may count yet, so it is not given again.
+#[test]
+fn a_refusal_that_shows_nothing_is_none() {
+    let (mut town, agreed, mut people) = town(39);
+    let mut rivals = rivals(&mut town, &agreed, &mut people);
+    let (other, _) = rivals.pop().unwrap();
+    let (mut attempt, _) = rivals.pop().unwrap();
+    let (ours, theirs) = (*attempt.entry().unwrap(), *other.entry().unwrap());
+    let elsewhere = Entry { slot: 1, ..theirs };
+    let of_another = Entry { aggregate: Digest([1; 32]), ..theirs };
+    let by = |key: u8, entry: &Entry| {
+        InPlace::Signed(Receipt { by: SmootherId(3), entry: Signed::new(entry, &signing(key)) })
+    };
+    let mut half = Endorsed::default();
+    [0, 1]
+        .into_iter()
+        .for_each(|id: u8| half.add(SmootherId(id.into()), Signed::new(&theirs, &signing(id))));
+    let lies = [
+        by(3, &ours),
+        by(3, &elsewhere),
+        by(3, &of_another),
+        by(2, &theirs),
+        InPlace::Certified(half.clone()),
+    ];
+    for lie in lies {
+        for id in 0..4 {
+            let taken = attempt.refused_deposit(&town.pinned, SmootherId(id), &lie);
+            assert_eq!(taken, Err(NotContributed::Refusal), "{lie:?}");
+        }
+        assert!(!attempt.is_lost(&town.pinned));
+    }
+    // One smoother's true word is not enough, a quorum's is.
+    attempt.refused_deposit(&town.pinned, SmootherId(3), &by(3, &theirs)).unwrap();
+    assert!(!attempt.is_lost(&town.pinned));
+    half.add(SmootherId(2), Signed::new(&theirs, &signing(2)));
+    let whole = InPlace::Certified(half);
+    attempt.refused_deposit(&town.pinned, SmootherId(0), &whole).unwrap();
+    assert!(attempt.is_lost(&town.pinned));
 }
 
 /// A keeper that gives one slot twice at one turn is named by its own words, also after a restart.

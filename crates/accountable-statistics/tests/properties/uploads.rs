@@ -68,7 +68,7 @@ fn made(
         free.entry(Digest([0; 32]), &Sealed::nothing(1)).binding(about.next_tag().unwrap());
     let proven = match fault {
         Fault::Tuple => Binding { revision: binding.revision ^ 1, ..binding },
-        _ => binding.clone(),
+        _ => binding,
     };
     let given = Contribution::Sample(10);
     let tuple = Prover::new(*agreed.terms()).prove(given, &proven, &mut town.rng).unwrap();

@@ -117,7 +117,9 @@ fn what_stands_beside_a_certificate_is_not_kept() {
     let elsewhere = Signed::new(&Entry { slot: 5, ..entries[1].0 }, &signing(3));
     let by_nobody = Signed::new(&entries[0].0, &signing(77));
     let last = SmootherId(3);
-    for junk in [(unknown, other.clone()), (last, by_nobody), (last, elsewhere), (last, other)] {
+    let of_none = Signed::new(&Entry { aggregate: Digest([1; 32]), ..entries[0].0 }, &signing(3));
+    let by_last = [by_nobody, elsewhere, of_none, other.clone()].map(|signed| (last, signed));
+    for junk in [vec![(unknown, other)], by_last.to_vec()].concat() {
         let before = town.ledgers[0].clone();
         let entry = behind(&mut town, junk, &entries);
         assert_eq!(town.smoothers[0].certified(&agreed.name(), 0), Some(&entry));
@@ -127,6 +129,7 @@ fn what_stands_beside_a_certificate_is_not_kept() {
         let kept = town.smoothers[0].certificates(&agreed.name());
         let by = kept.iter().flat_map(Endorsed::signatures).map(|(by, _)| by.0);
         assert_eq!(by.collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(!town.smoothers[0].sits_out(agreed.key_epoch));
         town.ledgers[0] = before;
         town.restart(0, Log::Whole, at(71)).unwrap();
     }

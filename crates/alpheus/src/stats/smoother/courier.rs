@@ -1,7 +1,7 @@
 //! Fetches what the other smoothers have said. Everybody asks, nobody pushes: what was
 //! missed is asked for again.
 
-use super::bulletin::Page;
+use super::bulletin::{PAGE, Page};
 use super::engine::Job;
 use crate::service::engine::Handle;
 use crate::stats::names::hex;
@@ -24,12 +24,13 @@ pub async fn run(by: SmootherId, way: Way, engine: Handle<Job>) {
         let path = format!("/v1/said/{boot}/{next}");
         match way.get::<Page>(&path).await {
             Ok(page) => {
-                let idle = page.said.is_empty();
-                if !idle {
+                let full = page.said.len() >= PAGE;
+                if !page.said.is_empty() {
                     engine.tell(Job::Heard(by, page.said)).await;
                 }
                 (boot, next) = (page.boot, page.next);
-                if idle {
+                // What is said meanwhile comes together.
+                if !full {
                     tokio::time::sleep(ROUND).await;
                 }
             }
