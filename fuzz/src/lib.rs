@@ -36,6 +36,7 @@ use alpheus_encrypted_stream::certificate::{Certificate, Deployment, Role};
 use alpheus_encrypted_stream::consumer::{Consumer, ConsumerSecrets, SealedSum};
 use alpheus_encrypted_stream::frame::{Frame, FrameView};
 use alpheus_encrypted_stream::grant::{Grant, HandedDay, RawReader};
+use alpheus_encrypted_stream::job::{self, JobMessage};
 use alpheus_encrypted_stream::messages;
 use alpheus_policy::document::Node;
 use alpheus_policy::ids::{SchemaId, StreamId};
@@ -170,6 +171,34 @@ pub fn sealed_sum(data: &[u8]) {
         Ok(sum) => assert_eq!(sum.to_bytes(), data, "a sealed sum has one spelling"),
         Err(error) => assert!(!error.to_string().is_empty(), "a refusal says something"),
     }
+}
+
+/// A message to or from the job that adds up at scale is read as one kind alone, and written
+/// back to what is read again as the same.
+pub fn job_message(data: &[u8]) {
+    fn one<M: JobMessage + PartialEq + std::fmt::Debug>(data: &[u8]) -> usize {
+        match M::from_bytes(data) {
+            Ok(message) => {
+                assert_eq!(M::from_bytes(&message.to_bytes()).as_ref(), Ok(&message));
+                1
+            }
+            Err(error) => {
+                assert!(!error.to_string().is_empty(), "a refusal says something");
+                0
+            }
+        }
+    }
+    let kinds = [
+        one::<job::PlanView>,
+        one::<job::Join>,
+        one::<job::PlanEnd>,
+        one::<job::Opening>,
+        one::<job::Token>,
+        one::<job::Summary>,
+        one::<job::WindowSum>,
+    ];
+    let read: usize = kinds.iter().map(|kind| kind(data)).sum();
+    assert!(read <= 1, "a message is of one kind");
 }
 
 /// An owner's grant and the keys under it are read, and are the same when they are written

@@ -70,6 +70,10 @@ pub const RETIREMENT: &str = "alpheus/retirement/v1";
 pub const LOG_LINE: &str = "alpheus/log-line/v1";
 /// An owner's choice for a stream, by the owner (signature).
 pub const ANNOTATION: &str = "alpheus/annotation/v1";
+/// One stream of a window that opens, for whoever adds up at scale (hash).
+pub const JOB_STREAM_SET: &str = "alpheus/jvm/stream-set/v1";
+/// One controller of such a window, by its position (hash).
+pub const JOB_TOKEN_SET: &str = "alpheus/jvm/token-set/v1";
 /// Consent is taken back, by the owner (signature).
 pub const WITHDRAWAL: &str = "alpheus/withdrawal/v1";
 /// A stream's key has been destroyed, by its controller (signature).

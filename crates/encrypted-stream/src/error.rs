@@ -460,6 +460,16 @@ pub enum Failure {
     /// The plan was retired first.
     #[error("the plan was retired")]
     Retired,
+    /// Whoever adds up for the service has not given the window's sums in time.
+    #[error(
+        "the job has not given the sums of the window in time; look at its log and checkpoints"
+    )]
+    SumsLate,
+    /// What it gave are sums over other streams or controllers, or of another length.
+    #[error(
+        "the job's sums of the window are not those of its opening set; look at the dead letters"
+    )]
+    OtherSums,
 }
 
 /// Why the coordinator does not take a message.

@@ -17,6 +17,7 @@ pub mod error;
 pub mod frame;
 pub mod grant;
 pub mod handover;
+pub mod job;
 pub mod keys;
 pub mod ledger;
 pub mod mask;

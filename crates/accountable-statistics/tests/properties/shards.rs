@@ -60,7 +60,8 @@ fn two_aggregates_at_once_are_answered_by_two_threads() {
     let (mut town, agreed, mut people) = town(140, &["speed/a", "speed/b"]);
     let mut asked: BTreeMap<Digest, Vec<SlotRequest>> = BTreeMap::new();
     for agreed in &agreed {
-        asked.insert(agreed.name(), requests(&mut town, agreed, &mut people));
+        // As many as the smoother keeps slots of each.
+        asked.insert(agreed.name(), requests(&mut town, agreed, &mut people[..3]));
     }
     let together = Barrier::new(2);
     let granted: Vec<Granted> = std::thread::scope(|scope| {
@@ -78,9 +79,8 @@ fn two_aggregates_at_once_are_answered_by_two_threads() {
     assert_eq!(agreed.iter().map(|a| many(&a.name())).collect::<Vec<_>>(), [3, 3]);
     town.restart(0, Log::Whole, at(71)).unwrap();
     for request in asked.values().flatten() {
-        let again = town.smoothers[0].request(at(71), request, &mut town.rng);
-        let again = again.ok().map(|step| step.commit(&mut town.ledgers[0]).unwrap());
-        assert!(again.is_none_or(|again| grants.contains(&again)));
+        let again = town.smoothers[0].request(at(71), request, &mut town.rng).unwrap();
+        assert!(grants.contains(&again.commit(&mut town.ledgers[0]).unwrap()));
     }
 }
 

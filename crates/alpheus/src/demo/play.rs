@@ -26,6 +26,7 @@ const TIMING: Timing = Timing {
     presence: Span(200_000),
     tokens: Span(200_000),
     openings: Span(10_000_000),
+    sums: Span(10_000_000),
     retry: Span(100_000),
 };
 

@@ -6,6 +6,7 @@ use super::fence::{FenceError, FenceFile};
 use super::hosts::{ControllerHost, HostError};
 use super::keys::{RootError, RootSecret};
 use super::manager::Manager;
+use super::plane::EngineKind;
 use super::results::Row;
 use super::seats::deployment;
 use super::service::{Round, Service, ServiceError};
@@ -77,6 +78,7 @@ impl Pace {
         presence: Span::seconds(1),
         tokens: Span::seconds(1),
         openings: Span::seconds(1),
+        sums: Span::seconds(1),
         retry: Span::seconds(60),
     };
 
@@ -85,6 +87,21 @@ impl Pace {
             Pace::Live { timing, .. } => timing,
             Pace::Recorded => Pace::RECORDED,
         }
+    }
+}
+
+/// How a deployment runs.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// How time passes.
+    pub pace: Pace,
+    /// What adds up.
+    pub engine: EngineKind,
+}
+
+impl From<Pace> for How {
+    fn from(pace: Pace) -> How {
+        How { pace, engine: EngineKind::InProcess }
     }
 }
 
@@ -205,9 +222,10 @@ impl Embedded {
         members: &[Member],
         policies: &Policies,
         controllers: Controllers,
-        pace: Pace,
+        how: impl Into<How>,
         rng: &mut impl CryptoRng,
     ) -> Result<Embedded, RuntimeError> {
+        let How { pace, engine } = how.into();
         let topics = Topics::new(PARTITIONS)?;
         let Stores { service: store, private, fence } = stores;
         for space in [&topics.keys, &topics.ledger] {
@@ -219,8 +237,8 @@ impl Embedded {
         let (deployment, service_key) = deployment(&root)?;
         let ledger = StoreLedger::new(private.clone(), topics.ledger.clone());
         let shape = Shape::of(&schema, &layout, Span::seconds(60));
-        let service =
-            Service::open(store.clone(), &topics, service_key.clone(), shape, pace.timing())?;
+        let (own, timing) = (store.clone(), pace.timing());
+        let service = Service::open(engine, own, &topics, service_key.clone(), shape, timing)?;
         let mut embedded = Embedded {
             manager: Manager::new(service, &schema, deployment.clone(), service_key)?,
             host: ControllerHost::new(&deployment, ledger, FenceFile::load(&fence)?)

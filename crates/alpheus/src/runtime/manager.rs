@@ -2,9 +2,10 @@
 //! that a restart must take up again.
 
 use super::embedded::RuntimeError;
+use super::plane::NotSummed;
 use super::planning::{Asking, plan_query};
 use super::service::{Round, Service};
-use super::storage::scan_all;
+use super::storage::{PLANS, scan_all};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced::Announced;
@@ -24,7 +25,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use thiserror::Error;
 
-const PLANS: &[u8] = b"announcement/";
 const QUERIES: &[u8] = b"query/";
 const ASKERS: &[u8] = b"asker/";
 /// Announcements of plans that have ended and whose rows are sealed.
@@ -39,6 +39,9 @@ pub enum NotAsked {
     /// Its name or its data is taken.
     #[error(transparent)]
     NotStarted(#[from] NotStarted),
+    /// The engine cannot sum it.
+    #[error(transparent)]
+    NotSummed(#[from] NotSummed),
     /// The runtime.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
@@ -184,6 +187,7 @@ impl Manager {
         if self.askers.get(&planned.name).is_some_and(|asker| asker != asked.consumer) {
             return Err(NotStarted::NameTaken(planned.name).into());
         }
+        planned.plans.iter().try_for_each(|plan| self.service.check(plan))?;
         let (name, sql, plans) = (planned.name.clone(), planned.sql.clone(), planned.plans.clone());
         let query = RunningQuery { name: name.clone(), sql, plans };
         let bytes = postcard::to_allocvec(&query).map_err(|_| RuntimeError::DamagedPlans)?;

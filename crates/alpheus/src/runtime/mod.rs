@@ -8,6 +8,7 @@ pub mod hosts;
 pub mod keys;
 pub mod manager;
 mod owners;
+pub mod plane;
 pub mod planning;
 mod readers;
 pub mod results;

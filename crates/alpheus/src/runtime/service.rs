@@ -1,25 +1,22 @@
-//! The service: policy manager and transformer. It never holds a key to data.
+//! The service: policy manager, and the data plane that it commands. It never holds a key to data.
 
-mod reading;
+mod addressing;
 
-pub use reading::noted_positions;
-
+use super::plane::{self, EngineKind, NotSummed, Plane, open_sums};
 use super::results::{OK, Row};
-use super::storage::{StoreLedger, Topics};
+use super::storage::{StoreLedger, Topics, read_on};
 use super::watch::{Counters, Watch};
 use alpheus_crypto::sign::SigningKey;
-use alpheus_crypto::signed::Signed;
 use alpheus_encrypted_stream::announced::Announced;
-use alpheus_encrypted_stream::coordinator::{Coordinator, Output, Said, Timing};
+use alpheus_encrypted_stream::coordinator::{Coordinator, ForSums, Output, Said, SumSet, Timing};
 use alpheus_encrypted_stream::error::{NotTaken, PlanRefused};
 use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError, Scope, Step};
-use alpheus_encrypted_stream::messages::{Retirement, ServiceMessage};
-use alpheus_encrypted_stream::transformer::{PlanMismatch, Shape, Transformer};
+use alpheus_encrypted_stream::transformer::{PlanMismatch, Shape};
 use alpheus_policy::ids::{ControllerId, PlanId, StreamId};
-use alpheus_policy::time::{Timestamp, Window};
-use alpheus_transport::{Batch, Error, Limits, NewRecord, Offset, Store};
+use alpheus_policy::plan::Plan;
+use alpheus_policy::time::Timestamp;
+use alpheus_transport::{Batch, Error, NewRecord, Offset, Store};
 use rayon::prelude::*;
-use reading::Reading;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use thiserror::Error;
@@ -27,8 +24,6 @@ use thiserror::Error;
 /// Bounds what is under way when many windows have passed at once, as after a
 /// restart or in a replay.
 const MOST_SUMMONS: usize = 4096;
-/// Of so many ended plans a controller is told again for one that it refuses.
-const MOST_ENDED: usize = 64;
 /// Messages whose signatures are checked together.
 const AT_A_TIME: usize = 64;
 
@@ -38,9 +33,8 @@ pub struct Service {
     topics: Topics,
     ledger: StoreLedger,
     key: Arc<SigningKey>,
-    sums: Transformer,
+    plane: Box<dyn Plane>,
     queries: BTreeMap<PlanId, Query>,
-    reading: Reading,
     /// What restored coordinators ask again, once their windows' sums are back.
     pending: Vec<(PlanId, Step<Output>)>,
     timing: Timing,
@@ -80,6 +74,16 @@ pub enum ServiceError {
         /// What.
         what: &'static str,
     },
+    /// Its plans were started under another engine, which alone has their sums.
+    #[error(
+        "plans run under the engine {before}, not {asked}: drop their queries there, or start with a fresh --state"
+    )]
+    OtherEngine {
+        /// Which runs them.
+        before: EngineKind,
+        /// Which was asked for.
+        asked: EngineKind,
+    },
     /// A row cannot be written as JSON.
     #[error(transparent)]
     Row(#[from] serde_json::Error),
@@ -100,6 +104,7 @@ impl Service {
     /// # Errors
     /// [`ServiceError`] if the store fails or its content cannot be read.
     pub fn open(
+        engine: EngineKind,
         store: Arc<dyn Store>,
         topics: &Topics,
         key: Arc<SigningKey>,
@@ -110,15 +115,14 @@ impl Service {
         store.ensure_topic(&topics.results, 1)?;
         store.ensure_topic(&topics.refused, 1)?;
         store.ensure_space(&topics.service)?;
-        let (transformer, reading) = Reading::resume(store.as_ref(), topics, shape)?;
+        let plane = plane::open(engine, &store, topics, shape)?;
         Ok(Service {
             ledger: StoreLedger::new(store.clone(), topics.service.clone()),
             store,
             topics: topics.clone(),
             key,
-            sums: transformer,
+            plane,
             queries: BTreeMap::new(),
-            reading,
             pending: Vec::new(),
             timing,
             counters: Counters::default(),
@@ -138,6 +142,14 @@ impl Service {
         &self.topics
     }
 
+    /// Whether its engine can sum a plan that is to start.
+    ///
+    /// # Errors
+    /// [`NotSummed`].
+    pub fn check(&self, plan: &Plan) -> Result<(), NotSummed> {
+        self.plane.check(plan)
+    }
+
     /// Starts a plan whose participants were checked, or takes it up again.
     /// The next [`Service::close_windows`] announces it.
     ///
@@ -145,11 +157,7 @@ impl Service {
     /// [`ServiceError`] if its records cannot be read.
     pub fn start(&mut self, now: Timestamp, announced: Arc<Announced>) -> Result<(), ServiceError> {
         let (id, plan) = (announced.id(), announced.plan());
-        match self.sums.register(plan) {
-            // A restored transformer runs it already.
-            Ok(_) | Err(PlanMismatch::Running) => {}
-            Err(mismatch) => return Err(mismatch.into()),
-        }
+        self.plane.register(plan)?;
         let place = (0..).zip(&plan.roster).map(|(place, id)| (*id, place)).collect();
         let prefix = Scope::Service(id).prefix();
         let records = super::storage::scan_all(self.store.as_ref(), &self.topics.service, &prefix)?;
@@ -157,6 +165,10 @@ impl Service {
         let (coordinator, asked) =
             Coordinator::restore(announced, self.key.clone(), self.timing, values, now)
                 .map_err(|_| ServiceError::Damaged { what: "window records" })?;
+        let coordinator = match self.plane.adds_up() {
+            true => coordinator.that_leaves_sums_to_others(),
+            false => coordinator,
+        };
         self.pending.extend([(id, coordinator.announce()), (id, asked)]);
         let (refusals, ended) = (BTreeMap::new(), BTreeMap::new());
         self.queries.insert(id, Query { coordinator, place, refusals, ended });
@@ -173,17 +185,14 @@ impl Service {
             self.queries.get_mut(id).map(|query| (*id, query.coordinator.retire()))
         });
         let steps = retired.collect();
-        let round = self.finish_round(steps)?;
-        for id in plans {
-            self.queries.remove(id);
-            self.sums.unregister(id);
-        }
+        let round = self.finish_with(steps, plans)?;
+        plans.iter().for_each(|id| drop(self.queries.remove(id)));
         Ok(round)
     }
 
     /// Lets a stream's events in, before any plan asks for them.
     pub fn admit(&mut self, stream: StreamId) {
-        self.sums.admit(stream);
+        self.plane.admit(stream);
     }
 
     /// Plans that run.
@@ -203,25 +212,45 @@ impl Service {
     /// No more input comes, and `end` is the end of what there was with the
     /// longest grace: every window until then has passed.
     pub fn seal(&mut self, end: Timestamp) {
-        self.sums.watermarks().seal(end);
+        self.plane.seal(end);
     }
 
     /// Event time as far as all partitions have come.
     #[must_use]
     pub fn watermark(&self) -> Timestamp {
-        self.sums.watermark()
+        self.plane.watermark()
     }
 
     /// Whether [`Service::close_windows`] has anything to do.
     #[must_use]
     pub fn has_due(&self, idle: Timestamp) -> bool {
-        !self.pending.is_empty() || self.queries.keys().any(|id| self.due(id, idle).is_some())
+        let due = |id| self.plane.due(id, idle).is_some();
+        !self.pending.is_empty() || self.plane.has_sums() || self.queries.keys().any(due)
     }
 
-    /// The next window of a plan that has passed: by event time, or because it
-    /// ended before `idle` and whoever holds back the watermark is not waited for.
-    fn due(&self, plan: &PlanId, idle: Timestamp) -> Option<Window> {
-        self.sums.due(plan).or_else(|| self.sums.due_by(plan, idle))
+    /// Reads everything new from the log.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the log cannot be read.
+    pub fn ingest(&mut self, now: Timestamp) -> Result<(), ServiceError> {
+        self.plane.ingest(now, &mut self.counters)
+    }
+
+    /// Opens windows whose sums have come.
+    fn open_windows(&mut self) -> Vec<(PlanId, Step<Output>)> {
+        let mut steps = Vec::new();
+        for (record, sum) in self.plane.take_sums() {
+            // Of a plan that has ended.
+            let Some(query) = self.queries.get_mut(&sum.plan) else { continue };
+            let (step, refused) = open_sums(&mut query.coordinator, &sum);
+            if let Some(reason) = refused {
+                tracing::warn!(reason, plan = %sum.plan, "sums of a window are refused");
+                *self.counters.refused_messages.entry(reason.to_owned()).or_default() += 1;
+                self.plane.bury(&record, reason);
+            }
+            steps.push((sum.plan, step));
+        }
+        steps
     }
 
     /// Closes windows that have passed, as many at a time as make
@@ -235,23 +264,29 @@ impl Service {
         idle: Timestamp,
     ) -> Result<Round, ServiceError> {
         let mut steps = std::mem::take(&mut self.pending);
+        steps.extend(self.open_windows());
         let mut summons = 0;
         for id in self.running() {
             while summons < MOST_SUMMONS
-                && let Some(window) = self.due(&id, idle)
+                && let Some(window) = self.plane.due(&id, idle)
                 && let Some(query) = self.queries.get_mut(&id)
             {
-                // The report comes once: `due` named the next window of a plan that runs.
-                // Controllers know how many ticks each owner lets be missing.
-                let Ok(report) = self.sums.close(&id, window, u64::MAX) else { break };
+                let Some(report) = self.plane.close(&id, window) else {
+                    summons += 1;
+                    continue;
+                };
                 if query.coordinator.has_ended(window.start) {
-                    self.sums.finish(&id, window);
+                    if query.coordinator.is_beyond(window.start) {
+                        let none = ForSums::Set(SumSet::none(window));
+                        self.plane.give(&id, query.coordinator.plan(), &none);
+                    }
+                    self.plane.finish(&id, window);
                     continue;
                 }
                 if !query.coordinator.knows(window) {
                     summons += query.place.len();
                 }
-                steps.push((id, query.coordinator.window_closed(now, &report.into())));
+                steps.push((id, query.coordinator.window_closed(now, &report)));
             }
         }
         self.finish_round(steps)
@@ -270,7 +305,7 @@ impl Service {
         let mut steps = Vec::with_capacity(heard.len());
         for (plan, said) in heard {
             let Some(query) = self.queries.get_mut(&plan) else { continue };
-            match said.and_then(|said| query.coordinator.take(now, &said, &self.sums)) {
+            match said.and_then(|said| query.coordinator.take(now, &said, &self.plane)) {
                 Ok(step) => steps.push((plan, step)),
                 Err(reason) => {
                     *self.counters.refused_messages.entry(reason.to_string()).or_default() += 1;
@@ -305,7 +340,7 @@ impl Service {
     /// # Errors
     /// [`ServiceError`] if what must be durable cannot be written.
     pub fn timeout(&mut self, now: Timestamp) -> Result<Round, ServiceError> {
-        let sums = &self.sums;
+        let sums = &self.plane;
         let step = |(id, query): (&PlanId, &mut Query)| (*id, query.coordinator.timeout(now, sums));
         let steps = self.queries.iter_mut().map(step).collect();
         self.finish_round(steps)
@@ -323,21 +358,32 @@ impl Service {
         self.queries.values().map(|query| query.coordinator.under_way()).sum()
     }
 
-    /// Records and result rows in one commit, then messages.
     fn finish_round(&mut self, steps: Vec<(PlanId, Step<Output>)>) -> Result<Round, ServiceError> {
+        self.finish_with(steps, &[])
+    }
+
+    /// Records, result rows and what is for sums in one commit, then messages. These plans
+    /// are summed no longer.
+    fn finish_with(
+        &mut self,
+        steps: Vec<(PlanId, Step<Output>)>,
+        ended: &[PlanId],
+    ) -> Result<Round, ServiceError> {
         let (mut rows, mut merged) = (Vec::new(), Step::default());
         for (id, step) in steps {
             let Some(query) = self.queries.get(&id) else { continue };
             let plan = query.coordinator.plan();
+            step.for_sums().for_each(|given| self.plane.give(&id, plan, given));
             for outcome in step.outcomes() {
                 let row = Row::ended(plan, outcome);
                 self.counters.window(outcome, row.status == OK);
                 rows.push(row);
-                self.sums.finish(&id, outcome.window);
+                self.plane.finish(&id, outcome.window);
             }
             merged.merge(step.map(|output| (id, output)));
         }
-        let mut batch = Batch::new();
+        ended.iter().for_each(|id| self.plane.unregister(id));
+        let mut batch = self.plane.staged()?;
         for row in &rows {
             let value = serde_json::to_vec(row)?;
             let record =
@@ -346,80 +392,20 @@ impl Service {
         }
         // Where nothing is under way, a window's end is the time to note how far
         // the log was read: it shares the row's flush.
-        let noted = !rows.is_empty() && self.under_way() == 0 && self.is_worth_noting();
+        let noted = !rows.is_empty() && self.under_way() == 0 && self.plane.is_worth_noting();
         if noted {
-            self.note(&mut batch)?;
+            self.plane.note(&mut batch)?;
         }
         self.counters.under_way = self.under_way();
         self.counters.watermark = Some(self.watermark());
         self.watch.show(&self.counters);
-        let outputs =
-            merged.commit(&mut WithRows { ledger: &self.ledger, store: &*self.store, batch })?;
+        let mut beside = WithRows { ledger: &self.ledger, store: &*self.store, batch };
+        let outputs = merged.commit(&mut beside)?;
+        beside.commit_rest()?;
         if noted {
-            self.reading.noted();
+            self.plane.noted();
         }
         Ok(Round { messages: self.address(outputs), rows })
-    }
-
-    /// Names the receivers of what coordinators give out.
-    fn address(&mut self, outputs: Vec<(PlanId, Output)>) -> Vec<super::hosts::ToController> {
-        let mut messages = Vec::new();
-        for (id, output) in outputs {
-            if let Output::Answered { controller, answer: Err(PlanRefused::Locked { plan, .. }) } =
-                &output
-            {
-                messages.extend(self.unlock(id, *controller, *plan));
-            }
-            let Some(query) = self.queries.get_mut(&id) else { continue };
-            let roster = &query.coordinator.plan().roster;
-            match output {
-                Output::Send { to, message } => {
-                    messages.extend(
-                        roster.get(to as usize).map(|controller| (*controller, id, message)),
-                    );
-                }
-                Output::Broadcast(message) => {
-                    messages
-                        .extend(roster.iter().map(|controller| (*controller, id, message.clone())));
-                }
-                Output::Answered { controller, answer: Err(refused) } => {
-                    query.refusals.extend(roster.get(controller as usize).map(|id| (*id, refused)));
-                }
-                Output::Answered { controller, answer: Ok(()) } => {
-                    roster.get(controller as usize).map(|id| query.refusals.remove(id));
-                }
-                Output::Outcome(_) => {}
-            }
-        }
-        messages
-    }
-
-    /// A controller gives a stream to a plan that does not run any more: it has
-    /// missed the end, or was restored from before it. It is told of that, and
-    /// asked again.
-    fn unlock(
-        &mut self,
-        asked: PlanId,
-        controller: u32,
-        locking: PlanId,
-    ) -> Vec<super::hosts::ToController> {
-        if self.queries.contains_key(&locking) {
-            return Vec::new();
-        }
-        let Some(query) = self.queries.get_mut(&asked) else { return Vec::new() };
-        let Some(id) = query.coordinator.plan().roster.get(controller as usize).copied() else {
-            return Vec::new();
-        };
-        let told = query.ended.entry(id).or_default();
-        if told.len() >= MOST_ENDED || !told.insert(locking) {
-            return Vec::new();
-        }
-        let retirement = Signed::new(&Retirement { plan: locking }, &self.key);
-        let announcement = query.coordinator.announcement();
-        vec![
-            (id, locking, ServiceMessage::Retirement(retirement)),
-            (id, asked, ServiceMessage::Announcement(announcement)),
-        ]
     }
 
     /// All result rows of the store, in the order in which windows ended.
@@ -427,19 +413,36 @@ impl Service {
     /// # Errors
     /// [`ServiceError`] if the log cannot be read.
     pub fn results(&self) -> Result<Vec<Row>, ServiceError> {
-        let (topic, mut position, mut rows) =
-            (self.topics.results.partition(0), Offset(0), Vec::new());
-        loop {
-            let fetched = self.store.read(&topic, position, Limits::default())?;
-            let next = fetched.next_offset();
-            if next == position {
-                return Ok(rows);
-            }
+        let (topic, mut position) = (self.topics.results.partition(0), Offset(0));
+        let mut rows = Vec::new();
+        read_on(self.store.as_ref(), &topic, &mut position, |fetched| {
             for record in fetched {
                 rows.push(serde_json::from_slice(&record.value)?);
             }
-            position = next;
-        }
+            Ok::<(), ServiceError>(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Makes durable how far the log was read and what was summed of it.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if it cannot be written.
+    pub fn checkpoint(&mut self) -> Result<(), ServiceError> {
+        let mut batch = Batch::new();
+        self.plane.note(&mut batch)?;
+        self.store.commit(batch)?;
+        self.plane.noted();
+        Ok(())
+    }
+
+    /// [`Service::checkpoint`], if a restart would otherwise read more than it
+    /// saves, or bury frames twice. Result rows bring their own.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn checkpoint_if_worth(&mut self) -> Result<(), ServiceError> {
+        if self.plane.is_worth_noting() { self.checkpoint() } else { Ok(()) }
     }
 }
 
@@ -448,6 +451,16 @@ struct WithRows<'a> {
     ledger: &'a StoreLedger,
     store: &'a dyn Store,
     batch: Batch,
+}
+
+impl WithRows<'_> {
+    /// What no record is beside.
+    fn commit_rest(self) -> Result<(), ServiceError> {
+        if !self.batch.is_empty() {
+            self.store.commit(self.batch)?;
+        }
+        Ok(())
+    }
 }
 
 impl Ledger for WithRows<'_> {

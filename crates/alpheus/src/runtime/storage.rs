@@ -1,8 +1,12 @@
 //! Names in the stores, and the durable ledgers of controllers and service.
 
+use super::service::ServiceError;
 use alpheus_encrypted_stream::ledger::{Change, Ledger, LedgerError};
 use alpheus_policy::time::Timestamp;
-use alpheus_transport::{Batch, Error, Partition, Space, Store, Topic, partition_for_key};
+use alpheus_transport::{
+    Batch, Error, Fetched, Limits, NewRecord, Offset, Partition, Record, Space, Store, Topic,
+    partition_for_key,
+};
 use bytes::Bytes;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -26,6 +30,24 @@ pub struct Topics {
     pub progress: Space,
     /// Partitions of the events topic.
     pub partitions: u32,
+    /// What a job reads and writes, if one adds up.
+    pub job: JobTopics,
+}
+
+/// Topics between the service and the job that adds up; `jvm/docs/protocol.md` has their
+/// records.
+#[derive(Clone, Debug)]
+pub struct JobTopics {
+    /// Plans and opening sets, to the job: one partition.
+    pub instructions: Topic,
+    /// Controllers' answers, to the job.
+    pub tokens: Topic,
+    /// What it has of streams, from the job.
+    pub summaries: Topic,
+    /// Sums of windows, from the job.
+    pub sums: Topic,
+    /// What either of them could not read.
+    pub dead_letters: Topic,
 }
 
 impl Topics {
@@ -43,6 +65,13 @@ impl Topics {
             keys: Space::new("keys")?,
             progress: Space::new("progress")?,
             partitions,
+            job: JobTopics {
+                instructions: Topic::new("instructions")?,
+                tokens: Topic::new("tokens")?,
+                summaries: Topic::new("summaries")?,
+                sums: Topic::new("sums")?,
+                dead_letters: Topic::new("dead-letters")?,
+            },
         })
     }
 }
@@ -51,6 +80,98 @@ impl Topics {
 #[must_use]
 pub fn device_partition(topics: &Topics, key: &[u8]) -> Partition {
     topics.events.partition(partition_for_key(key, topics.partitions))
+}
+
+/// Announcements of plans that run, in the service's space.
+pub(super) const PLANS: &[u8] = b"announcement/";
+
+/// Reads a partition to its end from a position on, which moves along.
+///
+/// # Errors
+/// What the store or `each` says.
+pub fn read_on<E: From<Error>>(
+    store: &dyn Store,
+    partition: &Partition,
+    position: &mut Offset,
+    mut each: impl FnMut(Fetched) -> Result<(), E>,
+) -> Result<(), E> {
+    loop {
+        let fetched = store.read(partition, *position, Limits::default())?;
+        let next = fetched.next_offset();
+        if next == *position {
+            return Ok(());
+        }
+        each(fetched)?;
+        *position = next;
+    }
+}
+
+/// How far each partition of a topic was read when that was last noted under a name.
+///
+/// # Errors
+/// [`ServiceError`] if it cannot be read.
+pub fn stored_positions(
+    store: &dyn Store,
+    topics: &Topics,
+    name: &[u8],
+    partitions: u32,
+) -> Result<Vec<Option<Offset>>, ServiceError> {
+    let stored = |partition: u32| {
+        let key = [name, &partition.to_be_bytes()].concat();
+        let Some(bytes) = store.get(&topics.service, &key)? else { return Ok(None) };
+        let bytes =
+            bytes.as_ref().try_into().map_err(|_| ServiceError::Damaged { what: "position" })?;
+        Ok(Some(Offset(u64::from_be_bytes(bytes))))
+    };
+    (0..partitions).map(stored).collect()
+}
+
+/// Notes that in a batch.
+///
+/// # Errors
+/// None in practice: the keys are short.
+pub fn note_positions(
+    batch: &mut Batch,
+    topics: &Topics,
+    name: &[u8],
+    positions: &[Offset],
+) -> Result<(), ServiceError> {
+    for (partition, position) in (0u32..).zip(positions) {
+        let key = [name, &partition.to_be_bytes()].concat();
+        batch.put(&topics.service, key, position.0.to_be_bytes().to_vec())?;
+    }
+    Ok(())
+}
+
+/// What is kept of a record that is too long to be a dead letter.
+const BEGINNING: usize = 64 << 10;
+
+/// Lays a record with the dead letters, with the reason in a header.
+///
+/// # Errors
+/// None in practice: what is too long is cut.
+pub fn bury(
+    dead: &mut Batch,
+    topic: &Topic,
+    header: &str,
+    record: &Record,
+    reason: &str,
+) -> Result<(), Error> {
+    let headers: [(&str, &[u8]); 1] = [(header, reason.as_bytes())];
+    let (topic, timestamp) = (topic.partition(0), record.timestamp);
+    let whole = NewRecord { key: &record.key, value: &record.value, timestamp, headers: &headers };
+    match dead.append(&topic, &whole) {
+        // No room for the reason beside it: its beginning tells whose it was.
+        Err(Error::RecordTooLarge { .. }) => {
+            let (key, value) = (beginning(&record.key), beginning(&record.value));
+            dead.append(&topic, &NewRecord { key, value, timestamp, headers: &headers })
+        }
+        appended => appended,
+    }
+}
+
+fn beginning(bytes: &[u8]) -> &[u8] {
+    bytes.get(..BEGINNING).unwrap_or(bytes)
 }
 
 const FED: &[u8] = b"fed-up-to";

@@ -24,6 +24,7 @@ use crate::replay::inputs::read_schema;
 use crate::runtime::embedded::{RuntimeError, wall_clock};
 use crate::runtime::keys::ServiceKeys;
 use crate::runtime::manager::Manager;
+use crate::runtime::plane::EngineKind;
 use crate::runtime::service::Service;
 use crate::runtime::storage::Topics;
 use crate::service::health::{Part, State};
@@ -53,6 +54,7 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus server --identity pki/service --schema examples/fitness/schema.yaml --state run/service --api 127.0.0.1:7400
   alpheus server --config server.toml --listen 127.0.0.1:9400
+  alpheus server --config server.toml --engine job --kafka-brokers 127.0.0.1:9092 --kafka-prefix fitness.
 
 The same settings stand in a file as `identity`, `schema`, `state`, `api`, or in
 variables as ALPHEUS_IDENTITY and so on; flags win over variables, variables over
@@ -60,6 +62,11 @@ the file.";
 
 /// Partitions of the events topic.
 const PARTITIONS: u32 = 4;
+/// Seconds after its end that a window waits for streams that are late.
+const IDLE: u64 = 10;
+/// The same for a job that lets an idle partition hold windows back for a minute and
+/// speaks at checkpoints ten seconds apart.
+const JOB_IDLE: u64 = 90;
 /// Events from a clock that goes this much ahead are not taken.
 const SKEW: Span = Span::seconds(60);
 
@@ -81,9 +88,16 @@ pub struct Args {
     /// Where devices, controllers and consumers reach it
     #[arg(long, value_name = "ADDRESS")]
     api: Option<SocketAddr>,
-    /// A window that ended so many seconds ago closes without streams that are late
-    #[arg(long, value_name = "SECONDS", default_value = "10")]
-    idle: u64,
+    /// What adds up ciphertexts: this process, or the Flink job over the same Kafka topics
+    #[arg(long, value_enum)]
+    engine: Option<EngineKind>,
+    /// A window that ended so many seconds ago closes without streams that are late [default: 10;
+    /// with the engine `job`, which speaks at its checkpoints, 90]
+    #[arg(long, value_name = "SECONDS")]
+    idle: Option<u64>,
+    /// With the engine `job`: a window waits so many seconds for its sums, then it fails
+    #[arg(long, value_name = "SECONDS", default_value = "600")]
+    sums_wait: u64,
     /// Ciphertext that was summed is kept for so many hours, then let go
     #[arg(long, value_name = "HOURS", default_value = "168")]
     keep: u64,
@@ -100,14 +114,16 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
         ("schema", path_flag(args.schema.as_ref())),
         ("state", path_flag(args.state.as_ref())),
         ("api", args.api.map(|api| api.to_string())),
+        ("engine", args.engine.map(|engine| engine.to_string())),
     ]);
     let settings = globals.settings(flags)?;
     let identity =
         IdentityFolder::open(&Settings::needed(&settings.identity, "identity")?, Role::Server)?;
     let schema = read_schema(&Settings::needed(&settings.schema, "schema")?)?;
     let api = Settings::needed(&settings.api, "api")?;
+    let kind = settings.engine()?;
     let store = settings.open_store(&globals.health, &globals.metrics)?;
-    let (engine, handle, inlet) = open(&identity, &schema, store.clone(), args)?;
+    let (engine, handle, inlet) = open(&identity, &schema, (kind, store.clone()), args)?;
     engine.manager.service.watch.register(&globals.metrics);
     let topics = engine.manager.service.topics().clone();
     let router = api::router(Api {
@@ -127,28 +143,35 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 fn open(
     identity: &IdentityFolder,
     schema: &Schema,
-    store: Arc<dyn Store>,
+    (kind, store): (EngineKind, Arc<dyn Store>),
     args: &Args,
 ) -> Result<(Engine, engine::Handle, Inlet), Failure> {
     let keys = ServiceKeys::from_seed(&read_seed(&identity.path(SERVICE_SEED))?);
     let deployment = identity.deployment()?;
     let key = Arc::new(keys.into_signing());
     let layout = Layout::of(schema).blame(Category::Input)?;
-    let topics = Topics::new(PARTITIONS).blame(Category::Io)?;
+    let mut topics = Topics::new(PARTITIONS).blame(Category::Io)?;
+    // Whoever made the topic before may have chosen.
+    let partitions = store.partitions(&topics.events).blame(Category::Io)?;
+    topics.partitions = partitions.unwrap_or(PARTITIONS);
     let shape = Shape::of(schema, &layout, SKEW);
     let (mut rng, mut life) = (entropy::rng()?, [0; 16]);
     rng.fill_bytes(&mut life);
     let keep = Span::seconds(args.keep.saturating_mul(3600));
     let opened = || -> Result<Engine, NotIntroduced> {
         let runtime = RuntimeError::from;
-        let service = Service::open(store.clone(), &topics, key.clone(), shape, Timing::default())
+        let timing = Timing { sums: Span::seconds(args.sums_wait), ..Timing::default() };
+        let service = Service::open(kind, store.clone(), &topics, key.clone(), shape, timing)
             .map_err(runtime)?;
         let mut manager = Manager::new(service, schema, deployment.clone(), key)?;
         let registry = Registry::load(&mut manager, &deployment)?;
         manager.resume(wall_clock())?;
         let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
         let retention = Retention::open(store, topics, keep).map_err(runtime)?;
-        let idle = Span::seconds(args.idle);
+        let idle = Span::seconds(args.idle.unwrap_or(match kind {
+            EngineKind::InProcess => IDLE,
+            EngineKind::Job => JOB_IDLE,
+        }));
         Ok(Engine { manager, registry, deployment, rng, idle, retention, outboxes, rows })
     };
     let engine = opened().blame(Category::Io)?;

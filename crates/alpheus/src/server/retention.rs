@@ -4,7 +4,8 @@
 //! Devices' clocks count for nothing here. Now and then it is noted how far the log
 //! was summed; what was summed when a note of that age was made may go.
 
-use crate::runtime::service::{ServiceError, noted_positions};
+use crate::runtime::plane::noted_positions;
+use crate::runtime::service::ServiceError;
 use crate::runtime::storage::{Topics, scan_all};
 use alpheus_policy::time::{Span, Timestamp};
 use alpheus_transport::{Batch, Offset, Store};
@@ -84,7 +85,8 @@ impl Retention {
     fn let_go(&self, noted: Timestamp, ends: &[Offset]) -> Result<(), ServiceError> {
         let events = (0..self.topics.partitions).map(|at| self.topics.events.partition(at));
         let partitions = events.chain([self.topics.refused.partition(0)]);
-        for (partition, end) in partitions.zip(ends) {
+        // Of what another engine sums nothing is noted: it is not ours to let go.
+        for (partition, end) in partitions.zip(ends).filter(|(_, end)| **end > Offset(0)) {
             self.store.truncate_before(&partition, *end)?;
         }
         let mut batch = Batch::new();

@@ -20,6 +20,7 @@ pub mod tls;
 
 use crate::commands::Format;
 use crate::failure::{Category, Failure};
+use crate::runtime::plane::EngineKind;
 use alpheus_transport::{Error as StoreError, Store, local};
 use axum::Router;
 use clap::ValueEnum;
@@ -67,6 +68,8 @@ pub struct Settings {
     pub server: Option<String>,
     /// The schema's file.
     pub schema: Option<PathBuf>,
+    /// What adds up ciphertexts.
+    pub engine: Option<EngineKind>,
     /// The file that opens the key store.
     pub key_file: Option<PathBuf>,
     /// Of the anonymous board.
@@ -117,6 +120,11 @@ pub enum ServiceError {
     /// Logging cannot start.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The job is another process, which cannot read a folder's log.
+    #[error(
+        "the engine `job` needs topics that the job can read: set kafka.brokers and kafka.prefix"
+    )]
+    JobNeedsKafka,
     /// A setting that this service needs is missing.
     #[error("the setting {0} is missing: give it as a flag, a variable or in the --config file")]
     Missing(&'static str),
@@ -128,9 +136,10 @@ pub enum ServiceError {
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
         let category = match error {
-            ServiceError::Missing(_) | ServiceError::Log(_) | ServiceError::NoKafka => {
-                Category::Usage
-            }
+            ServiceError::Missing(_)
+            | ServiceError::Log(_)
+            | ServiceError::NoKafka
+            | ServiceError::JobNeedsKafka => Category::Usage,
             ServiceError::Config(ConfigError::Read { .. }) => Category::Io,
             ServiceError::Config(ref config) if !config.is_in_file() => Category::Usage,
             ServiceError::Tls(_) | ServiceError::Config(_) => Category::Input,
@@ -181,6 +190,18 @@ impl Settings {
         metrics.watch_store(&store);
         part.set(State::Ready);
         Ok(store)
+    }
+
+    /// What adds up, which must be able to.
+    ///
+    /// # Errors
+    /// [`ServiceError::JobNeedsKafka`].
+    pub fn engine(&self) -> Result<EngineKind, ServiceError> {
+        let engine = self.engine.unwrap_or_default();
+        if engine == EngineKind::Job && self.kafka.is_none() {
+            return Err(ServiceError::JobNeedsKafka);
+        }
+        Ok(engine)
     }
 
     /// A setting that the command needs.

@@ -7,7 +7,7 @@ use alpheus::replay::inputs::members;
 use alpheus::replay::refused::Refusals;
 use alpheus::replay::rows::{self, read};
 use alpheus::replay::source::Source;
-use alpheus::runtime::embedded::{Controllers, Embedded, Pace, RuntimeError, Stores};
+use alpheus::runtime::embedded::{Controllers, Embedded, How, Pace, RuntimeError, Stores};
 use alpheus::runtime::planning::{Asking, plan_query};
 use alpheus::runtime::storage::{reach, reached};
 use alpheus_policy::policy::Policies;
@@ -25,6 +25,9 @@ pub(crate) struct Scene {
     pub(crate) recording: rows::Recording,
     pub(crate) controllers: Controllers,
     pub(crate) query: String,
+    /// Windows start from there on.
+    pub(crate) from: Timestamp,
+    pub(crate) how: How,
 }
 
 impl Scene {
@@ -33,7 +36,8 @@ impl Scene {
         let source = Source::parse(SOURCE, &schema).unwrap();
         let policies = Policies::from_yaml(POLICIES, &schema).unwrap();
         let recording = read(recording.csv().as_bytes(), &source, &schema, schema.tick).unwrap();
-        Self { schema, policies, recording, controllers, query: QUERY.to_owned() }
+        let (query, from, how) = (QUERY.to_owned(), Timestamp(0), Pace::Recorded.into());
+        Self { schema, policies, recording, controllers, query, from, how }
     }
 
     /// Starts a life from what the stores hold. No two lives draw the same.
@@ -45,7 +49,7 @@ impl Scene {
             &members(&self.recording),
             &self.policies,
             self.controllers,
-            Pace::Recorded,
+            self.how,
             &mut rng,
         )?;
         let mut life = Life { embedded, rng, scene: self };
@@ -71,18 +75,27 @@ impl Life<'_> {
         let planned = plan_query(
             &create,
             &self.embedded.manager.catalog,
-            Asking::from(Timestamp(0)).with_readers(&|name| self.embedded.reader_named(name)),
+            Asking::from(self.scene.from).with_readers(&|name| self.embedded.reader_named(name)),
             &mut self.rng,
         )
         .unwrap();
-        self.embedded.start(Timestamp(0), &planned.plans)
+        self.embedded.start(self.scene.from, &planned.plans)
     }
 
     /// Feeds chunks of so many ticks from where the last life stopped, while
     /// `go_on` says so. True at the recording's end.
     pub(crate) fn feed(
         &mut self,
+        chunk: impl FnMut() -> Option<u64>,
+    ) -> Result<bool, RuntimeError> {
+        self.feed_beside(chunk, |_, _| Ok(()))
+    }
+
+    /// The same, and after each chunk `beside` does something at its end's time.
+    pub(crate) fn feed_beside(
+        &mut self,
         mut chunk: impl FnMut() -> Option<u64>,
+        mut beside: impl FnMut(&mut Embedded, Timestamp) -> Result<(), RuntimeError>,
     ) -> Result<bool, RuntimeError> {
         let embedded = &mut self.embedded;
         let resume = reached(embedded.store.as_ref(), &embedded.topics)?;
@@ -95,6 +108,7 @@ impl Life<'_> {
         let mut refused = Refusals::default();
         if let Some(clock) = resume {
             embedded.pump(clock)?;
+            beside(embedded, clock)?;
         }
         while feed.next_tick().is_some() {
             let Some(ticks) = chunk() else { return Ok(false) };
@@ -107,6 +121,7 @@ impl Life<'_> {
             reach(&mut batch, &embedded.topics, clock)?;
             embedded.store.commit(batch)?;
             embedded.pump(clock)?;
+            beside(embedded, clock)?;
         }
         embedded.manager.service.seal(feed.end());
         embedded.pump(feed.end())?;

@@ -6,6 +6,7 @@
 
 pub(crate) mod deployment;
 pub(crate) mod embedded;
+pub(crate) mod played_job;
 pub(crate) mod recording;
 pub(crate) mod serving;
 pub(crate) mod witness;

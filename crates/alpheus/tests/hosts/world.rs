@@ -9,6 +9,7 @@ use alpheus::runtime::fence::FenceFile;
 use alpheus::runtime::hosts::ToController;
 use alpheus::runtime::keys::ServiceKeys;
 use alpheus::runtime::manager::Manager;
+use alpheus::runtime::plane::EngineKind;
 use alpheus::runtime::planning::Asking;
 use alpheus::runtime::service::{Round, Service};
 use alpheus::runtime::storage::Topics;
@@ -128,8 +129,15 @@ impl Town {
         let topics = Topics::new(2).unwrap();
         let shape = Shape::of(&self.schema, &self.layout, Span::seconds(60));
         let store = disk.open().unwrap();
-        let service =
-            Service::open(store.clone(), &topics, key.clone(), shape, Timing::default()).unwrap();
+        let service = Service::open(
+            EngineKind::InProcess,
+            store.clone(),
+            &topics,
+            key.clone(),
+            shape,
+            Timing::default(),
+        )
+        .unwrap();
         let mut manager =
             Manager::new(service, &self.schema, self.deployment.clone(), key).unwrap();
         let registry = Registry::load(&mut manager, &self.deployment).unwrap();

@@ -150,7 +150,7 @@ impl Town {
                         outcomes.push(outcome);
                         continue;
                     }
-                    Output::Answered { .. } => continue,
+                    Output::Answered { .. } | Output::ForSums(_) => continue,
                 };
                 let heard = inbox.open(&message)?;
                 for to in to {

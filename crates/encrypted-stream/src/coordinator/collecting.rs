@@ -42,9 +42,10 @@ impl Coordinator {
         if token.words.len() != outputs {
             return Err(NotTaken::Malformed);
         }
-        round.tokens.insert(token.controller, token.words.clone());
         round.declined.remove(&token.controller);
-        Ok(self.advance(now, token.window.start, sums))
+        let mut step = self.keep(token.window, token.controller, false, &token.words);
+        step.merge(self.advance(now, token.window.start, sums));
+        Ok(step)
     }
 
     /// Takes an opening, if it is for this S.
@@ -63,8 +64,9 @@ impl Coordinator {
         if opening.words.len() != outputs {
             return Err(NotTaken::Malformed);
         }
-        round.openings.insert(opening.controller, opening.words.clone());
-        Ok(self.advance(now, opening.window.start, sums))
+        let mut step = self.keep(opening.window, opening.controller, true, &opening.words);
+        step.merge(self.advance(now, opening.window.start, sums));
+        Ok(step)
     }
 
     /// Fixes S once all tokens are there or time is up. A single controller's
@@ -96,7 +98,7 @@ impl Coordinator {
         };
         self.note_turn(start, false);
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
-        if self.announced.is_single() {
+        if self.announced.is_single() && !self.delegates {
             let result = self.add_up(round, &held, sums);
             return self.end(start, result);
         }
@@ -105,18 +107,23 @@ impl Coordinator {
 
     fn open_set(&mut self, now: Timestamp, start: Timestamp, set: RosterSet) -> Step<Output> {
         let (plan, key, timing) = (self.id(), self.key.clone(), self.timing);
+        let masked = !self.announced.is_single();
         let Some(round) = self.rounds.get_mut(&start) else { return Step::default() };
         let phase = std::mem::replace(&mut round.phase, Phase::Summoned);
         let Phase::Collecting(fixing) = phase else { return Step::default() };
         let (window, membership) = (round.window, fixing.fixed.digest());
         let signed = Signed::new(&OpeningSet { plan, window, membership, set: set.clone() }, &key);
         let digest = signed.digest();
-        round.phase =
-            Phase::Opening(fixing, Box::new(Opens { signed: signed.clone(), set, digest }));
+        let opens = Opens { signed: signed.clone(), set, digest, masked };
+        round.phase = Phase::Opening(fixing, Box::new(opens));
         round.called.clear();
         round.wait(now, timing.openings, timing.retry);
-        self.note_shares(start);
-        let messages = self.rounds.get(&start).map(send_opening_set).unwrap_or_default();
+        if masked {
+            // A single controller's share was noted with M.
+            self.note_shares(start);
+        }
+        let mut messages = self.rounds.get(&start).map(send_opening_set).unwrap_or_default();
+        messages.extend(self.set_for_sums(start));
         Step::new(vec![self.put(&ServiceRecord::OpeningSet { window, signed })], messages)
     }
 
@@ -130,6 +137,9 @@ impl Coordinator {
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
         let Phase::Opening(_, opens) = &round.phase else { return Step::default() };
         if !round.waits() {
+            if self.delegates {
+                return self.wait_for_sums(now, start);
+            }
             let result = self.add_up(round, &opens.set, sums);
             return self.end(start, result);
         }
@@ -143,7 +153,7 @@ impl Coordinator {
         Step::default()
     }
 
-    /// `Σ_S (R·c + T − o)`, if its check word is zero, or is for a consumer to check.
+    /// `Σ_S (R·c + T − o)`.
     fn add_up(&self, round: &Round, set: &RosterSet, sums: &impl Sums) -> Result<Opened, Failure> {
         let streams = round.accepted(set);
         let outputs = self.plan().release.outputs();
@@ -161,6 +171,16 @@ impl Coordinator {
                 *word = word.wrapping_sub(*opened);
             }
         }
+        self.opened(round, set, result)
+    }
+
+    /// What a window opened to, if its check word is zero, or is for a consumer to check.
+    pub(super) fn opened(
+        &self,
+        round: &Round,
+        set: &RosterSet,
+        mut result: Vec<u64>,
+    ) -> Result<Opened, Failure> {
         let sealed = self.sealed(round, set, &mut result);
         if sealed.is_none() && result.last() != Some(&0) {
             return Err(Failure::CheckWord);
@@ -224,11 +244,16 @@ fn send_opening_set(round: &Round) -> Vec<Output> {
     let Phase::Opening(_, opens) = &round.phase else { return Vec::new() };
     let message =
         |to| Output::Send { to, message: ServiceMessage::OpeningSet(opens.signed.clone()) };
-    opens.set.iter().map(message).collect()
+    opens.set.iter().filter(|_| opens.masked).map(message).collect()
 }
 
 /// What a window in the collecting phase is left with after a restart.
-pub(super) fn reopened(fixing: Fixing, signed: Signed<OpeningSet>, set: RosterSet) -> Phase {
+pub(super) fn reopened(
+    fixing: Fixing,
+    signed: Signed<OpeningSet>,
+    set: RosterSet,
+    masked: bool,
+) -> Phase {
     let digest = signed.digest();
-    Phase::Opening(Box::new(fixing), Box::new(Opens { signed, set, digest }))
+    Phase::Opening(Box::new(fixing), Box::new(Opens { signed, set, digest, masked }))
 }

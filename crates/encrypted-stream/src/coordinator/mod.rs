@@ -8,6 +8,7 @@
 //! | [`graph`] | who picked whom |
 //! | [`summoning`] | presences, then M |
 //! | [`collecting`] | tokens, then S, openings, the sum |
+//! | [`delegating`] | where others add up |
 //! | [`totals`] | running totals, window by window |
 //! | [`recovery`] | back from the service's store |
 //!
@@ -22,6 +23,7 @@
 //! consumer, the result stays under pads that only the consumer takes off.
 
 mod collecting;
+mod delegating;
 mod graph;
 mod hearing;
 mod output;
@@ -30,6 +32,7 @@ mod round;
 mod summoning;
 mod totals;
 
+pub use delegating::{Answer, ForSums, SumSet};
 pub use hearing::Said;
 pub use output::{Opened, Outcome, Output, Sums, Timing, WindowReport};
 pub use recovery::ServiceRecord;
@@ -77,6 +80,8 @@ pub struct Coordinator {
     retired: bool,
     /// Of a plan whose results are running totals.
     totals: Totals,
+    /// Whether others add up, ciphertexts and answers.
+    delegates: bool,
 }
 
 impl Coordinator {
@@ -97,6 +102,7 @@ impl Coordinator {
             settled: Timestamp(0),
             retired: false,
             totals: Totals::default(),
+            delegates: false,
         }
     }
 
@@ -313,10 +319,11 @@ impl Coordinator {
         changes.extend(self.removals(start));
         self.ended.insert(start);
         changes.extend(self.forget());
-        let messages = vec![
+        let mut messages = vec![
             Output::Outcome(Outcome { window, result, excluded, refused }),
             Output::Broadcast(ServiceMessage::Closing(closing)),
         ];
+        messages.extend(self.without_set(&round));
         Step::new(changes, messages)
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use alpheus_policy::ids::PlanId;
 use alpheus_policy::time::{Span, Window};
 
+use super::delegating::ForSums;
 use crate::consumer::SealedSum;
 use crate::error::{Exclusion, Failure, PlanRefused, Refused};
 use crate::ledger::Step;
@@ -22,6 +23,9 @@ pub struct Timing {
     /// For openings, all of which are needed; then the window fails. Hours do
     /// no harm.
     pub openings: Span,
+    /// Where others add up: for their sums, once they have all that they need; then the
+    /// window fails.
+    pub sums: Span,
     /// Who has not answered is asked again after this long.
     pub retry: Span,
 }
@@ -32,6 +36,7 @@ impl Default for Timing {
             presence: Span::seconds(2),
             tokens: Span::seconds(2),
             openings: Span::seconds(24 * 3600),
+            sums: Span::seconds(10 * 60),
             retry: Span(500_000),
         }
     }
@@ -50,14 +55,19 @@ pub struct WindowReport {
 
 impl From<transformer::WindowReport> for WindowReport {
     fn from(report: transformer::WindowReport) -> Self {
-        let reason = |why| match why {
-            Incomplete::OverCapacity => Exclusion::TooManyEvents,
-            _ => Exclusion::Incomplete,
-        };
         Self {
             window: report.window,
-            excluded: report.excluded().map(|(at, why)| (at, reason(why))).collect(),
+            excluded: report.excluded().map(|(at, why)| (at, why.into())).collect(),
             complete: report.complete().cloned().collect(),
+        }
+    }
+}
+
+impl From<Incomplete> for Exclusion {
+    fn from(why: Incomplete) -> Self {
+        match why {
+            Incomplete::OverCapacity => Exclusion::TooManyEvents,
+            _ => Exclusion::Incomplete,
         }
     }
 }
@@ -97,6 +107,10 @@ pub enum Output {
     /// How a window ended: one for each window, in the same commit as the
     /// record that it has ended.
     Outcome(Outcome),
+    /// To whoever adds up, of a [coordinator that leaves that to
+    /// others](super::Coordinator::that_leaves_sums_to_others): in the same commit as the
+    /// step's records.
+    ForSums(ForSums),
 }
 
 impl Step<Output> {
@@ -105,6 +119,14 @@ impl Step<Output> {
     pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
         self.messages().iter().filter_map(|output| match output {
             Output::Outcome(outcome) => Some(outcome),
+            _ => None,
+        })
+    }
+
+    /// What it gives to whoever adds up, which belongs there too.
+    pub fn for_sums(&self) -> impl Iterator<Item = &ForSums> {
+        self.messages().iter().filter_map(|output| match output {
+            Output::ForSums(given) => Some(given),
             _ => None,
         })
     }
@@ -160,6 +182,8 @@ impl Failure {
             Self::WrongLength => "a token has another length than the plan's outputs",
             Self::SumsLost => "the sums of the window are gone",
             Self::Retired => "the plan was retired",
+            Self::SumsLate => "the sums of the window have not come",
+            Self::OtherSums => "the sums that came are not those of the opening set",
         }
     }
 }

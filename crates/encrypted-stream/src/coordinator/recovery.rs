@@ -155,7 +155,8 @@ impl Coordinator {
             None => (Phase::Collecting(Box::new(fixing)), self.timing.tokens),
             Some(signed) => {
                 let set = signed.open(&ours).ok()?.set.clone();
-                (reopened(fixing, signed, set), self.timing.openings)
+                let masked = !self.announced.is_single();
+                (reopened(fixing, signed, set, masked), self.timing.openings)
             }
         };
         let mut round = Round::new(window, phase, now);

@@ -52,6 +52,8 @@ pub(super) struct Opening {
     pub(super) signed: Signed<OpeningSet>,
     pub(super) set: RosterSet,
     pub(super) digest: Digest,
+    /// Whether an opening belongs to each token; not so of a single controller.
+    pub(super) masked: bool,
 }
 
 /// How far a window has come.
@@ -81,6 +83,8 @@ pub(super) struct Round {
     pub(super) present: BTreeMap<u32, Present>,
     pub(super) tokens: BTreeMap<u32, Vec<u64>>,
     pub(super) openings: BTreeMap<u32, Vec<u64>>,
+    /// Whoever adds up in the coordinator's place has all answers.
+    pub(super) waits_for_sums: bool,
     /// Why controllers declined what the phase asks.
     pub(super) declined: BTreeMap<u32, Refused>,
     /// Of running totals: it would go on if an earlier window had.
@@ -104,6 +108,7 @@ impl Round {
             present: BTreeMap::new(),
             tokens: BTreeMap::new(),
             openings: BTreeMap::new(),
+            waits_for_sums: false,
             declined: BTreeMap::new(),
             waits_for_turn: false,
             over: 0,
@@ -150,7 +155,10 @@ impl Round {
             Phase::Collecting(fixing) => {
                 (self.tokens.len() + self.declined.len(), fixing.fixed.size() as usize)
             }
-            Phase::Opening(_, opening) => (self.openings.len(), opening.set.count()),
+            Phase::Opening(_, opening) => {
+                let held = if opening.masked { self.openings.len() } else { self.tokens.len() };
+                (held, opening.set.count())
+            }
         };
         held < wanted || !self.missing().is_empty()
     }
@@ -168,8 +176,10 @@ impl Round {
                 members.filter(|p| !self.tokens.contains_key(p)).filter(waits).collect()
             }
             Phase::Opening(_, opening) => {
-                let lacks =
-                    |p: &u32| !self.tokens.contains_key(p) || !self.openings.contains_key(p);
+                let lacks = |p: &u32| {
+                    !self.tokens.contains_key(p)
+                        || (opening.masked && !self.openings.contains_key(p))
+                };
                 opening.set.iter().filter(lacks).collect()
             }
         }

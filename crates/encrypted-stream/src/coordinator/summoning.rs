@@ -51,7 +51,7 @@ impl Coordinator {
     /// A presence is not durable: a controller that crashed before its spend has
     /// forgotten it, and to the same summons says the same, which is what M holds.
     fn call_again(&mut self, report: &WindowReport) -> Step<Output> {
-        let called = self.call(report);
+        let called = self.call(&self.as_answered(report));
         let Some(round) = self.rounds.get_mut(&report.window.start) else {
             return Step::default();
         };
@@ -60,6 +60,22 @@ impl Coordinator {
         }
         round.called = called;
         Step::new(Vec::new(), asked(round))
+    }
+
+    /// A report as M's members answered it: what has become complete since would make another
+    /// summons of it.
+    fn as_answered(&self, report: &WindowReport) -> WindowReport {
+        let present = self.rounds.get(&report.window.start).map(|round| &round.present);
+        let named = |stream: &&SummonedStream| {
+            let planned = self.plan().streams.get(stream.position as usize);
+            let said = planned.and_then(|planned| present?.get(&planned.controller));
+            said.is_some_and(|said| {
+                said.accepted.binary_search(&stream.position).is_ok()
+                    || said.excluded.iter().any(|(position, _)| *position == stream.position)
+            })
+        };
+        let complete = report.complete.iter().filter(named).cloned().collect();
+        WindowReport { complete, excluded: report.excluded.clone(), ..*report }
     }
 
     /// Whether a window is under way or has ended.

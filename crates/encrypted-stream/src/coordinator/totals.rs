@@ -63,7 +63,8 @@ impl Coordinator {
     }
 
     /// Whether a window is beyond the plan's running totals: it is none of its own.
-    pub(super) fn is_beyond(&self, start: Timestamp) -> bool {
+    #[must_use]
+    pub fn is_beyond(&self, start: Timestamp) -> bool {
         let end = start.plus(self.plan().window);
         self.cumulates() && self.plan().place_in_totals(Window { start, end }).is_none()
     }

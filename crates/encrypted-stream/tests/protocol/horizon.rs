@@ -352,7 +352,7 @@ fn a_lone_controllers_tokens_come_in_order_and_from_no_older_copy() {
 }
 
 /// Under `Neighbours`, with few controllers that all pick each other.
-fn neighbours(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
+pub fn neighbours(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
     let controllers = [3, 5, 6][rng.next_u64() as usize % 3];
     let masks = MaskStrategy::Neighbours { picks: controllers - 1, cut_off: 0 };
     let (alpha, seed) = (Fraction::THIRD, seed as u8);

@@ -10,11 +10,13 @@
     reason = "a test's way to fail, and numbers it made itself"
 )]
 
+mod adder;
 mod attacks;
 mod bounds;
 mod budgets;
 mod coordinator;
 mod cut_off;
+mod delegating;
 mod disk;
 mod dropouts;
 mod evil;
@@ -35,6 +37,7 @@ mod pmf;
 mod sealed;
 mod simulation;
 mod sparse_storms;
+mod storms;
 mod streams;
 mod totals;
 mod withdrawals;

@@ -11,6 +11,7 @@ use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessag
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::Timestamp;
 
+use crate::adder::{self, Adder};
 use crate::world::{EPOCH, Memory, Setup, World, after, announce};
 
 /// A world with everybody awake.
@@ -31,6 +32,13 @@ pub struct Net {
     pub sleep_after_token: Vec<u32>,
     /// Messages that are lost on their way to controllers.
     pub lost: fn(u32, &ServiceMessage) -> bool,
+    /// Who adds up, if it is not the coordinator.
+    pub adder: Option<Adder>,
+}
+
+/// The service's side of a world's plan, which knows nothing yet.
+pub fn coordinator(world: &World) -> Coordinator {
+    Coordinator::new(world.announced.clone(), world.service.clone(), Timing::default())
 }
 
 impl Net {
@@ -60,8 +68,7 @@ impl Net {
         let controllers =
             (0..world.setup.controllers).map(|p| world.controller(p, &mut store)).collect();
         let inbox = Inbox::new(world.deployment.clone());
-        let (announced, service) = (world.announced.clone(), world.service.clone());
-        let coordinator = Coordinator::new(announced, service, Timing::default());
+        let coordinator = coordinator(&world);
         Self {
             world,
             coordinator,
@@ -75,7 +82,15 @@ impl Net {
             sleep_after_presence: vec![],
             sleep_after_token: vec![],
             lost: |_, _| false,
+            adder: None,
         }
+    }
+
+    /// Others add up.
+    pub fn delegating(setup: Setup) -> Self {
+        let net = Self::new(setup);
+        let adder = Some(Adder::default());
+        Self { coordinator: adder::told(net.coordinator, adder.as_ref()), adder, ..net }
     }
 
     /// The same plan with another nonce, from another time on.
@@ -99,8 +114,7 @@ impl Net {
     /// Runs another plan from here on.
     pub fn take_over(&mut self, plan: Plan) {
         self.world.take_over(plan);
-        let (announced, service) = (self.world.announced.clone(), self.world.service.clone());
-        self.coordinator = Coordinator::new(announced, service, Timing::default());
+        self.coordinator = coordinator(&self.world);
     }
 
     /// Closes a window and delivers until nothing moves.
@@ -139,7 +153,7 @@ impl Net {
         let (announced, key) = (self.world.announced.clone(), self.world.service.clone());
         let (coordinator, step) =
             Coordinator::restore(announced, key, Timing::default(), values, now).unwrap();
-        self.coordinator = coordinator;
+        self.coordinator = adder::told(coordinator, self.adder.as_ref());
         self.run(now, step);
     }
 
@@ -182,6 +196,11 @@ impl Net {
                 }
                 Output::Answered { .. } => {}
                 Output::Outcome(outcome) => self.outcomes.push(outcome),
+                Output::ForSums(given) => {
+                    self.adder
+                        .iter_mut()
+                        .for_each(|adder| adder.take(std::slice::from_ref(&given)));
+                }
             }
         }
     }

@@ -14,7 +14,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use alpheus_encrypted_stream::controller::{Controller, HostRecords};
-use alpheus_encrypted_stream::coordinator::{Coordinator, Outcome, Output, Timing, WindowReport};
+use alpheus_encrypted_stream::coordinator::{
+    Coordinator, ForSums, Outcome, Output, Timing, WindowReport,
+};
 use alpheus_encrypted_stream::ledger::{Fence, LedgerError, Record, Scope, Stamped, Step};
 use alpheus_encrypted_stream::messages::{ControllerMessage, Inbox, ServiceMessage};
 use alpheus_policy::ids::PlanId;
@@ -23,6 +25,7 @@ use alpheus_policy::time::{Span, Timestamp, Window};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::adder::{self, Adder};
 use crate::disk::{COPIES, Disk, Fate};
 use crate::liar::{self, Presences, rival};
 use crate::totals;
@@ -52,7 +55,7 @@ pub const TREASON: Weather = Weather { drop: 30, double: 60, crash: 20, old_copy
 pub type Draw = fn(&mut ChaCha20Rng, u64) -> Setup;
 
 /// A world that the seed draws.
-fn setup(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
+pub fn setup(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
     let controllers = [1, 2, 3, 5, 6][rng.next_u64() as usize % 5];
     let alpha = if controllers > 2 && rng.next_u64().is_multiple_of(2) {
         Fraction::THIRD
@@ -92,7 +95,9 @@ pub struct Simulation {
     pub presences: Presences,
     /// Whom controllers picked, where they do.
     pub picks: BTreeMap<u32, Vec<u32>>,
-    outcomes: BTreeMap<Timestamp, Vec<Outcome>>,
+    pub outcomes: BTreeMap<Timestamp, Vec<Outcome>>,
+    /// Who adds up, if it is not the coordinator.
+    pub adder: Option<Adder>,
     tokens: Answers,
     openings: Answers,
     shares: totals::Shares,
@@ -101,7 +106,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    fn new(seed: u64, weather: Weather, setup: Draw) -> Self {
+    fn new(seed: u64, weather: Weather, setup: Draw, adder: Option<Adder>) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let setup = setup(&mut rng, seed);
         let controllers = setup.controllers;
@@ -116,8 +121,7 @@ impl Simulation {
             controller
         });
         let controllers = controllers.collect();
-        let coordinator =
-            Coordinator::new(world.announced.clone(), world.service.clone(), Timing::default());
+        let coordinator = adder::told(crate::net::coordinator(&world), adder.as_ref());
         let inbox = Inbox::new(world.deployment.clone());
         let mut simulation = Self {
             world,
@@ -138,6 +142,7 @@ impl Simulation {
             presences: Presences::new(),
             picks: BTreeMap::new(),
             outcomes: BTreeMap::new(),
+            adder,
             tokens: BTreeMap::new(),
             openings: BTreeMap::new(),
             shares: totals::Shares::default(),
@@ -169,7 +174,8 @@ impl Simulation {
             if self.chance(self.weather.old_copy) {
                 self.swap_disks();
             }
-            match self.pick(10) {
+            match self.pick(10 + usize::from(self.adder.is_some())) {
+                10 => self.sums_come(),
                 0 => self.pass_time(Span(300_000 / (1 + self.controllers.len() as u64 / 12))),
                 1 => self.close_windows(),
                 2..=5 => self.deliver_to_controller(),
@@ -183,6 +189,7 @@ impl Simulation {
             self.deliver_to_controller();
             self.deliver_to_service();
         }
+        self.sums_come();
     }
 
     /// Delivers everything, and lets time pass until all windows have ended.
@@ -226,13 +233,15 @@ impl Simulation {
 
     fn service_says(&mut self, step: Step<Output>) {
         self.service_disk.fate = self.fate();
-        // Results go into the same batch as the records.
+        // Results go into the same batch as the records, and what is for sums.
         let outcomes: Vec<Outcome> = step.outcomes().cloned().collect();
+        let given: Vec<ForSums> = step.for_sums().cloned().collect();
         let said = step.commit(&mut self.service_disk);
         if self.service_disk.fate != Fate::Lost {
             for outcome in outcomes {
                 self.outcomes.entry(outcome.window.start).or_default().push(outcome);
             }
+            self.adder.iter_mut().for_each(|adder| adder.take(&given));
         }
         match said {
             Ok(messages) => messages.into_iter().for_each(|output| self.send(output)),
@@ -255,7 +264,7 @@ impl Simulation {
                 let all = 0..self.world.setup.controllers;
                 self.to_controllers.extend(all.map(|to| (to, message.clone())));
             }
-            Output::Answered { .. } | Output::Outcome(_) => {}
+            Output::Answered { .. } | Output::Outcome(_) | Output::ForSums(_) => {}
         }
     }
 
@@ -265,8 +274,17 @@ impl Simulation {
         let (announced, key) = (self.world.announced.clone(), self.world.service.clone());
         let (coordinator, step) =
             Coordinator::restore(announced, key, Timing::default(), values, self.now).unwrap();
-        self.coordinator = coordinator;
+        self.coordinator = adder::told(coordinator, self.adder.as_ref());
         self.service_says(step);
+    }
+
+    /// Sums come of windows that are whole, as they may again.
+    fn sums_come(&mut self) {
+        let Some(adder) = &self.adder else { return };
+        for (start, ciphertexts, tokens) in adder.sums(&self.world) {
+            let step = self.coordinator.summed(start, &ciphertexts, &tokens);
+            self.service_says(step);
+        }
     }
 
     /// Takes a random one out, unless it is lost; leaves it there if it is doubled.
@@ -450,42 +468,30 @@ impl Simulation {
         }
     }
 
-    fn opened(&self) -> usize {
+    pub fn opened(&self) -> usize {
         self.outcomes.values().flatten().filter(|outcome| outcome.result.is_ok()).count()
     }
 }
 
-fn simulate(seed: u64, weather: Weather, moves: usize) -> usize {
-    simulate_in(setup, seed, weather, moves)
-}
-
 /// Runs a seed in a world that it draws; how many of its windows opened.
 pub fn simulate_in(world: Draw, seed: u64, weather: Weather, moves: usize) -> usize {
-    let mut simulation = Simulation::new(seed, weather, world);
+    simulate_with(world, seed, weather, moves, None).opened()
+}
+
+/// The same, where others may add up.
+pub fn simulate_with(
+    world: Draw,
+    seed: u64,
+    weather: Weather,
+    moves: usize,
+    adder: Option<Adder>,
+) -> Simulation {
+    let mut simulation = Simulation::new(seed, weather, world, adder);
     simulation.now = after(0);
     simulation.run(moves);
     simulation.weather = CALM;
     simulation.now = simulation.now.max(after(WINDOWS));
     simulation.settle();
     simulation.check(seed);
-    simulation.opened()
-}
-
-#[test]
-fn in_calm_weather_every_window_opens() {
-    for seed in 0..10 {
-        assert_eq!(simulate(seed, CALM, 0), WINDOWS as usize, "seed {seed}");
-    }
-}
-
-#[test]
-fn in_a_storm_nothing_leaves_twice_and_results_are_right() {
-    let opened: usize = (100..180).map(|seed| simulate(seed, STORM, 400)).sum();
-    assert!(opened > 80 * WINDOWS as usize / 2, "only {opened} windows opened");
-}
-
-#[test]
-fn under_a_lying_service_and_from_old_copies_nothing_leaves_twice() {
-    let opened: usize = (200..280).map(|seed| simulate(seed, TREASON, 400)).sum();
-    assert!(opened > 0, "lies may cost every window, but not in every run");
+    simulation
 }

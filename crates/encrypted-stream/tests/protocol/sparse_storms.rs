@@ -15,7 +15,7 @@ fn sparse(_: &mut ChaCha20Rng, seed: u64) -> Setup {
 }
 
 /// Few, of which a third may collude.
-fn small(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
+pub fn small(rng: &mut ChaCha20Rng, seed: u64) -> Setup {
     let controllers = [3, 5, 6][rng.next_u64() as usize % 3];
     let masks = MaskStrategy::Neighbours { picks: controllers - 1, cut_off: 0 };
     let (alpha, seed) = (Fraction::THIRD, seed as u8);

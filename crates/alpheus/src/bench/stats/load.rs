@@ -185,7 +185,8 @@ impl Load {
         let until = Instant::now() + PATIENCE;
         loop {
             let rows = fetch(&self.ways).await?;
-            if rows.iter().all(|row| row.state != "open") || Instant::now() > until {
+            let over = rows.iter().filter(|row| row.state != "open").count();
+            if over >= self.aggregates.len() || Instant::now() > until {
                 return Ok(rows.iter().map(|row| row.count).collect());
             }
             tokio::time::sleep(AGAIN).await;

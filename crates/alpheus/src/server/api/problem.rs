@@ -42,7 +42,9 @@ impl From<NotAsked> for ApiError {
             NotAsked::NotStarted(taken) => {
                 ApiError::new(StatusCode::CONFLICT, "taken", taken.to_string())
             }
-            refused @ NotAsked::Refused(_) => ApiError::policy(refused.to_string()),
+            refused @ (NotAsked::Refused(_) | NotAsked::NotSummed(_)) => {
+                ApiError::policy(refused.to_string())
+            }
         }
     }
 }

@@ -245,29 +245,75 @@ async fn outcomes(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
 mod tests {
     use super::*;
     use crate::service::engine::channel;
+    use crate::service::http::Peer;
     use crate::service::metrics::Metrics;
+    use axum::Extension;
     use axum::body::Body;
-    use tower_service::Service;
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+    use rcgen::{CertificateParams, KeyPair, SanType};
+    use std::sync::Arc;
+
+    /// What a smoother serves, whose engine does nothing any more.
+    fn api(metrics: &Metrics) -> Api {
+        let (engine, _) = channel();
+        let requests = metrics.requests("stats_requests");
+        Api { engine, bulletin: Bulletin::new(1), requests }
+    }
+
+    async fn ask(router: &Router, method: &str, path: &str) -> StatusCode {
+        let request = Request::builder().method(method).uri(path).body(Body::from("no message"));
+        let answer = TowerToHyperService::new(router.clone()).call(request.unwrap()).await;
+        answer.unwrap().status()
+    }
+
+    /// The routes of peers as this party reaches them; none shows no certificate.
+    fn reached_by(name: Option<&str>) -> Router {
+        let certificate = name.map(|name| {
+            let mut params = CertificateParams::new([]).unwrap();
+            params.subject_alt_names.push(SanType::URI(name.try_into().unwrap()));
+            let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+            Arc::from(certificate.der().as_ref())
+        });
+        let address = "127.0.0.1:1".parse().unwrap();
+        peers(api(&Metrics::new())).layer(Extension(Peer { address, certificate }))
+    }
 
     /// Until an aggregate closes, nobody is to know how many samples it has; who reads metrics
     /// neither.
     #[tokio::test]
     async fn requests_of_clients_are_not_counted_unless_this_smoother_fails() {
         let metrics = Metrics::new();
-        let (engine, jobs) = channel();
-        let requests = metrics.requests("stats_requests");
-        let mut router = clients(Api { engine, bulletin: Bulletin::new(1), requests });
-        let mut send = async |path: &str| {
-            let request = Request::post(path).body(Body::from("no message")).unwrap();
-            router.call(request).await.unwrap().status()
-        };
-        for path in ["/v1/slots", "/v1/deposits", "/v1/certificates"] {
-            assert!(send(path).await.is_client_error());
+        let router = clients(api(&metrics));
+        for path in ["/v1/slots", "/v1/deposits", "/v1/certificates", "/v1/definitions"] {
+            assert!(ask(&router, "POST", path).await.is_client_error());
         }
         let said = metrics.text();
         assert!(["slots", "deposits", "certificates"].iter().all(|name| !said.contains(name)));
-        send("/v1/definitions").await;
-        assert!(metrics.text().contains("definitions"));
-        drop(jobs);
+        assert!(said.contains("definitions"));
+    }
+
+    /// What says when deposits came, or opens a sum, is for smoothers; what is deposited, and how
+    /// it ended, for the aggregator.
+    #[tokio::test]
+    async fn nobody_asks_what_is_anothers() {
+        let name = "00".repeat(32);
+        let of_smoothers =
+            ["said/1/0".into(), format!("certificates/{name}"), format!("kept/{name}/0")];
+        let of_aggregator = [format!("release/{name}/0"), "outcomes".into()];
+        let posted = [format!("check/{name}"), "close".into()];
+        let gets = |paths: &[String]| paths.iter().map(|path| ("GET", path.clone())).collect();
+        let [smoothers, mut aggregator]: [Vec<_>; 2] = [gets(&of_smoothers), gets(&of_aggregator)];
+        aggregator.extend(posted.into_iter().map(|path| ("POST", path)));
+        let (one, two) = ("alpheus://smoother/eve", "alpheus://aggregator/eve");
+        for (routes, who) in [(&smoothers, one), (&aggregator, two)] {
+            for (method, path) in routes {
+                for other in [Some(one), Some(two), Some("alpheus://registrar/eve"), None] {
+                    let status = ask(&reached_by(other), method, &format!("/v1/{path}")).await;
+                    let shut = [StatusCode::FORBIDDEN, StatusCode::UNAUTHORIZED].contains(&status);
+                    assert_eq!(shut, other != Some(who), "{path} by {other:?}: {status}");
+                }
+            }
+        }
     }
 }

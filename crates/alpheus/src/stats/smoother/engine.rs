@@ -72,7 +72,7 @@ pub enum Job {
     Stop,
 }
 
-/// What a smoother lacks of an aggregate that is about to be released.
+/// What a smoother lacks of an open aggregate: something only if it is about to be released.
 pub struct Need {
     /// Which.
     pub aggregate: Digest,
@@ -235,6 +235,9 @@ impl Engine {
     /// What an aggregate alone cannot decide on.
     fn left(&mut self, left: Left, together: &mut Together) {
         let now = self.clock.now();
+        if !matches!(left, Left::Early(..)) {
+            tracing::warn!("this smoother has signed what it does not remember, and sits out");
+        }
         let step = match left {
             Left::Early(by, said) => return self.keep_early(by, said),
             Left::ForgottenOf(certificate) => self.smoother.hear_certificate(now, &certificate),
@@ -260,20 +263,21 @@ impl Engine {
         }
     }
 
-    /// What is to be fetched of aggregates that take no more deposits.
+    /// Open aggregates, and what is to be fetched of those that take no more deposits.
     fn needs(&self, now: Time) -> Vec<Need> {
         let open = self.agreed.values().filter(|agreed| {
             let over = self.smoother.outcome(&agreed.name()).is_some();
-            !over && agreed.filled() <= now && now < agreed.deadline()
+            !over && now < agreed.deadline()
         });
         let need = |agreed: &Agreed| {
             let aggregate = agreed.name();
             let certified = |slot| self.smoother.certified(&aggregate, slot).is_some();
-            let uncertified = !(0..agreed.slots).all(certified);
-            let lacking = self.smoother.lacking(&aggregate);
+            let filled = agreed.filled() <= now;
+            let uncertified = filled && !(0..agreed.slots).all(certified);
+            let lacking = if filled { self.smoother.lacking(&aggregate) } else { Vec::new() };
             Need { aggregate, uncertified, lacking }
         };
-        open.map(need).filter(|need| need.uncertified || !need.lacking.is_empty()).collect()
+        open.map(need).collect()
     }
 
     fn learn(

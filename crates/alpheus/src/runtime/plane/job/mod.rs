@@ -1,0 +1,377 @@
+//! Window sums by a job beside this process, over topics of the same store: the service tells
+//! it plans, opening sets and answers, and reads what it has of streams and windows.
+//!
+//! Nothing that stands in these topics twice does harm: the job takes the first opening set
+//! and the first answer of each, and a window that has ended is not opened again. So what is
+//! noted here saves reading; it need not be exact.
+//!
+//! # Privacy
+//! This process sees counts, times and borders of streams, and answers under their masks; of
+//! ciphertexts nothing but sums over opening sets.
+
+mod sums;
+mod tail;
+mod windows;
+
+pub(in crate::runtime) use sums::open_sums;
+
+use super::{NotSummed, Plane};
+use crate::runtime::service::ServiceError;
+use crate::runtime::storage::{Topics, bury};
+use crate::runtime::watch::Counters;
+use alpheus_encrypted_stream::coordinator::{Answer, ForSums, SumSet, Sums, WindowReport};
+use alpheus_encrypted_stream::job::{
+    JobMessage, Join, Opening, PlanEnd, PlanView, SetDigest, Summary, Token, WindowSum,
+};
+use alpheus_encrypted_stream::transformer::{Shape, Transformer};
+use alpheus_policy::ids::{PlanId, StreamId};
+use alpheus_policy::plan::Plan;
+use alpheus_policy::time::{Timestamp, Window};
+use alpheus_transport::{Batch, NewRecord, Offset, Partition, Record, Store, partition_for_key};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tail::Tail;
+use windows::{Misfit, Windows};
+
+/// Under which the first window of a plan stands that may not have ended; there once the job
+/// was told of the plan.
+const PLAN: &[u8] = b"job/plan/";
+const SUMMARIES: &[u8] = b"job/summaries/";
+const SUMS: &[u8] = b"job/sums/";
+/// Ticks of a window: a summary has a border of each, 41 bytes, in a record of a megabyte.
+const TICKS: u64 = 20_000;
+/// Names the reason of a dead letter, as the job itself does.
+const REASON: &str = "alpheus.reason";
+/// Bytes of messages that are written in one commit, or so.
+const MOST: usize = 4 << 20;
+/// Records, and ended windows, that a restart may have to read or close again.
+const RECORDS: u64 = 4096;
+const ENDED: u64 = 16;
+
+/// The service's end of the job.
+pub(super) struct Job {
+    store: Arc<dyn Store>,
+    topics: Topics,
+    shape: Shape,
+    /// Partitions of the topic of tokens.
+    token_partitions: u32,
+    plans: BTreeMap<PlanId, Windows>,
+    summaries: Tail,
+    sums: Tail,
+    /// How far sums were handed on.
+    sums_taken: Vec<Offset>,
+    /// Sums that were read and not handed on.
+    came: Vec<(Record, WindowSum)>,
+    /// What is to be said in the next batch, in order.
+    out: Batch,
+    /// Answers that one batch has no room for: they rest on no record.
+    answers: Vec<Batch>,
+    /// Records read, windows ended and dead letters written since that was last noted.
+    since: u64,
+    ended: u64,
+    dead: bool,
+    reached: Timestamp,
+}
+
+impl Job {
+    /// As it was left.
+    pub(super) fn resume(
+        store: &Arc<dyn Store>,
+        topics: &Topics,
+        shape: Shape,
+    ) -> Result<Job, ServiceError> {
+        let own = &topics.job;
+        for topic in [&own.instructions, &own.dead_letters] {
+            store.ensure_topic(topic, 1)?;
+        }
+        // Whoever made the others before may have chosen how many partitions they have.
+        let partitions = |topic, or: u32| -> Result<u32, ServiceError> {
+            let partitions = store.partitions(topic)?.unwrap_or(or);
+            store.ensure_topic(topic, partitions)?;
+            Ok(partitions)
+        };
+        let token_partitions = partitions(&own.tokens, topics.partitions)?;
+        let summaries = partitions(&own.summaries, topics.partitions)?;
+        let sums = partitions(&own.sums, 1)?;
+        let tail =
+            |topic, name, partitions| Tail::resume(store.as_ref(), topics, topic, name, partitions);
+        let summaries = tail(&own.summaries, SUMMARIES, summaries)?;
+        let sums = tail(&own.sums, SUMS, sums)?;
+        Ok(Job {
+            sums_taken: sums.positions().to_vec(),
+            store: store.clone(),
+            topics: topics.clone(),
+            shape,
+            token_partitions,
+            plans: BTreeMap::new(),
+            summaries,
+            sums,
+            came: Vec::new(),
+            out: Batch::new(),
+            answers: Vec::new(),
+            since: 0,
+            ended: 0,
+            dead: false,
+            reached: Timestamp(0),
+        })
+    }
+
+    /// Tells the job of a plan and its streams, durably. What was said before a crash is said
+    /// again, and changes nothing.
+    fn introduce(&mut self, plan: &Plan, view: &PlanView) -> Result<(), ServiceError> {
+        let instructions = self.topics.job.instructions.partition(0);
+        let mut batch = Batch::new();
+        append(&mut batch, &instructions, view.from, view)?;
+        for (position, planned) in (0u32..).zip(&plan.streams) {
+            let join = Join { stream: planned.stream, plan: view.clone(), position };
+            append(&mut batch, &instructions, view.from, &join)?;
+            if batch.bytes() >= MOST {
+                self.store.commit(std::mem::take(&mut batch))?;
+            }
+        }
+        batch.put(&self.topics.service, mark_of(&view.plan), view.from.0.to_be_bytes().to_vec())?;
+        self.store.commit(batch)?;
+        Ok(())
+    }
+
+    fn say(&mut self, to: &Partition, at: Timestamp, message: &impl JobMessage) {
+        written(append(&mut self.out, to, at, message));
+    }
+
+    fn say_set(&mut self, id: &PlanId, set: &SumSet, rows: usize) {
+        let Some(windows) = self.plans.get(id) else { return };
+        let start = set.window.start;
+        let opening = Opening {
+            plan: *id,
+            start,
+            stream_digest: SetDigest::of_streams(id, start, windows.streams_at(&set.streams)),
+            streams: set.streams.clone(),
+            token_digest: SetDigest::of_controllers(id, start, &set.controllers),
+            controllers: set.controllers.clone(),
+            masked: set.masked,
+            rows: u32::try_from(rows).unwrap_or(u32::MAX),
+        };
+        let to = self.topics.job.instructions.partition(0);
+        self.say(&to, set.window.end, &opening);
+    }
+
+    fn say_answer(&mut self, id: &PlanId, answer: &Answer) {
+        let Answer { window, controller, opens, words } = answer;
+        let (start, rows) = (window.start, words.clone());
+        let token = Token { plan: *id, start, controller: *controller, opens: *opens, rows };
+        let key = [&id.0[..], &controller.to_be_bytes()].concat();
+        let partition = partition_for_key(&key, self.token_partitions);
+        let to = self.topics.job.tokens.partition(partition);
+        if self.out.bytes() < MOST {
+            return self.say(&to, window.end, &token);
+        }
+        if self.answers.last().is_none_or(|last| last.bytes() >= MOST) {
+            self.answers.push(Batch::new());
+        }
+        if let Some(last) = self.answers.last_mut() {
+            written(append(last, &to, window.end, &token));
+        }
+    }
+
+    fn read_summaries(&mut self, dead: &mut Batch) -> Result<(), ServiceError> {
+        let Job { store, plans, summaries, since, reached, topics, .. } = self;
+        summaries.read(store.as_ref(), |partition, record| {
+            *since += 1;
+            let summary = match Summary::from_bytes(&record.value) {
+                Ok(summary) => summary,
+                Err(bad) => return refuse(dead, topics, &record, bad.name()),
+            };
+            let Some(windows) = plans.get_mut(&summary.plan) else { return Ok(()) };
+            match windows.take(partition, record.offset, summary) {
+                Ok(end) => *reached = end.max(*reached),
+                Err(Misfit) => return refuse(dead, topics, &record, Misfit::NAME),
+            }
+            Ok(())
+        })
+    }
+
+    fn read_sums(&mut self, dead: &mut Batch) -> Result<(), ServiceError> {
+        let Job { store, sums, came, since, topics, .. } = self;
+        sums.read(store.as_ref(), |_, record| {
+            *since += 1;
+            match WindowSum::from_bytes(&record.value) {
+                Ok(sum) => came.push((record, sum)),
+                Err(bad) => return refuse(dead, topics, &record, bad.name()),
+            }
+            Ok(())
+        })
+    }
+}
+
+fn append(
+    batch: &mut Batch,
+    to: &Partition,
+    at: Timestamp,
+    message: &impl JobMessage,
+) -> Result<(), ServiceError> {
+    let value = message.to_bytes();
+    Ok(batch.append(to, &NewRecord { value: &value, timestamp: at.0, ..Default::default() })?)
+}
+
+/// A message that is too long for any store: its window fails for want of its sums.
+fn written(appended: Result<(), ServiceError>) {
+    if let Err(error) = appended {
+        tracing::error!(%error, "a message to the job cannot be written");
+    }
+}
+
+fn refuse(
+    dead: &mut Batch,
+    topics: &Topics,
+    record: &Record,
+    reason: &str,
+) -> Result<(), ServiceError> {
+    tracing::warn!(reason, "a record of the job is not understood");
+    Ok(bury(dead, &topics.job.dead_letters, REASON, record, reason)?)
+}
+
+fn mark_of(plan: &PlanId) -> Vec<u8> {
+    [PLAN, &plan.0].concat()
+}
+
+impl Sums for Job {
+    /// Coordinators are told sums; they do not ask.
+    fn sum(&self, _: &PlanId, _: Window, _: &[u32]) -> Option<Vec<u64>> {
+        None
+    }
+}
+
+impl Plane for Job {
+    fn check(&self, plan: &Plan) -> Result<(), NotSummed> {
+        let far = |time: u64| time >= Timestamp::LIMIT.0;
+        if far(plan.window.0) || far(plan.grace.0) || far(plan.from.0) {
+            return Err(NotSummed::Time);
+        }
+        let ticks = plan.window.0 / self.shape.tick.0.max(1);
+        if ticks > TICKS {
+            return Err(NotSummed::Ticks { ticks, most: TICKS });
+        }
+        Ok(())
+    }
+
+    fn register(&mut self, plan: &Plan) -> Result<(), ServiceError> {
+        // The job would lay what does not fit with the dead letters.
+        Transformer::new(self.shape, 0).register(plan)?;
+        let view = PlanView::of(plan);
+        let from = match self.store.get(&self.topics.service, &mark_of(&view.plan))? {
+            Some(mark) => {
+                let mark = mark.as_ref().try_into().map(u64::from_be_bytes);
+                Timestamp(mark.map_err(|_| ServiceError::Damaged { what: "mark of a plan" })?)
+            }
+            None => {
+                self.introduce(plan, &view)?;
+                view.from
+            }
+        };
+        let streams = plan.streams.iter().map(|planned| planned.stream).collect();
+        self.plans.insert(view.plan, Windows::new(view, streams, from));
+        Ok(())
+    }
+
+    fn unregister(&mut self, plan: &PlanId) {
+        if self.plans.remove(plan).is_some() {
+            let to = self.topics.job.instructions.partition(0);
+            self.say(&to, self.reached, &PlanEnd { plan: *plan });
+            // A key of this length is taken.
+            let _ = self.out.delete(&self.topics.service, mark_of(plan));
+        }
+    }
+
+    /// The job takes events of any stream, and keeps those of plans' streams.
+    fn admit(&mut self, _: StreamId) {}
+
+    /// The job alone knows when its input ends.
+    fn seal(&mut self, _: Timestamp) {}
+
+    /// As far as windows were told of.
+    fn watermark(&self) -> Timestamp {
+        self.reached
+    }
+
+    fn ingest(&mut self, _: Timestamp, _: &mut Counters) -> Result<(), ServiceError> {
+        let mut dead = Batch::new();
+        self.read_summaries(&mut dead)?;
+        self.read_sums(&mut dead)?;
+        if !dead.is_empty() {
+            self.store.commit(dead)?;
+            self.dead = true;
+        }
+        Ok(())
+    }
+
+    fn due(&self, plan: &PlanId, idle: Timestamp) -> Option<Window> {
+        self.plans.get(plan)?.due(idle)
+    }
+
+    fn close(&mut self, plan: &PlanId, window: Window) -> Option<WindowReport> {
+        let windows = self.plans.get_mut(plan)?;
+        let (report, rows) = (windows.close(window), windows.rows());
+        if report.is_none() {
+            // Nobody was online; the job waits for a set all the same.
+            self.say_set(plan, &SumSet::none(window), rows);
+        }
+        report
+    }
+
+    fn finish(&mut self, plan: &PlanId, window: Window) {
+        if let Some(windows) = self.plans.get_mut(plan) {
+            windows.finish(window);
+            self.ended += 1;
+        }
+    }
+
+    fn is_worth_noting(&self) -> bool {
+        self.dead || self.since >= RECORDS || self.ended >= ENDED
+    }
+
+    fn note(&self, batch: &mut Batch) -> Result<(), ServiceError> {
+        for (plan, windows) in &self.plans {
+            let mark = windows.first_unfinished().0.to_be_bytes().to_vec();
+            batch.put(&self.topics.service, mark_of(plan), mark)?;
+        }
+        let needed = self.plans.values().map(Windows::needed);
+        self.summaries.note(batch, &self.topics, &self.summaries.least(needed))?;
+        self.sums.note(batch, &self.topics, &self.sums_taken)
+    }
+
+    fn noted(&mut self) {
+        (self.since, self.ended, self.dead) = (0, 0, false);
+    }
+
+    fn adds_up(&self) -> bool {
+        true
+    }
+
+    fn give(&mut self, id: &PlanId, plan: &Plan, given: &ForSums) {
+        match given {
+            ForSums::Set(set) => self.say_set(id, set, plan.release.outputs()),
+            ForSums::Answer(answer) => self.say_answer(id, answer),
+        }
+    }
+
+    fn staged(&mut self) -> Result<Batch, ServiceError> {
+        for answers in std::mem::take(&mut self.answers) {
+            self.store.commit(answers)?;
+        }
+        Ok(std::mem::take(&mut self.out))
+    }
+
+    fn has_sums(&self) -> bool {
+        !self.came.is_empty()
+    }
+
+    fn take_sums(&mut self) -> Vec<(Record, WindowSum)> {
+        self.sums_taken = self.sums.positions().to_vec();
+        std::mem::take(&mut self.came)
+    }
+
+    fn bury(&mut self, record: &Record, reason: &str) {
+        let to = &self.topics.job.dead_letters;
+        written(bury(&mut self.out, to, REASON, record, reason).map_err(ServiceError::from));
+    }
+}

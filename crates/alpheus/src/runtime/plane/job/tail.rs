@@ -1,0 +1,74 @@
+//! A topic that others write, read on from where it was.
+
+use crate::runtime::service::ServiceError;
+use crate::runtime::storage::{Topics, note_positions, read_on, stored_positions};
+use alpheus_transport::{Batch, Offset, Record, Store, Topic};
+
+/// How far a topic was read.
+pub(super) struct Tail {
+    topic: Topic,
+    /// Under which that is noted.
+    name: &'static [u8],
+    /// By partition.
+    positions: Vec<Offset>,
+}
+
+impl Tail {
+    /// From where it was noted, or from what the topic still holds.
+    pub(super) fn resume(
+        store: &dyn Store,
+        topics: &Topics,
+        topic: &Topic,
+        name: &'static [u8],
+        partitions: u32,
+    ) -> Result<Tail, ServiceError> {
+        let noted = stored_positions(store, topics, name, partitions)?;
+        let mut positions = Vec::with_capacity(noted.len());
+        for (partition, noted) in (0u32..).zip(noted) {
+            let held = store.bounds(&topic.partition(partition))?;
+            positions.push(noted.map_or(held.start, |noted| noted.max(held.start)));
+        }
+        Ok(Tail { topic: topic.clone(), name, positions })
+    }
+
+    /// Reads all partitions to their ends.
+    pub(super) fn read(
+        &mut self,
+        store: &dyn Store,
+        mut each: impl FnMut(u32, Record) -> Result<(), ServiceError>,
+    ) -> Result<(), ServiceError> {
+        for (partition, position) in (0u32..).zip(&mut self.positions) {
+            let topic = self.topic.partition(partition);
+            read_on(store, &topic, position, |fetched| {
+                fetched.into_iter().try_for_each(|record| each(partition, record))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// By partition, where the next record is read.
+    pub(super) fn positions(&self) -> &[Offset] {
+        &self.positions
+    }
+
+    /// The same, but no further than the first record that each of these needs.
+    pub(super) fn least(&self, needed: impl Iterator<Item = Vec<Option<Offset>>>) -> Vec<Offset> {
+        let mut least = self.positions.clone();
+        for first in needed {
+            for (least, first) in least.iter_mut().zip(first) {
+                *least = first.map_or(*least, |first| first.min(*least));
+            }
+        }
+        least
+    }
+
+    /// Notes positions of its partitions.
+    pub(super) fn note(
+        &self,
+        batch: &mut Batch,
+        topics: &Topics,
+        positions: &[Offset],
+    ) -> Result<(), ServiceError> {
+        note_positions(batch, topics, self.name, positions)
+    }
+}

@@ -1,0 +1,297 @@
+//! A deployment whose sums a job adds up, over topics of one store: whatever comes late, twice,
+//! in another order or wrongly, and whenever the service ends, each window opens once, to the
+//! plaintext's answer, or says why it did not.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
+mod common;
+
+use alpheus::runtime::embedded::{Controllers, How, Pace, RuntimeError, Stores};
+use alpheus::runtime::plane::EngineKind;
+use alpheus::runtime::service::ServiceError;
+use alpheus::runtime::storage::{Topics, read_on};
+use alpheus_encrypted_stream::coordinator::Timing;
+use alpheus_policy::time::{Span, Timestamp};
+use alpheus_transport::simulated::{Fault, Machine};
+use alpheus_transport::{Offset, Record, Store};
+use common::embedded::Scene;
+use common::played_job::{Lie, PlayedJob, shape_of};
+use common::recording::{BASE, Draw, Recording, Result as Row, WINDOW, check};
+use common::witness::Witness;
+use std::collections::BTreeMap;
+
+const STREAMS: u64 = 4;
+const WINDOWS: u64 = 24;
+const SECOND: u64 = 1_000_000;
+/// A window that ended so long ago closes without streams that nothing was told of.
+const IDLE: Span = Span::seconds(2 * WINDOW);
+
+/// A scene whose sums a job adds up.
+fn scene(recording: &Recording, controllers: Controllers, sums: Span) -> Scene {
+    // The wall clock's deadlines pass only where a test waits for them.
+    let timing = Timing {
+        sums,
+        presence: Span::seconds(600),
+        tokens: Span::seconds(600),
+        ..Timing::default()
+    };
+    let how = How { pace: Pace::Live { timing, idle: IDLE }, engine: EngineKind::Job };
+    let from = Timestamp(BASE * SECOND);
+    Scene { from, how, ..Scene::new(recording, controllers) }
+}
+
+/// Two disks, and one folder.
+struct House {
+    service: Machine,
+    private: Machine,
+    fence: tempfile::TempDir,
+    witness: Witness,
+}
+
+impl House {
+    fn new() -> House {
+        let (service, private) = (Machine::new(), Machine::new());
+        let fence = tempfile::tempdir().unwrap();
+        House { service, private, fence, witness: Witness::default() }
+    }
+
+    fn stores(&self) -> Stores {
+        Stores {
+            service: self.service.open().unwrap(),
+            private: self.private.open().unwrap(),
+            fence: self.fence.path().join("fence"),
+        }
+    }
+
+    /// Everything stops; what was not synced is gone, or some of it.
+    fn pull_the_plug(&mut self, draw: &mut Draw, about: &str) {
+        self.service.crash(draw.below(u64::MAX));
+        self.private.crash(draw.below(u64::MAX));
+        let stores = self.stores();
+        self.witness.ledgers(stores.private.as_ref(), about);
+        self.witness.results(stores.service.as_ref(), about);
+        self.service.crash(0);
+        self.private.crash(0);
+    }
+}
+
+/// How the job speaks: at once, or as the draw will have it.
+enum Voice {
+    Clear,
+    Stormy(Draw),
+}
+
+impl Voice {
+    fn speak(&mut self, job: &mut PlayedJob, store: &dyn Store) -> Result<(), RuntimeError> {
+        job.work(store)?;
+        match self {
+            Voice::Clear => job.speak_out(store)?,
+            Voice::Stormy(draw) => job.speak(store, draw)?,
+        }
+        Ok(())
+    }
+}
+
+/// One life of the service beside a job; its rows if it came to the recording's end.
+fn live(
+    scene: &Scene,
+    stores: Stores,
+    job: &mut PlayedJob,
+    (number, voice): (u64, &mut Voice),
+    chunk: impl FnMut() -> Option<u64>,
+) -> Result<Option<Vec<Row>>, RuntimeError> {
+    let store = stores.service.clone();
+    let mut life = scene.wake(stores, number)?;
+    let done = life.feed_beside(chunk, |embedded, clock| {
+        voice.speak(job, embedded.store.as_ref())?;
+        embedded.pump(clock).map(|_| ())
+    })?;
+    if !done {
+        return Ok(None);
+    }
+    let end = Timestamp((BASE + (WINDOWS + 1) * WINDOW) * SECOND);
+    job.seal(end);
+    for _ in 0..40 {
+        voice.speak(job, store.as_ref())?;
+        life.embedded.pump(end)?;
+        voice.speak(job, store.as_ref())?;
+        life.embedded.pump(end.plus(IDLE))?;
+    }
+    Ok(Some(life.results()))
+}
+
+fn job(scene: &Scene) -> PlayedJob {
+    PlayedJob::new(shape_of(&scene.schema), &Topics::new(4).unwrap())
+}
+
+/// One undisturbed life.
+fn calm(scene: &Scene, house: &House, job: &mut PlayedJob, number: u64) -> Vec<Row> {
+    let mut voice = Voice::Clear;
+    live(scene, house.stores(), job, (number, &mut voice), || Some(1)).unwrap().unwrap()
+}
+
+#[test]
+fn rows_are_those_of_a_service_that_adds_up_itself() {
+    for controllers in [Controllers::Count(1), Controllers::PerOwner, Controllers::Count(2)] {
+        let recording = Recording::made(STREAMS, WINDOWS);
+        let own = Scene::new(&recording, controllers);
+        let mut life = own.wake(House::new().stores(), 1).unwrap();
+        assert!(life.feed(|| Some(1)).unwrap());
+        let scene = scene(&recording, controllers, Span::seconds(600));
+        let mut job = job(&scene);
+        let rows = calm(&scene, &House::new(), &mut job, 1);
+        assert_eq!(rows, life.results(), "{controllers:?}");
+        assert!(check(&rows, &recording.truth(), "calm").is_empty());
+        assert_eq!((job.told["start"], job.told["join"]), (1, 4));
+        let opened = rows.iter().filter(|row| row.status == "ok").count();
+        assert_eq!(job.told["set"] as usize, opened, "one set for each window that opens");
+    }
+}
+
+/// Lives until a fault, or until it is tired, beside a job that forgets everything now and
+/// then; then the next one.
+fn ordeal(seed: u64, controllers: Controllers) -> u64 {
+    let recording = Recording::made(STREAMS, WINDOWS);
+    let scene = scene(&recording, controllers, Span::seconds(600));
+    let (mut house, mut draw) = (House::new(), Draw(seed));
+    let mut job = job(&scene);
+    for number in 0..60 {
+        let about = format!("seed {seed}, life {number}, {controllers:?}");
+        let patience = 1 + draw.below(8);
+        let stores = house.stores();
+        if number < 6 {
+            let fault = match draw.below(2) {
+                0 => Fault::DiskFull,
+                _ => Fault::SyncFails(draw.below(u64::MAX)),
+            };
+            house.service.inject(fault, draw.below(60));
+        }
+        if draw.below(2) == 0 {
+            job = PlayedJob::new(shape_of(&scene.schema), &Topics::new(4).unwrap());
+        }
+        let mut chunks = 0;
+        let chunk = || {
+            chunks += 1;
+            (number >= 6 || chunks <= patience).then(|| 1 + chunks % 3)
+        };
+        let mut voice = Voice::Stormy(Draw(seed ^ number));
+        let lived = live(&scene, stores, &mut job, (seed << 8 | number, &mut voice), chunk);
+        house.pull_the_plug(&mut draw, &about);
+        if let Ok(Some(rows)) = lived {
+            check(&rows, &recording.truth(), &about);
+            assert!(house.witness.tokens() > 0, "{about}");
+            return number;
+        }
+    }
+    panic!("seed {seed}: it does not come to an end")
+}
+
+fn seeds() -> u64 {
+    std::env::var("ALPHEUS_KILLS").map_or(12, |many| many.parse().unwrap())
+}
+
+#[test]
+fn windows_open_once_beside_a_job_that_repeats_itself_whenever_the_service_ends() {
+    for controllers in [Controllers::Count(1), Controllers::PerOwner] {
+        let ended: u64 = (0..seeds()).map(|seed| ordeal(seed, controllers)).sum();
+        assert!(ended > seeds(), "only {ended} ends");
+    }
+}
+
+fn dead_letters(store: &dyn Store) -> BTreeMap<String, u32> {
+    let (mut found, mut position) = (BTreeMap::new(), Offset(0));
+    let topic = Topics::new(4).unwrap().job.dead_letters.partition(0);
+    read_on(store, &topic, &mut position, |fetched| {
+        for record in fetched {
+            *found.entry(reason(&record)).or_default() += 1;
+        }
+        Ok::<(), alpheus_transport::Error>(())
+    })
+    .unwrap();
+    found
+}
+
+fn reason(record: &Record) -> String {
+    let found = record.headers().find(|(name, _)| *name == "alpheus.reason");
+    String::from_utf8(found.unwrap().1.to_vec()).unwrap()
+}
+
+#[test]
+fn a_job_that_lies_opens_nothing_and_its_words_are_dead_letters() {
+    let recording = Recording::made(STREAMS, WINDOWS);
+    let scene = scene(&recording, Controllers::PerOwner, Span::seconds(600));
+    let (house, mut job) = (House::new(), job(&scene));
+    let lies = [
+        Lie::Number,
+        Lie::StreamDigest,
+        Lie::TokenDigest,
+        Lie::Ciphertexts,
+        Lie::Tokens,
+        Lie::Length,
+    ];
+    let start = |window: usize| BASE + (10 + window as u64) * WINDOW;
+    for (window, lie) in lies.iter().enumerate() {
+        job.lies.insert(start(window) * SECOND, *lie);
+    }
+    let rows = calm(&scene, &house, &mut job, 1);
+    let truth = recording.truth();
+    for row in &rows {
+        let lie = (0..lies.len()).find(|window| start(*window) == row.start).map(|at| lies[at]);
+        let status = match lie {
+            None => {
+                check(
+                    std::slice::from_ref(row),
+                    &truth.clone().into_iter().filter(|(at, _)| *at == row.start).collect(),
+                    "true",
+                );
+                continue;
+            }
+            Some(Lie::Ciphertexts | Lie::Tokens) => "check word",
+            Some(_) => "the job's sums of the window are not those of its opening set",
+        };
+        assert!(row.status.contains(status), "{lie:?}: {row:?}");
+        assert_eq!((row.sum, row.population), (None, 0), "{row:?}");
+    }
+    assert_eq!(rows.len(), truth.len());
+    let dead = dead_letters(house.stores().service.as_ref());
+    let expected = [("other-length".to_owned(), 1), ("other-set".to_owned(), 3)];
+    assert_eq!(dead, BTreeMap::from(expected));
+}
+
+#[test]
+fn windows_whose_sums_come_too_late_fail_once_and_name_the_job() {
+    let recording = Recording::made(STREAMS, WINDOWS);
+    let scene = scene(&recording, Controllers::PerOwner, Span(0));
+    let (house, mut job) = (House::new(), job(&scene));
+    job.lies.insert((BASE + 12 * WINDOW) * SECOND, Lie::Garbage);
+    let (rows, truth) = (calm(&scene, &house, &mut job, 1), recording.truth());
+    assert_eq!(
+        rows.iter().map(|row| &row.start).collect::<Vec<_>>(),
+        truth.keys().collect::<Vec<_>>()
+    );
+    let with_data = |row: &&Row| truth[&row.start].iter().any(|(count, _)| *count > 0);
+    for row in rows.iter().filter(with_data) {
+        assert!(row.status.contains("the job has not given the sums"), "{row:?}");
+    }
+    // What came later changed nothing; what was no message is kept.
+    let dead = dead_letters(house.stores().service.as_ref());
+    assert_eq!(dead, BTreeMap::from([("version".to_owned(), 1)]));
+}
+
+#[test]
+fn plans_stay_with_the_engine_that_runs_them() {
+    let recording = Recording::made(STREAMS, WINDOWS);
+    let by_job = scene(&recording, Controllers::Count(1), Span::seconds(600));
+    let own = Scene::new(&recording, Controllers::Count(1));
+    for (first, second) in [(&by_job, &own), (&own, &by_job)] {
+        let house = House::new();
+        drop(first.wake(house.stores(), 1).unwrap());
+        let refused = second.wake(house.stores(), 2).err().unwrap();
+        let RuntimeError::Service(ServiceError::OtherEngine { before, asked }) = &refused else {
+            panic!("{refused}")
+        };
+        assert_eq!((*before, *asked), (first.how.engine, second.how.engine));
+        assert!(refused.to_string().contains("drop their queries"), "{refused}");
+        drop(first.wake(house.stores(), 3).unwrap());
+    }
+}

@@ -1,0 +1,158 @@
+//! Where others add up: the same windows open to the same sums, whatever goes wrong, and
+//! what others say wrongly opens nothing.
+
+use alpheus_encrypted_stream::coordinator::{Opened, Timing};
+use alpheus_encrypted_stream::error::Failure;
+use alpheus_encrypted_stream::messages::ServiceMessage;
+use alpheus_policy::time::Span;
+
+use crate::adder::Adder;
+use crate::net::Net;
+use crate::simulation::{
+    CALM, Draw, STORM, Simulation, TREASON, WINDOWS, Weather, setup, simulate_with,
+};
+use crate::world::{Setup, after, window};
+use crate::{horizon, sparse_storms};
+
+/// Runs a seed in which others add up; every window has one set, open or not.
+fn delegated(world: Draw, seed: u64, weather: Weather, moves: usize) -> Simulation {
+    let run = simulate_with(world, seed, weather, moves, Some(Adder::default()));
+    let sets = run.adder.as_ref().unwrap().windows();
+    let ended: Vec<_> = run.outcomes.keys().copied().collect();
+    assert_eq!(sets.into_iter().collect::<Vec<_>>(), ended, "seed {seed}");
+    run
+}
+
+#[test]
+fn in_calm_weather_outcomes_are_those_of_a_coordinator_that_adds_up() {
+    let worlds: [(Draw, u64); 3] =
+        [(setup, 12), (sparse_storms::small, 4), (horizon::neighbours, 3)];
+    for (world, seeds) in worlds {
+        for seed in 0..seeds {
+            let own = simulate_with(world, seed, CALM, 0, None);
+            let others = delegated(world, seed, CALM, 0);
+            assert_eq!(own.outcomes, others.outcomes, "seed {seed}");
+            assert_eq!(others.opened(), WINDOWS as usize, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn in_a_storm_each_window_opens_once_and_right() {
+    let open = |run: Simulation| run.opened();
+    let opened: usize = (700..750).map(|seed| open(delegated(setup, seed, STORM, 400))).sum();
+    assert!(opened > 50 * WINDOWS as usize / 2, "only {opened} windows opened");
+    let sparse = |seed| open(delegated(sparse_storms::small, seed, STORM, 400));
+    let opened: usize = (700..710).map(sparse).sum();
+    assert!(opened > 10 * WINDOWS as usize / 2, "only {opened} windows opened");
+    let totals = |seed| open(delegated(horizon::neighbours, seed, STORM, 400));
+    let opened: usize = (700..708).map(totals).sum();
+    assert!(opened > 8 * WINDOWS as usize / 2, "only {opened} windows opened");
+    (800..820).for_each(|seed| drop(delegated(setup, seed, TREASON, 400)));
+}
+
+/// A window whose set and answers were all given, and its sums.
+fn waiting(controllers: u32) -> (Net, Vec<u64>, Vec<u64>) {
+    let mut net = Net::delegating(Setup::new(controllers));
+    net.close(0);
+    assert_eq!((net.coordinator.under_way(), net.outcomes.len()), (1, 0));
+    let sums = net.adder.as_ref().unwrap().sums(&net.world);
+    let [(start, ciphertexts, tokens)] = <[_; 1]>::try_from(sums).unwrap();
+    assert_eq!(start, window(0).start);
+    (net, ciphertexts, tokens)
+}
+
+/// How the window ended on these sums, and that nothing more becomes of it.
+fn ends(net: &mut Net, ciphertexts: &[u64], tokens: &[u64]) -> Result<Opened, Failure> {
+    for _ in 0..2 {
+        let step = net.coordinator.summed(window(0).start, ciphertexts, tokens);
+        net.run(after(0), step);
+        assert_eq!((net.outcomes.len(), net.coordinator.under_way()), (1, 0));
+    }
+    net.outcomes[0].result.clone()
+}
+
+#[test]
+fn a_window_opens_on_its_sums_alone_and_once() {
+    for controllers in [1, 3] {
+        let (mut net, ciphertexts, tokens) = waiting(controllers);
+        let set = net.coordinator.sum_set(window(0).start).unwrap();
+        assert_eq!(set.masked, controllers > 1);
+        assert_eq!(set.controllers, (0..controllers).collect::<Vec<_>>());
+        let opened = ends(&mut net, &ciphertexts, &tokens).unwrap();
+        assert_eq!(opened.outputs, net.world.truth(0..controllers as usize, 0));
+        assert_eq!(opened.population, controllers);
+    }
+}
+
+#[test]
+fn sums_that_are_wrong_open_nothing() {
+    let (mut net, mut ciphertexts, tokens) = waiting(3);
+    *ciphertexts.last_mut().unwrap() ^= 1;
+    assert_eq!(ends(&mut net, &ciphertexts, &tokens), Err(Failure::CheckWord));
+    let (mut net, ciphertexts, tokens) = waiting(3);
+    assert_eq!(ends(&mut net, &ciphertexts[1..], &tokens), Err(Failure::OtherSums));
+    let (mut net, ciphertexts, tokens) = waiting(3);
+    assert_eq!(ends(&mut net, &ciphertexts, &tokens[1..]), Err(Failure::OtherSums));
+    let (mut net, ..) = waiting(3);
+    let step = net.coordinator.summed_others(window(0).start);
+    net.run(after(0), step);
+    assert_eq!(net.outcomes[0].result, Err(Failure::OtherSums));
+    // Of a window without a set nothing is believed.
+    net.lost = |_, message| matches!(message, ServiceMessage::Membership { .. });
+    net.close(1);
+    for step in [
+        net.coordinator.summed(window(1).start, &[], &[]),
+        net.coordinator.summed_others(window(1).start),
+    ] {
+        assert!(step.is_empty());
+    }
+    assert_eq!(net.coordinator.under_way(), 1);
+}
+
+#[test]
+fn sums_are_waited_for_so_long_and_a_window_without_them_names_the_job() {
+    let (mut net, ..) = waiting(3);
+    let patience = Timing::default().sums;
+    net.timeout(after(0).plus(Span(patience.0 - 1)));
+    assert_eq!(net.coordinator.under_way(), 1);
+    net.timeout(after(0).plus(patience));
+    let failure = net.outcomes[0].result.clone().unwrap_err();
+    assert_eq!(failure, Failure::SumsLate);
+    assert!(failure.to_string().contains("the job"), "{failure}");
+}
+
+#[test]
+fn a_service_that_comes_back_takes_the_sums_though_controllers_are_gone() {
+    for controllers in [1, 3] {
+        let (mut net, ciphertexts, tokens) = waiting(controllers);
+        net.asleep = (0..controllers).collect();
+        net.restart_service(after(0).plus(Span::seconds(1)));
+        let opened = ends(&mut net, &ciphertexts, &tokens).unwrap();
+        assert_eq!(opened.outputs, net.world.truth(0..controllers as usize, 0));
+    }
+}
+
+#[test]
+fn what_becomes_complete_after_membership_is_not_asked_for() {
+    let mut net = Net::new(Setup::new(3));
+    net.lost = |to, message| to == 2 && matches!(message, ServiceMessage::Membership { .. });
+    let whole = net.world.report(0);
+    let mut early = whole.clone();
+    early.complete.retain(|stream| stream.position != 2);
+    let step = net.coordinator.window_closed(after(0), &early);
+    net.run(after(0), step);
+    let summons = |net: &Net| {
+        let sent = net.sent.iter().filter(|(to, _)| *to == 2);
+        let summons = sent.filter_map(|(_, message)| match message {
+            ServiceMessage::Summons(signed) => Some(signed.digest()),
+            _ => None,
+        });
+        summons.collect::<Vec<_>>()
+    };
+    net.restart_service(after(0).plus(Span(1)));
+    let step = net.coordinator.window_closed(after(0).plus(Span(2)), &whole);
+    net.run(after(0).plus(Span(2)), step);
+    let [first, again] = summons(&net)[..] else { panic!("two summons") };
+    assert_eq!(first, again, "to the same summons it says what M holds");
+}

@@ -1,0 +1,26 @@
+//! Whatever goes wrong, from a seed, with a coordinator that adds up itself.
+
+use crate::simulation::{CALM, STORM, TREASON, WINDOWS, Weather, setup, simulate_in};
+
+fn simulate(seed: u64, weather: Weather, moves: usize) -> usize {
+    simulate_in(setup, seed, weather, moves)
+}
+
+#[test]
+fn in_calm_weather_every_window_opens() {
+    for seed in 0..10 {
+        assert_eq!(simulate(seed, CALM, 0), WINDOWS as usize, "seed {seed}");
+    }
+}
+
+#[test]
+fn in_a_storm_nothing_leaves_twice_and_results_are_right() {
+    let opened: usize = (100..180).map(|seed| simulate(seed, STORM, 400)).sum();
+    assert!(opened > 80 * WINDOWS as usize / 2, "only {opened} windows opened");
+}
+
+#[test]
+fn under_a_lying_service_and_from_old_copies_nothing_leaves_twice() {
+    let opened: usize = (200..280).map(|seed| simulate(seed, TREASON, 400)).sum();
+    assert!(opened > 0, "lies may cost every window, but not in every run");
+}
