@@ -167,7 +167,10 @@ fn open(
         let registry = Registry::load(&mut manager, &deployment)?;
         manager.resume(wall_clock())?;
         let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
-        let retention = Retention::open(store, topics, keep).map_err(runtime)?;
+        let mut retention = Retention::open(store, topics, keep).map_err(runtime)?;
+        if kind == EngineKind::Job {
+            retention = retention.beside_a_job();
+        }
         let idle = Span::seconds(args.idle.unwrap_or(match kind {
             EngineKind::InProcess => IDLE,
             EngineKind::Job => JOB_IDLE,

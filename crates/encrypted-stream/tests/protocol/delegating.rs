@@ -12,7 +12,7 @@ use crate::simulation::{
     CALM, Draw, STORM, Simulation, TREASON, WINDOWS, Weather, setup, simulate_with,
 };
 use crate::world::{Setup, after, window};
-use crate::{horizon, sparse_storms};
+use crate::{horizon, neighbours, noise, sparse_storms};
 
 /// Runs a seed in which others add up; every window has one set, open or not.
 fn delegated(world: Draw, seed: u64, weather: Weather, moves: usize) -> Simulation {
@@ -82,6 +82,22 @@ fn a_window_opens_on_its_sums_alone_and_once() {
         let opened = ends(&mut net, &ciphertexts, &tokens).unwrap();
         assert_eq!(opened.outputs, net.world.truth(0..controllers as usize, 0));
         assert_eq!(opened.population, controllers);
+    }
+}
+
+#[test]
+fn noise_neighbours_and_sealed_results_need_nothing_of_who_adds_up() {
+    let sealed = |controllers| Setup { sealed: true, ..Setup::new(controllers) };
+    for setup in [noise::four(1, 1_000_000), neighbours::setup(), sealed(1), sealed(3)] {
+        let (mut own, mut others) = (Net::new(setup.clone()), Net::delegating(setup));
+        own.close(0);
+        others.close(0);
+        for (start, ciphertexts, tokens) in others.adder.as_ref().unwrap().sums(&others.world) {
+            let step = others.coordinator.summed(start, &ciphertexts, &tokens);
+            others.run(after(0), step);
+        }
+        assert!(own.outcomes[0].result.is_ok());
+        assert_eq!(own.outcomes, others.outcomes);
     }
 }
 

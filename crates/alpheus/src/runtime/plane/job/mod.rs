@@ -314,6 +314,7 @@ impl Plane for Job {
         if report.is_none() {
             // Nobody was online; the job waits for a set all the same.
             self.say_set(plan, &SumSet::none(window), rows);
+            self.ended += 1;
         }
         report
     }
