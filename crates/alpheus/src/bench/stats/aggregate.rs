@@ -104,6 +104,17 @@ fn open(
     table.read(opened.total(), bounds).blame(check)
 }
 
+fn added<'a>(
+    terms: &Terms,
+    tuples: impl Iterator<Item = &'a CheckedTuple>,
+) -> Result<Sums, Failure> {
+    let mut sums = Sums::new(terms, binding(0).aggregate);
+    for tuple in tuples {
+        sums.add(tuple).blame(Category::Check)?;
+    }
+    Ok(sums)
+}
+
 /// Seconds of one core.
 ///
 /// # Errors
@@ -115,17 +126,12 @@ pub(super) fn figures(tuples: u32) -> Result<Vec<Figure>, Failure> {
     let terms = Terms::new(*shared.key(), interval);
     let (arrived, checker) = (arrived(terms, DIFFERENT, &mut rng)?, Checker::new(terms));
     let all: Vec<Arrived> = arrived.iter().cycle().take(tuples as usize).cloned().collect();
-    let (checking, _) = timed(|| checked_by(1, &checker, &all))?;
+    // On this thread, whose processor time is measured.
+    let (checking, _) = timed(|| checked(&checker, &all))?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let checking_at_once = checked_by(threads, &checker, &all)?;
     let checked = checked(&checker, &arrived)?;
-    let (summing, sums) = timed(|| {
-        let mut sums = Sums::new(&terms, binding(0).aggregate);
-        for tuple in checked.iter().cycle().take(tuples as usize) {
-            sums.add(tuple).blame(Category::Check)?;
-        }
-        Ok(sums)
-    })?;
+    let (summing, sums) = timed(|| added(&terms, checked.iter().cycle().take(tuples as usize)))?;
     let (rooting, _) = timed(|| Ok(trees(tuples)))?;
     let (key, table) = ((&shared, shares.as_slice()), Table::new(BITS));
     let (mean, (count, sum)) = timed(|| {
