@@ -96,7 +96,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS")]
     idle: Option<u64>,
     /// With the engine `job`: a window waits so many seconds for its sums, then it fails
-    #[arg(long, value_name = "SECONDS", default_value = "600")]
+    #[arg(long, value_name = "SECONDS", default_value = "86400")]
     sums_wait: u64,
     /// Ciphertext that was summed is kept for so many hours, then let go
     #[arg(long, value_name = "HOURS", default_value = "168")]
