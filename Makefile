@@ -68,7 +68,7 @@ lint: tools ## formatting, compiler lints, house rules
 	$(CARGO) xtask tidy
 
 .PHONY: unit
-unit: tools web browser ## unit, property, protocol and whole-system tests
+unit: tools web browser broker ## unit, property, protocol and whole-system tests
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
@@ -151,7 +151,7 @@ kafka-build: compiler
 	@$(call need,g++:g++ make:make pkg-config:pkg-config)
 
 .PHONY: broker
-# Tests in Rust start it when this has been made; `make test` does not make it.
+# Tests in Rust start them; without them they say that they are skipped.
 broker: ## a Kafka broker and the Flink job for tests: fetches both with Maven
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
 	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker,flink-job -am compile \
@@ -186,8 +186,18 @@ compiler: rust
 web:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then $(call need,nginx:nginx-light faketime:faketime curl:curl $(PYTHON):python3); fi
 
+# librdkafka is built from its source, and takes the system's OpenSSL.
+.PHONY: librdkafka
+librdkafka: compiler
+	@$(call need,c++:g++ make:make pkg-config:pkg-config)
+	@missing=""; \
+	for pair in libssl:libssl-dev zlib:zlib1g-dev; do \
+	  pkg-config --exists "$${pair%%:*}" || missing="$$missing $${pair#*:}"; \
+	done; \
+	$(install)
+
 .PHONY: tools
-tools: compiler
+tools: compiler librdkafka
 	@$(call need,git:git $(PYTHON):python3)
 
 # The console is tested in a real browser.

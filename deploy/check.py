@@ -29,7 +29,15 @@ SERVICE_KEYS = {
     "volumes",
 }
 CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
-KINDS = {"ConfigMap": "v1", "Service": "v1", "StatefulSet": "apps/v1", "Deployment": "apps/v1"}
+KINDS = {
+    "ConfigMap": "v1", "Deployment": "apps/v1", "Role": "rbac.authorization.k8s.io/v1",
+    "RoleBinding": "rbac.authorization.k8s.io/v1", "Service": "v1", "ServiceAccount": "v1", "StatefulSet": "apps/v1",
+}
+# Without these a job that comes again begins without its state.
+NEEDED_TO_COME_AGAIN = {
+    "execution.checkpointing.dir", "execution.checkpointing.externalized-checkpoint-retention", "high-availability.type",
+    "high-availability.storageDir", "kubernetes.cluster-id",
+}
 
 faults = []
 
@@ -113,6 +121,7 @@ def compose(path):
                 fault(where, f"port {port} is not on loopback alone")
         for volume in service.get("volumes", []):
             mounted(path, where, volume.split(":")[0], volumes)
+            kept(where, volume, service)
         if "build" in service and not (path.parent / service["build"]["context"] / service["build"]["dockerfile"]).is_file():
             fault(where, "its Containerfile is not there")
 
@@ -123,6 +132,19 @@ def condition(where, said, needed):
         fault(where, f"unknown condition {said}")
     if said == "service_healthy" and "healthcheck" not in needed:
         fault(where, "waits for the health of a service that is never asked")
+
+
+def kept(where, volume, service):
+    """A volume holds what its service writes, and the service may write there."""
+    source, target = volume.split(":")[:2]
+    if source.startswith((".", "/")):
+        return
+    told = str(service.get("environment", {}))
+    if not re.search(rf"(_DIRS'|\.dir): ('|file://){re.escape(target)}\b", told):
+        fault(where, f"nothing is told to write into {target}")
+    made = (HERE / "Containerfile.job").read_text()
+    if service["image"] == "alpheus-job" and not re.search(rf"mkdir {target} && chown flink:flink {target}", made):
+        fault(where, f"its user may not write into {target}: the image does not make it")
 
 
 def mounted(path, where, source, volumes):
@@ -183,6 +205,7 @@ def chart(texts):
                 fault("helm", f"unknown kind {each['apiVersion']} {each['kind']}")
             if each["kind"] in ("StatefulSet", "Deployment"):
                 pods(each, config)
+                comes_again(each, objects)
         if "job.properties" not in config["data"]:
             fault("helm", "the job has no settings")
 
@@ -200,6 +223,30 @@ def pods(owner, config):
                 fault("helm", f"no volume {mount['name']}")
     if volumes["conf"]["configMap"]["name"] != config["metadata"]["name"]:
         fault("helm", "the configuration that is mounted is not there")
+
+
+def comes_again(owner, objects):
+    """Flink finds its last checkpoint, and may write down which it is."""
+    spec = owner["spec"]["template"]["spec"]
+    account = spec.get("serviceAccountName")
+    if spec.get("automountServiceAccountToken") is False or account not in named("ServiceAccount", objects):
+        fault("helm", f"{owner['kind']} has no account to keep its leader and checkpoints by")
+    bound = [(each["roleRef"]["name"], subject["name"]) for each in objects if each["kind"] == "RoleBinding"
+             for subject in each["subjects"]]
+    if not any(role in named("Role", objects) and name == account for role, name in bound):
+        fault("helm", f"{owner['kind']}'s account may do nothing")
+    for missing in sorted(NEEDED_TO_COME_AGAIN - set(flink_settings(spec["containers"][0]["env"]))):
+        fault("helm", f"{owner['kind']} lacks {missing}: a job that comes again would begin without its state")
+
+
+def named(kind, objects):
+    """Names of the objects of a kind."""
+    return {each["metadata"]["name"] for each in objects if each["kind"] == kind}
+
+
+def flink_settings(env):
+    """What Flink is told by its variable."""
+    return yaml.safe_load(next(each["value"] for each in env if each["name"] == "FLINK_PROPERTIES"))
 
 
 def brackets():

@@ -19,7 +19,7 @@ func main() {
 	if err := json.NewDecoder(os.Stdin).Decode(&data); err != nil {
 		fail(err)
 	}
-	data["Release"] = map[string]any{"Name": "demo", "Service": "Helm"}
+	data["Release"] = map[string]any{"Name": "demo", "Namespace": "default", "Service": "Helm"}
 	data["Template"] = map[string]any{"BasePath": "templates"}
 	all := template.New("chart").Option("missingkey=error")
 	include := func(name string, given any) (string, error) {

@@ -12,7 +12,7 @@ use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{After, Agreed};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{
-    Closing, Deposit, Entry, Grant, Outcome, Published, Reason, Receipt, Release, Shown,
+    Closing, Deposit, Entry, Grant, InPlace, Outcome, Published, Reason, Receipt, Release, Shown,
     SlotRequest,
 };
 use alpheus_accountable_statistics::refused::NoSlot;
@@ -54,7 +54,7 @@ pub(crate) enum Letter {
     Answer(VerifyingKey, SmootherId, Result<Signed<Grant>, NoSlot>),
     Deposit(usize, Box<Deposit>),
     Receipt(Receipt),
-    Refused(VerifyingKey, SmootherId),
+    Refused(VerifyingKey, SmootherId, Box<InPlace>),
     Receipts(Vec<Endorsed<Entry>>, Vec<Receipt>),
     WantKept(usize, Vec<u32>),
     Kept(Vec<(u32, Sealed)>),
@@ -184,10 +184,12 @@ impl World {
             Letter::Deposit(who, deposit) => {
                 self.lie_of_receipt(id, &deposit);
                 let key = self.key_of(&deposit);
-                let step = match self.town.smoothers[which].deposit(now, *deposit) {
+                let step = match self.town.smoothers[which].deposit(now, (*deposit).clone()) {
                     Ok(step) => step,
                     Err(NoSlot::SlotTaken | NoSlot::KeyTaken) => {
-                        return self.send(Party::Person(who), Letter::Refused(key, id));
+                        let shown = self.town.smoothers[which].in_place(&deposit).unwrap();
+                        let letter = Letter::Refused(key, id, Box::new(shown));
+                        return self.send(Party::Person(who), letter);
                     }
                     Err(_) => return,
                 };

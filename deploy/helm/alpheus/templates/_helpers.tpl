@@ -24,6 +24,14 @@ taskmanager.numberOfTaskSlots: {{ .Values.taskSlots }}
 execution.checkpointing.storage: filesystem
 execution.checkpointing.dir: {{ .Values.checkpoints.dir }}
 execution.checkpointing.savepoint-dir: {{ .Values.checkpoints.dir }}
+execution.checkpointing.externalized-checkpoint-retention: RETAIN_ON_CANCELLATION
+{{- if .Values.job.restore }}
+execution.state-recovery.path: {{ .Values.job.restore }}
+{{- end }}
+high-availability.type: kubernetes
+high-availability.storageDir: {{ .Values.checkpoints.dir }}/ha
+kubernetes.cluster-id: {{ include "alpheus.name" . }}-{{ .Values.job.generation }}
+kubernetes.namespace: {{ .Release.Namespace }}
 {{- end -}}
 
 {{- define "alpheus.mounts" -}}

@@ -7,6 +7,7 @@ import alpheus.flink.Messages.PlanEnd;
 import alpheus.flink.Messages.PlanStart;
 import alpheus.flink.Messages.Token;
 import alpheus.layout.Layout;
+import alpheus.stream.EventTime;
 import java.io.IOException;
 import java.util.regex.Pattern;
 
@@ -17,6 +18,9 @@ import java.util.regex.Pattern;
 final class Instructions {
     private static final Pattern PLAN = Pattern.compile("[0-9a-f]{64}");
     private static final Pattern STREAM = Pattern.compile("[0-9a-f]{32}");
+
+    /** Bytes of a summary's borders: with the rest less than what Kafka takes unless it is told. */
+    private static final long MOST_SUMMARY = 1_000_000;
 
     private final Shape shape;
 
@@ -46,7 +50,7 @@ final class Instructions {
                 return false;
             }
             Token token = Token.read(bytes);
-            return PLAN.matcher(token.plan()).matches() && token.controller() >= 0 && token.start() >= 0;
+            return PLAN.matcher(token.plan()).matches() && token.controller() >= 0 && isWithin(token.start());
         } catch (IOException cut) {
             return false;
         }
@@ -57,9 +61,21 @@ final class Instructions {
     }
 
     private boolean isPossible(PlanView plan) {
-        boolean times = plan.window() > 0 && plan.window() % shape.tick() == 0 && plan.grace() >= 0
-                && plan.from() >= 0 && plan.from() % plan.window() == 0 && plan.gaps() >= 0;
-        return times && PLAN.matcher(plan.plan()).matches() && hasPossibleRows(plan);
+        return isWithin(plan.window()) && plan.window() > 0 && isWithin(plan.grace()) && isWithin(plan.from())
+                && plan.window() % shape.tick() == 0 && plan.from() % plan.window() == 0 && plan.gaps() >= 0
+                && fitsASummary(plan.window()) && PLAN.matcher(plan.plan()).matches() && hasPossibleRows(plan);
+    }
+
+    /** Beyond these a sum of times would overflow, and a timer never end. */
+    private static boolean isWithin(long micros) {
+        return micros >= 0 && micros < EventTime.LIMIT;
+    }
+
+    /** A summary names each border: one that no broker takes would stop the job, for all plans and over and over. */
+    private boolean fitsASummary(long window) {
+        long borders = window / shape.tick();
+        long sessions = StreamState.MOST_SESSIONS + 2 + window / EventTime.DAY;
+        return borders * TickMark.LENGTH + sessions * Judgement.Segment.HEAD <= MOST_SUMMARY;
     }
 
     private boolean hasPossibleRows(PlanView plan) {
@@ -74,7 +90,7 @@ final class Instructions {
     }
 
     private static boolean isPossible(Opening set) {
-        return PLAN.matcher(set.plan()).matches() && set.start() >= 0
+        return PLAN.matcher(set.plan()).matches() && isWithin(set.start())
                 && set.digest().length == SetDigest.WORDS && set.tokens().digest().length == SetDigest.WORDS
                 && set.tokens().rows() >= 0 && set.tokens().rows() <= Layout.MOST_WORDS;
     }

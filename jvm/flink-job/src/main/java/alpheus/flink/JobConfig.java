@@ -66,6 +66,8 @@ public final class JobConfig extends AbstractConfig {
     private static final String REGISTRY = "registry";
     private static final String TRANSACTION_TIMEOUT = "transaction.timeout.ms";
     private static final String FIFTEEN_MINUTES = "900000";
+    /** A year: more would be more than event time holds. */
+    private static final long MOST_MILLIS = 366L * 86_400_000L;
 
     private static final ConfigDef DEFINITION = new ConfigDef()
             .define(SCHEMA, Type.STRING, Importance.HIGH, "File of the schema of the streams.")
@@ -89,11 +91,11 @@ public final class JobConfig extends AbstractConfig {
                     "Consumer group, and start of transactional ids: one for each job of a Kafka cluster.")
             .define(CHECKPOINT, Type.LONG, 10_000L, Range.atLeast(10), Importance.MEDIUM,
                     "Time between checkpoints. Summaries and sums are committed with them, so a window takes two.")
-            .define(IDLE, Type.LONG, 60_000L, Range.atLeast(1), Importance.MEDIUM,
+            .define(IDLE, Type.LONG, 60_000L, Range.between(1, MOST_MILLIS), Importance.MEDIUM,
                     "After so long without a record a partition holds no window back; longer than the tick.")
-            .define(DISORDER, Type.LONG, 0L, Range.atLeast(0), Importance.LOW,
+            .define(DISORDER, Type.LONG, 0L, Range.between(0, MOST_MILLIS), Importance.LOW,
                     "How much frames of a partition's streams may be out of order before they wait for grace.")
-            .define(SKEW, Type.LONG, 5_000L, Range.atLeast(0), Importance.LOW,
+            .define(SKEW, Type.LONG, 5_000L, Range.between(0, MOST_MILLIS), Importance.LOW,
                     "How far event time may run ahead of this clock.");
 
     private final Map<String, ?> settings;
@@ -115,7 +117,7 @@ public final class JobConfig extends AbstractConfig {
             String fallback = getString(SCHEMA_FALLBACK);
             Schema schema = new Schemas(registry(), fallback == null ? null : Path.of(fallback)).read(path);
             return new Shape(Layout.of(schema).words(), schema.tick(), schema.capacity().events(),
-                    1_000L * getLong(SKEW));
+                    1_000L * getLong(SKEW), schema.id().toString());
         } catch (AlpheusException refused) {
             throw new ConfigException(SCHEMA, path, refused.getMessage());
         } catch (IOException unreadable) {

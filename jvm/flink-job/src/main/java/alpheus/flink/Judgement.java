@@ -30,6 +30,9 @@ record Judgement(Incomplete why, long events, List<Segment> segments) {
      * @param marks a border on every later tick
      */
     record Segment(long session, long from, boolean opens, long tagHigh, long tagLow, List<TickMark> marks) {
+        /** Bytes of one in a message, without its marks. */
+        static final int HEAD = 4 * Long.BYTES + 1 + Integer.BYTES;
+
         long to() {
             return marks.get(marks.size() - 1).end();
         }

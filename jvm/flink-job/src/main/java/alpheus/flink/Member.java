@@ -1,13 +1,20 @@
 // A stream's place in a plan.
 package alpheus.flink;
 
+import alpheus.stream.EventTime;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 import java.util.TreeSet;
 
-/** A stream's place in a plan, and how far the plan's windows are settled for it. */
+/**
+ * A stream's place in a plan, and how far the plan's windows are settled for it. A window that nothing has settled
+ * for a week, or for 65,536 windows, is given up: one opening set that never comes must not keep all later ones.
+ */
 final class Member {
+    private static final long KEPT = 7 * EventTime.DAY;
+    private static final int MOST_DONE = 1 << 16;
+
     private final int position;
     private final long from;
     /** Windows that end at or before this are settled. */
@@ -50,11 +57,34 @@ final class Member {
         return tickEnd > from;
     }
 
+    /** Whether any window is settled, and all before it. */
+    boolean hasSettled() {
+        return settled > from;
+    }
+
     /** A window is settled; windows are settled in any order, each by its own opening set. */
     void settle(long start, long window) {
         if (start >= settled) {
             done.add(start);
         }
+        if (done.size() > MOST_DONE) {
+            settled = done.first();
+        }
+        settleDone(window);
+        giveUp(start, window);
+    }
+
+    /** Gives up windows that ended a week before a time. */
+    void giveUp(long now, long window) {
+        long before = (now - KEPT) / window * window;
+        if (before > settled) {
+            settled = before;
+            done.headSet(settled).clear();
+            settleDone(window);
+        }
+    }
+
+    private void settleDone(long window) {
         while (done.remove(settled)) {
             settled += window;
         }

@@ -206,6 +206,20 @@ final class Messages {
             });
         }
 
+        /** Whether a stream is in a set, without reading all of it. */
+        static boolean hasStream(byte[] bytes, int position) {
+            ByteBuffer in = ByteBuffer.wrap(bytes);
+            int at = 2 + Short.BYTES + in.getShort(2) + Long.BYTES;
+            int bit = at + Integer.BYTES + position / Byte.SIZE;
+            return position / Byte.SIZE < in.getInt(at) && (bytes[bit] >> position % Byte.SIZE & 1) == 1;
+        }
+
+        /** The same set for those who only add streams up. */
+        Opening withoutControllers() {
+            return new Opening(plan, start, streams, digest,
+                    new TokenSet(new BitSet(), tokens.digest(), tokens.masked(), tokens.rows()));
+        }
+
         static Opening read(byte[] bytes) throws IOException {
             DataInputStream in = open(bytes, KIND);
             return new Opening(
@@ -377,8 +391,6 @@ final class Messages {
      */
     record Token(String plan, long start, int controller, boolean opens, long[] rows) {
         static final int KIND = 9;
-        /** Shares of a window's controllers: each is added up by itself. */
-        private static final int SHARES = 256;
 
         byte[] bytes() {
             return Messages.bytes(KIND, out -> {
@@ -397,23 +409,79 @@ final class Messages {
 
         /** Its key in the job. */
         String key() {
-            return keyOf(plan, start, controller % SHARES);
+            return keyOf(plan, start, controller % TokenShare.SHARES);
         }
 
         static String keyOf(String plan, long start, int share) {
             return plan + "/" + start + "/" + share;
         }
+    }
 
-        /** Those of a set that are in the share of a key. */
-        static BitSet shareOf(String key, BitSet controllers) {
-            int share = Integer.parseInt(key.substring(key.lastIndexOf('/') + 1));
-            BitSet own = new BitSet();
-            for (int each = controllers.nextSetBit(share); each >= 0; each = controllers.nextSetBit(each + 1)) {
-                if (each % SHARES == share) {
-                    own.set(each);
+    /**
+     * Between the job's parts, keyed as tokens are: one share of an opening set's controllers.
+     *
+     * @param plan the plan
+     * @param start when the window starts
+     * @param share which share: the controllers whose position is this, modulo 256
+     * @param wanted how many controllers the whole set has
+     * @param wantedDigest of all these
+     * @param controllers those of the share, by position divided by 256
+     * @param masked whether each token has an opening share that is taken off
+     * @param rows words of a token
+     */
+    record TokenShare(
+            String plan, long start, int share, long wanted, long[] wantedDigest, BitSet controllers, boolean masked,
+            int rows) {
+        static final int KIND = 11;
+        /** Shares of a window's controllers: each is added up by itself. */
+        static final int SHARES = 256;
+
+        /** The shares that have a part in a set. */
+        static List<TokenShare> of(Opening set) {
+            BitSet[] dealt = new BitSet[SHARES];
+            BitSet all = set.tokens().controllers();
+            for (int each = all.nextSetBit(0); each >= 0; each = all.nextSetBit(each + 1)) {
+                BitSet own = dealt[each % SHARES] == null ? new BitSet() : dealt[each % SHARES];
+                own.set(each / SHARES);
+                dealt[each % SHARES] = own;
+            }
+            List<TokenShare> shares = new ArrayList<>();
+            for (int share = 0; share < SHARES; share++) {
+                if (dealt[share] != null) {
+                    shares.add(new TokenShare(set.plan(), set.start(), share, all.cardinality(),
+                            set.tokens().digest(), dealt[share], set.tokens().masked(), set.tokens().rows()));
                 }
             }
-            return own;
+            return shares;
+        }
+
+        /** Its key in the job. */
+        String key() {
+            return Token.keyOf(plan, start, share);
+        }
+
+        /** Positions of its controllers. */
+        int[] own() {
+            return controllers.stream().map(each -> each * SHARES + share).toArray();
+        }
+
+        byte[] bytes() {
+            return Messages.bytes(KIND, out -> {
+                out.writeUTF(plan);
+                out.writeLong(start);
+                out.writeInt(share);
+                out.writeLong(wanted);
+                Wire.writeLongs(out, wantedDigest);
+                Wire.writeBytes(out, controllers.toByteArray());
+                out.writeBoolean(masked);
+                out.writeInt(rows);
+            });
+        }
+
+        static TokenShare read(byte[] bytes) throws IOException {
+            DataInputStream in = open(bytes, KIND);
+            return new TokenShare(in.readUTF(), in.readLong(), in.readInt(), in.readLong(), Wire.readLongs(in),
+                    BitSet.valueOf(Wire.readBytes(in)), in.readBoolean(), in.readInt());
         }
     }
 

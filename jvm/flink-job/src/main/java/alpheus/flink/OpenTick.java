@@ -11,12 +11,13 @@ import java.io.IOException;
 /** A tick of a session that is not complete yet. */
 final class OpenTick {
     private final long end;
-    private final TickSum sum;
+    /** Without words until a frame is accepted: a bad one must cost nothing to keep. */
+    private TickSum sum;
     private TickMark border;
     private Incomplete trouble;
 
-    OpenTick(long end, int words) {
-        this(end, new TickSum(words), null, null);
+    OpenTick(long end) {
+        this(end, new TickSum(0), null, null);
     }
 
     private OpenTick(long end, TickSum sum, TickMark border, Incomplete trouble) {
@@ -50,6 +51,9 @@ final class OpenTick {
         if (!frame.endsTick() && sum.count() >= shape.events()) {
             trouble = Incomplete.OVER_CAPACITY;
             throw new RefusedException(Refusal.OVER_CAPACITY);
+        }
+        if (sum.words().length == 0) {
+            sum = new TickSum(shape.words());
         }
         try {
             sum.add(frame);

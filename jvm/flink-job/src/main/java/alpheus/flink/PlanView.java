@@ -12,6 +12,11 @@ package alpheus.flink;
  * @param rows the release: for each output the words that it adds up; the last is the check word alone
  */
 public record PlanView(String plan, long window, long grace, long from, int gaps, int[][] rows) {
+    /** Whether one of its windows starts then. */
+    boolean hasWindow(long start) {
+        return start >= from && start % window == 0;
+    }
+
     /** The start of the window that holds a tick. */
     long startOf(long tickEnd) {
         return (tickEnd - 1) / window * window;

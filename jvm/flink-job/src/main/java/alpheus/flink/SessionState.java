@@ -93,13 +93,12 @@ final class SessionState {
         return opened < tickEnd && (end == End.RUNNING || tickEnd <= endAt);
     }
 
-    /** Adds an event to its tick; gives the tick if that made it complete. */
-    Optional<OpenTick> add(Shape shape, Frame frame) throws RefusedException {
+    /** Adds an event to its tick, of which so many may be open; gives the tick if that made it complete. */
+    Optional<OpenTick> add(Shape shape, Frame frame, int mostTicks) throws RefusedException {
         long tickEnd = shape.tickEnd(frame.time());
         admit(tickEnd, frame);
-        boolean begun = ticks.containsKey(tickEnd);
-        OpenTick tick = begun ? ticks.get(tickEnd) : new OpenTick(tickEnd, shape.words());
-        ticks.put(tickEnd, tick);
+        OpenTick tick = ticks.computeIfAbsent(tickEnd, OpenTick::new);
+        keep(mostTicks);
         tick.add(shape, frame);
         latest = Math.max(latest, frame.time());
         if (frame.kind() == Frame.Kind.CLOSING) {
@@ -123,6 +122,11 @@ final class SessionState {
             throw new RefusedException(Refusal.SESSION_ENDED);
         }
         if (isFrozen(tickEnd)) {
+            // Its tick was settled without it. The session is over all the same, and no window waits for more of it.
+            if (frame.kind() == Frame.Kind.CLOSING && end == End.RUNNING) {
+                end = End.CLOSED;
+                endAt = tickEnd;
+            }
             throw new RefusedException(Refusal.DUPLICATE);
         }
     }
@@ -138,9 +142,17 @@ final class SessionState {
         if (ahead.size() > MOST_AHEAD) {
             // Give up the gap before the oldest of them.
             settled = ahead.pollFirst();
+            ticks.headMap(settled, true).clear();
         }
         while (!ahead.isEmpty() && ahead.first() == settled + shape.tick()) {
             settled = ahead.pollFirst();
+        }
+    }
+
+    /** Gives up the oldest ticks beyond so many that are not complete. */
+    void keep(int mostTicks) {
+        while (ticks.size() > mostTicks) {
+            settle(ticks.firstKey());
         }
     }
 

@@ -21,7 +21,15 @@ import java.util.function.Function;
  * is frozen once its digest is complete, so that nothing that is replayed or comes twice can change it.
  */
 public final class StreamState {
-    private static final int MOST_SESSIONS = 64;
+    /** Sessions that are kept of a member; one a day is more. */
+    static final int MOST_SESSIONS = 64;
+
+    /** Open ticks of a member's session that are kept. */
+    private static final int MOST_TICKS = 256;
+    /** The same of a stream that is in no plan, but may join one now. */
+    private static final int MOST_IDLE_TICKS = 4;
+    /** Complete ticks that wait for a plan. */
+    private static final int MOST_WAITING = 64;
 
     private final List<SessionState> sessions = new ArrayList<>();
     private final Map<String, Member> members = new LinkedHashMap<>();
@@ -52,6 +60,11 @@ public final class StreamState {
         return sessions.isEmpty() && members.isEmpty();
     }
 
+    /** Whether it is in no plan, and has opened no session since a time. */
+    boolean isForgotten(long since) {
+        return members.isEmpty() && (sessions.isEmpty() || last().opened() < since);
+    }
+
     /** The stream is in a plan from now on. */
     void join(PlanView plan, int position) {
         members.putIfAbsent(plan.plan(), new Member(position, plan.from()));
@@ -65,6 +78,10 @@ public final class StreamState {
         members.remove(plan);
         windows.keySet().removeIf(key -> key.plan().equals(plan));
         waiting.remove(plan);
+        if (members.isEmpty() && !sessions.isEmpty()) {
+            sessions.subList(0, sessions.size() - 1).clear();
+            last().keep(MOST_IDLE_TICKS);
+        }
     }
 
     /** This task has heard of a plan: ticks that waited for it count. */
@@ -82,6 +99,12 @@ public final class StreamState {
             WindowKey key = new WindowKey(plan.plan(), start);
             windows.computeIfAbsent(key, made -> new WindowState(plan.rows().length)).add(plan, tick);
         }
+        member.giveUp(tick.end(), plan.window());
+        forgetWindows(plan.plan(), member);
+    }
+
+    private void forgetWindows(String plan, Member member) {
+        windows.subMap(new WindowKey(plan, Long.MIN_VALUE), new WindowKey(plan, member.settled())).clear();
     }
 
     private SessionState last() {
@@ -100,7 +123,8 @@ public final class StreamState {
         }
         long tickEnd = shape.tickEnd(frame.time());
         try {
-            Optional<OpenTick> frozen = session(frame.session()).add(shape, frame);
+            int mostTicks = members.isEmpty() ? MOST_IDLE_TICKS : MOST_TICKS;
+            Optional<OpenTick> frozen = session(frame.session()).add(shape, frame, mostTicks);
             frozen.ifPresent(tick -> freeze(plans, tick));
             return frozen.map(OpenTick::end);
         } catch (RefusedException refused) {
@@ -127,6 +151,7 @@ public final class StreamState {
         if (!sessions.isEmpty() && t < last().latest()) {
             throw new RefusedException(Refusal.BACKDATED);
         }
+        forgetSessions();
         // A session ends with its day, so one a day is more.
         long days = sessions.isEmpty() ? 0 : (t - sessions.get(0).opened()) / EventTime.DAY;
         if (!members.isEmpty() && sessions.size() >= MOST_SESSIONS + days) {
@@ -156,8 +181,15 @@ public final class StreamState {
         members.forEach((id, member) -> {
             Optional<PlanView> plan = plans.apply(id);
             plan.ifPresentOrElse(view -> count(view, member, tick),
-                    () -> waiting.computeIfAbsent(id, made -> new ArrayList<>()).add(tick));
+                    () -> await(waiting.computeIfAbsent(id, made -> new ArrayList<>()), tick));
         });
+    }
+
+    private static void await(List<OpenTick> ticks, OpenTick tick) {
+        ticks.add(tick);
+        if (ticks.size() > MOST_WAITING) {
+            ticks.remove(0);
+        }
     }
 
     private boolean isLate(long tickEnd) {
@@ -165,8 +197,16 @@ public final class StreamState {
                 && members.values().stream().allMatch(member -> member.isLate(tickEnd));
     }
 
-    /** The time up to which all windows of all plans are settled. */
+    /**
+     * The time up to which all windows of all plans are settled: no time while none is. Ticks before a plan's first
+     * window are wanted by nobody, but come in order, and say how their session goes on.
+     */
     private long horizon() {
+        return members.values().stream().anyMatch(Member::hasSettled) ? wantedFrom() : 0;
+    }
+
+    /** The time up to which no plan wants anything. */
+    private long wantedFrom() {
         return members.values().stream().mapToLong(Member::settled).min().orElse(0);
     }
 
@@ -245,11 +285,17 @@ public final class StreamState {
         }
         member.settle(start, window);
         windows.remove(new WindowKey(plan, start));
+        forgetWindows(plan, member);
         long horizon = horizon();
         sessions.forEach(session -> session.settle(horizon));
+        forgetSessions();
+    }
+
+    private void forgetSessions() {
         // The last one stays: a new session must not open in its past.
         SessionState kept = sessions.isEmpty() ? null : last();
-        sessions.removeIf(session -> session != kept && !session.reachesBeyond(horizon));
+        long from = wantedFrom();
+        sessions.removeIf(session -> session != kept && !session.reachesBeyond(from));
     }
 
     void write(DataOutput out) throws IOException {

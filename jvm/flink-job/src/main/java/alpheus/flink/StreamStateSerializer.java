@@ -7,18 +7,48 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import org.apache.flink.api.common.typeutils.SimpleTypeSerializerSnapshot;
+import org.apache.flink.api.common.typeutils.TypeSerializer;
+import org.apache.flink.api.common.typeutils.TypeSerializerSchemaCompatibility;
 import org.apache.flink.api.common.typeutils.TypeSerializerSnapshot;
-import org.apache.flink.api.common.typeutils.base.TypeSerializerSingleton;
 import org.apache.flink.core.memory.DataInputView;
 import org.apache.flink.core.memory.DataOutputView;
 
 /**
  * How Flink keeps, copies and checkpoints a stream's state: by a fixed form of ours, so that no state
  * depends on the names of our fields. On the heap state is an object; it is written at checkpoints alone.
+ *
+ * <p>Checkpoints name form and schema: sums of another schema look the same and mean something else.
  */
-public final class StreamStateSerializer extends TypeSerializerSingleton<StreamState> {
+public final class StreamStateSerializer extends TypeSerializer<StreamState> {
     private static final long serialVersionUID = 1L;
+    /** How state is written. Flink's own way to name a serializer, which came before, has lower numbers. */
+    private static final int FORM = 16;
+
+    private final String schema;
+
+    /**
+     * A serializer of one schema's streams.
+     *
+     * @param schema the schema's id
+     */
+    public StreamStateSerializer(String schema) {
+        this.schema = schema;
+    }
+
+    @Override
+    public TypeSerializer<StreamState> duplicate() {
+        return this;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof StreamStateSerializer serializer && serializer.schema.equals(schema);
+    }
+
+    @Override
+    public int hashCode() {
+        return schema.hashCode();
+    }
 
     @Override
     public boolean isImmutableType() {
@@ -73,14 +103,48 @@ public final class StreamStateSerializer extends TypeSerializerSingleton<StreamS
 
     @Override
     public TypeSerializerSnapshot<StreamState> snapshotConfiguration() {
-        return new Snapshot();
+        return new Snapshot(schema);
     }
 
-    /** Names the serializer in checkpoints. */
-    public static final class Snapshot extends SimpleTypeSerializerSnapshot<StreamState> {
-        /** For Flink, which makes one by name. */
-        public Snapshot() {
-            super(StreamStateSerializer::new);
+    /** Names the serializer in checkpoints, by the form of its state and the schema. */
+    public static final class Snapshot implements TypeSerializerSnapshot<StreamState> {
+        private int form = FORM;
+        private String schema = "";
+
+        /** For Flink, which makes one by name and then reads it. */
+        public Snapshot() {}
+
+        private Snapshot(String schema) {
+            this.schema = schema;
+        }
+
+        @Override
+        public int getCurrentVersion() {
+            return FORM;
+        }
+
+        @Override
+        public void writeSnapshot(DataOutputView out) throws IOException {
+            out.writeUTF(schema);
+        }
+
+        @Override
+        public void readSnapshot(int version, DataInputView in, ClassLoader classes) throws IOException {
+            form = version;
+            schema = version == FORM ? in.readUTF() : "";
+        }
+
+        @Override
+        public TypeSerializer<StreamState> restoreSerializer() {
+            return new StreamStateSerializer(schema);
+        }
+
+        @Override
+        public TypeSerializerSchemaCompatibility<StreamState> resolveSchemaCompatibility(
+                TypeSerializerSnapshot<StreamState> old) {
+            boolean same = old instanceof Snapshot written && written.form == FORM && written.schema.equals(schema);
+            return same ? TypeSerializerSchemaCompatibility.compatibleAsIs()
+                    : TypeSerializerSchemaCompatibility.incompatible();
         }
     }
 }

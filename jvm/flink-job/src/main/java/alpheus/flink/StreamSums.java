@@ -10,11 +10,11 @@ import alpheus.flink.Messages.PlanStart;
 import alpheus.flink.Messages.Side;
 import alpheus.flink.Messages.Sum;
 import alpheus.flink.Messages.Summary;
+import alpheus.stream.EventTime;
 import alpheus.stream.Frame;
 import alpheus.stream.FrameException;
 import alpheus.stream.TickSum;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -28,6 +28,7 @@ import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.typeinfo.PrimitiveArrayTypeInfo;
 import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.streaming.api.TimeDomain;
 import org.apache.flink.streaming.api.functions.co.KeyedBroadcastProcessFunction;
 import org.apache.flink.util.Collector;
 import org.apache.flink.util.OutputTag;
@@ -53,17 +54,20 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
 
     private static final long serialVersionUID = 1L;
     private static final String PLAN = "plan/";
-    private static final String SET = "set/";
+    /** A plan that has ended: a join that comes after its end must not make a member that nobody removes. */
+    private static final String ENDED = "ended/";
     private static final long MILLI = 1_000L;
+    /** In milliseconds, as timers are. */
+    private static final long A_SECOND = 1_000L;
+    private static final long DAY_MILLIS = EventTime.DAY / EventTime.MILLISECOND;
     /** Opening sets of a plan that are kept for streams that come again after a restore. */
     private static final long MOST_SETS = 1024;
 
-    private static final ValueStateDescriptor<StreamState> STREAM =
-            new ValueStateDescriptor<>("stream", new StreamStateSerializer());
-
     private final Shape shape;
+    private final ValueStateDescriptor<StreamState> descriptor;
     private transient ValueState<StreamState> streams;
     private transient Map<String, ReadPlan> readPlans;
+    private transient KnownSets sets;
 
     /**
      * Sums of one schema's streams.
@@ -72,11 +76,12 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
      */
     public StreamSums(Shape shape) {
         this.shape = shape;
+        this.descriptor = new ValueStateDescriptor<>("stream", new StreamStateSerializer(shape.schema()));
     }
 
     @Override
     public void open(OpenContext context) {
-        streams = getRuntimeContext().getState(STREAM);
+        streams = getRuntimeContext().getState(descriptor);
         readPlans = new HashMap<>();
     }
 
@@ -87,10 +92,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             state = new StreamState();
         }
         if (Messages.kind(element) == Join.KIND) {
-            Join join = Join.read(element);
-            state.join(join.plan(), join.position());
-            streams.update(state);
-            schedule(state, join.plan(), context);
+            join(state, Join.read(element), context);
             return;
         }
         try {
@@ -106,6 +108,31 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         }
     }
 
+    private void join(StreamState state, Join join, ReadOnlyContext context) throws Exception {
+        PlanView plan = join.plan();
+        ReadOnlyBroadcastState<String, byte[]> known = context.getBroadcastState(INSTRUCTIONS);
+        if (known.contains(ENDED + plan.plan())) {
+            return;
+        }
+        state.join(plan, join.position());
+        // Sets may come before: what opened without the stream is settled for it.
+        for (Map.Entry<Long, byte[]> set : sets(known).of(plan.plan()).entrySet()) {
+            if (plan.hasWindow(set.getKey()) && !Opening.hasStream(set.getValue(), join.position())) {
+                state.settle(plan.plan(), set.getKey(), plan.window());
+            }
+        }
+        streams.update(state);
+        schedule(state, plan, context);
+    }
+
+    /** Opening sets in broadcast state, which is read as a whole once. */
+    private KnownSets sets(ReadOnlyBroadcastState<String, byte[]> known) throws Exception {
+        if (sets == null) {
+            sets = KnownSets.in(known.immutableEntries());
+        }
+        return sets;
+    }
+
     private static void refuse(byte[] element, Refusal refusal, ReadOnlyContext context) throws IOException {
         FrameIn in = FrameIn.read(element);
         context.output(DEAD_LETTERS, new DeadLetter(in.stream(), refusal.label(), in.frame()).bytes());
@@ -118,6 +145,9 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         }
         ReadOnlyBroadcastState<String, byte[]> known = context.getBroadcastState(INSTRUCTIONS);
         Optional<Long> froze = state.add(shape, id -> plan(id, known), frame);
+        if (frame.kind() == Frame.Kind.OPENING) {
+            lookAgain(context);
+        }
         if (froze.isEmpty() && frame.kind() != Frame.Kind.OPENING) {
             return;
         }
@@ -129,6 +159,12 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
                 completed(state, plan, plan.startOf(froze.get()), context, out);
             }
         }
+    }
+
+    /** Two days from now, whether the stream is still there: who is in no plan is forgotten. */
+    private static void lookAgain(ReadOnlyContext context) {
+        long now = context.timerService().currentProcessingTime();
+        context.timerService().registerProcessingTimeTimer((now / DAY_MILLIS + 2) * DAY_MILLIS);
     }
 
     private List<PlanView> plans(StreamState state, ReadOnlyBroadcastState<String, byte[]> known) {
@@ -158,11 +194,14 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     private void completed(
             StreamState state, PlanView plan, long start, ReadOnlyContext context, Collector<byte[]> out)
             throws Exception {
-        byte[] set = context.getBroadcastState(INSTRUCTIONS).get(setKey(plan.plan(), start));
-        String stream = context.getCurrentKey();
+        byte[] set = sets(context.getBroadcastState(INSTRUCTIONS)).get(plan.plan(), start);
         if (set != null) {
-            Optional<Sum> part = contribution(state, stream, plan, Opening.read(set));
-            part.ifPresent(sum -> out.collect(sum.bytes()));
+            Optional<long[]> rows = contribution(state, plan, start, set);
+            if (rows.isPresent()) {
+                long[] digest = new long[SetDigest.WORDS];
+                SetDigest.addStream(digest, plan.plan(), start, context.getCurrentKey());
+                out.collect(sum(plan, Opening.read(set), 1, digest, rows.get()).bytes());
+            }
             return;
         }
         boolean over = micros(context.timerService().currentWatermark()) >= start + plan.window() + plan.grace();
@@ -189,7 +228,13 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         if (state == null) {
             return;
         }
-        for (PlanView plan : plans(state, context.getBroadcastState(INSTRUCTIONS))) {
+        if (context.timeDomain() == TimeDomain.PROCESSING_TIME) {
+            forget(state, context);
+            return;
+        }
+        List<PlanView> plans = plans(state, context.getBroadcastState(INSTRUCTIONS));
+        waitForPlans(state.members().size() - plans.size(), context);
+        for (PlanView plan : plans) {
             Member member = state.members().get(plan.plan());
             while (micros(timestamp) >= member.nextReport() + plan.window() + plan.grace()) {
                 long start = member.nextReport();
@@ -207,6 +252,22 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             }
         }
         streams.update(state);
+    }
+
+    private void forget(StreamState state, OnTimerContext context) {
+        if (state.isForgotten(micros(context.timerService().currentProcessingTime() - 2 * DAY_MILLIS))) {
+            streams.clear();
+        } else {
+            lookAgain(context);
+        }
+    }
+
+    /** A timer of a plan that this task has not heard of yet is set again, or nothing would ever be said of it. */
+    private static void waitForPlans(int unknown, OnTimerContext context) {
+        long watermark = context.timerService().currentWatermark();
+        if (unknown > 0 && watermark < Long.MAX_VALUE - A_SECOND) {
+            context.timerService().registerEventTimeTimer(watermark + A_SECOND);
+        }
     }
 
     private void report(StreamState state, PlanView plan, long start, ReadOnlyContext context) {
@@ -227,59 +288,72 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     public void processBroadcastElement(byte[] element, Context context, Collector<byte[]> out) throws Exception {
         BroadcastState<String, byte[]> known = context.getBroadcastState(INSTRUCTIONS);
         switch (Messages.kind(element)) {
-            case PlanStart.KIND -> {
-                PlanView plan = PlanStart.read(element).plan();
-                known.put(PLAN + plan.plan(), element);
-                eachStream(context, (stream, state) -> state.start(plan));
-                for (Opening set : setsOf(known, plan.plan())) {
-                    contribute(plan, set, context, out);
-                }
-            }
+            case PlanStart.KIND -> begin(PlanStart.read(element).plan(), element, context, out);
             case PlanEnd.KIND -> {
                 String plan = PlanEnd.read(element).plan();
+                known.put(ENDED + plan, new byte[0]);
                 known.remove(PLAN + plan);
                 readPlans.remove(plan);
                 forget(known, plan, Long.MAX_VALUE);
                 eachStream(context, (stream, state) -> state.leave(plan));
             }
-            case Opening.KIND -> open(Opening.read(element), element, context, out);
+            case Opening.KIND -> open(Opening.read(element).withoutControllers(), context, out);
             default -> throw new IOException("an instruction of an unknown kind; is its writer newer?");
         }
     }
 
-    private static void eachStream(Context context, BiConsumer<String, StreamState> change) throws Exception {
-        context.applyToKeyedState(STREAM, (stream, held) -> {
+    private void begin(PlanView plan, byte[] bytes, Context context, Collector<byte[]> out) throws Exception {
+        BroadcastState<String, byte[]> known = context.getBroadcastState(INSTRUCTIONS);
+        if (known.contains(ENDED + plan.plan())) {
+            return;
+        }
+        known.put(PLAN + plan.plan(), bytes);
+        eachStream(context, (stream, state) -> state.start(plan));
+        for (byte[] set : sets(known).of(plan.plan()).values()) {
+            contribute(plan, set, context, out);
+        }
+    }
+
+    private void eachStream(Context context, BiConsumer<String, StreamState> change) throws Exception {
+        context.applyToKeyedState(descriptor, (stream, held) -> {
             StreamState state = held.value();
             change.accept(stream, state);
             held.update(state);
         });
     }
 
-    private void open(Opening set, byte[] bytes, Context context, Collector<byte[]> out) throws Exception {
+    private void open(Opening set, Context context, Collector<byte[]> out) throws Exception {
         BroadcastState<String, byte[]> known = context.getBroadcastState(INSTRUCTIONS);
-        if (known.contains(setKey(set.plan(), set.start()))) {
+        String key = KnownSets.key(set.plan(), set.start());
+        if (known.contains(key) || known.contains(ENDED + set.plan())) {
             return;
         }
-        known.put(setKey(set.plan(), set.start()), bytes);
+        byte[] bytes = set.bytes();
+        sets(known).put(set.plan(), set.start(), bytes);
+        known.put(key, bytes);
         byte[] announced = known.get(PLAN + set.plan());
         if (announced != null) {
             PlanView plan = PlanStart.read(announced).plan();
             forget(known, set.plan(), set.start() - MOST_SETS * plan.window());
-            contribute(plan, set, context, out);
+            contribute(plan, bytes, context, out);
         }
     }
 
     /** Adds up what this task's streams have for a window that opens. */
-    private void contribute(PlanView plan, Opening set, Context context, Collector<byte[]> out) throws Exception {
+    private void contribute(PlanView plan, byte[] bytes, Context context, Collector<byte[]> out) throws Exception {
+        Opening set = Opening.read(bytes);
+        if (!plan.hasWindow(set.start())) {
+            return;
+        }
         long[] rows = new long[plan.rows().length];
         long[] digest = new long[SetDigest.WORDS];
         long[] count = new long[1];
         eachStream(context, (stream, state) -> {
-            Optional<Sum> part = contribution(state, stream, plan, set);
-            part.ifPresent(sum -> {
-                TickSum.add(rows, sum.rows());
-                TickSum.add(digest, sum.digest());
-                count[0] += sum.count();
+            Optional<long[]> part = contribution(state, plan, set.start(), bytes);
+            part.ifPresent(own -> {
+                TickSum.add(rows, own);
+                SetDigest.addStream(digest, plan.plan(), set.start(), stream);
+                count[0]++;
             });
         });
         if (count[0] > 0) {
@@ -288,25 +362,23 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     }
 
     /** What a stream gives to a window that opens, once; it is then settled for the stream. */
-    private Optional<Sum> contribution(StreamState state, String stream, PlanView plan, Opening set) {
+    private Optional<long[]> contribution(StreamState state, PlanView plan, long start, byte[] set) {
         Member member = state.members().get(plan.plan());
         if (member == null) {
             return Optional.empty();
         }
-        if (!set.streams().get(member.position())) {
-            state.settle(plan.plan(), set.start(), plan.window());
+        if (!Opening.hasStream(set, member.position())) {
+            state.settle(plan.plan(), start, plan.window());
             return Optional.empty();
         }
-        WindowState window = state.window(plan.plan(), set.start());
-        if (window == null || !state.judge(shape, plan, set.start()).isComplete()) {
+        WindowState window = state.window(plan.plan(), start);
+        if (window == null || !state.judge(shape, plan, start).isComplete()) {
             // After a restore the set may come before the events.
             return Optional.empty();
         }
-        long[] digest = new long[SetDigest.WORDS];
-        SetDigest.addStream(digest, plan.plan(), set.start(), stream);
-        Sum sum = sum(plan, set, 1, digest, window.rows().clone());
-        state.settle(plan.plan(), set.start(), plan.window());
-        return Optional.of(sum);
+        long[] rows = window.rows().clone();
+        state.settle(plan.plan(), start, plan.window());
+        return Optional.of(rows);
     }
 
     private static Sum sum(PlanView plan, Opening set, long count, long[] digest, long[] rows) {
@@ -315,30 +387,14 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     }
 
     /** Forgets opening sets of windows that start at or before a time. */
-    private static void forget(BroadcastState<String, byte[]> known, String plan, long upTo) throws Exception {
-        for (Opening set : setsOf(known, plan)) {
-            if (set.start() <= upTo) {
-                known.remove(setKey(plan, set.start()));
-            }
+    private void forget(BroadcastState<String, byte[]> known, String plan, long upTo) throws Exception {
+        for (String key : sets(known).forget(plan, upTo)) {
+            known.remove(key);
         }
-    }
-
-    private static List<Opening> setsOf(BroadcastState<String, byte[]> known, String plan) throws Exception {
-        List<Opening> sets = new ArrayList<>();
-        for (Map.Entry<String, byte[]> entry : known.entries()) {
-            if (entry.getKey().startsWith(SET + plan + "/")) {
-                sets.add(Opening.read(entry.getValue()));
-            }
-        }
-        return sets;
     }
 
     /** Microseconds; beginning and end of all time stay what they are. */
     private static long micros(long millis) {
         return Math.max(Long.MIN_VALUE / MILLI, Math.min(millis, Long.MAX_VALUE / MILLI)) * MILLI;
-    }
-
-    private static String setKey(String plan, long start) {
-        return SET + plan + "/" + start;
     }
 }

@@ -18,6 +18,9 @@ import java.nio.ByteBuffer;
  * @param tagLow second half
  */
 record TickMark(long session, long end, boolean closing, long events, long tagHigh, long tagLow) {
+    /** Bytes of one in a message. */
+    static final int LENGTH = 5 * Long.BYTES + 1;
+
     static TickMark of(Frame frame) {
         ByteBuffer tag = ByteBuffer.wrap(frame.tag());
         boolean closing = frame.kind() == Frame.Kind.CLOSING;

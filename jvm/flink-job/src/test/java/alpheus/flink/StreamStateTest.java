@@ -10,6 +10,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import alpheus.stream.Frame;
 import alpheus.stream.Session;
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -199,9 +201,107 @@ class StreamStateTest {
         assertTrue(judge(state, 0).isComplete());
     }
 
+    private static int size(StreamState state) throws Exception {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        state.write(new DataOutputStream(bytes));
+        return bytes.size();
+    }
+
+    @Test
+    void ticksWaitForAPlanInALimitedNumber() throws Exception {
+        StreamState state = member();
+        for (byte[] frame : Feed.frames(1, 2000, 1, 5)) {
+            state.add(Feed.SHAPE, id -> Optional.empty(), Frame.parse(frame));
+        }
+        assertTrue(size(state) < 10_000, size(state) + " bytes");
+    }
+
+    /** A frame of one word costs its sender 33 bytes; it must not cost us a vector. */
+    @Test
+    void framesThatAreRefusedBuyNoState() throws Exception {
+        Shape wide = new Shape(8192, TICK, 1000, TICK, "");
+        StreamState state = member();
+        List<byte[]> frames = Feed.frames(1, 2000, 1, 5);
+        state.add(wide, id -> Optional.of(Feed.PLAN), Frame.parse(frames.get(0)));
+        for (byte[] frame : frames.subList(1, frames.size())) {
+            assertThrows(RefusedException.class,
+                    () -> state.add(wide, id -> Optional.of(Feed.PLAN), Frame.parse(frame)));
+        }
+        assertTrue(size(state) < 20_000, size(state) + " bytes");
+    }
+
+    /** A stranger's frames, each alone in its tick. */
+    @Test
+    void whoIsInNoPlanKeepsFewTicks() throws Exception {
+        StreamState state = new StreamState();
+        for (byte[] frame : Feed.frames(1, 2000, 1, 5)) {
+            if (Frame.parse(frame).kind() != Frame.Kind.BORDER) {
+                add(state, frame);
+            }
+        }
+        assertTrue(size(state) < 1_000, size(state) + " bytes");
+        List<byte[]> rest = Feed.frames(1, 2001, 2, 5);
+        state.join(Feed.PLAN, 0);
+        assertRefused(Refusal.DUPLICATE, state, rest.get(3));
+    }
+
+    /** A plan is announced hours before it begins; who is in it goes on as before. */
+    @Test
+    void framesBeforeAPlanBeginsAreTaken() throws Exception {
+        PlanView later = new PlanView(
+                Feed.PLAN.plan(), 3 * TICK, 5_000_000, NOON + 6 * TICK, 0, Feed.PLAN.rows());
+        StreamState state = new StreamState();
+        state.join(later, 0);
+        List<byte[]> frames = new ArrayList<>();
+        Session first = Feed.open(1, NOON, frames);
+        first.event(NOON + 1, vector -> vector[0] = 1);
+        first.close(NOON + 2 * TICK);
+        for (byte[] frame : frames) {
+            state.add(Feed.SHAPE, id -> Optional.of(later), Frame.parse(frame));
+        }
+        assertFalse(state.isOnline(later, later.from()), "it has closed its session");
+        frames.clear();
+        Feed.open(1, NOON + 3 * TICK, frames).advance(NOON + 9 * TICK);
+        for (byte[] frame : frames) {
+            state.add(Feed.SHAPE, id -> Optional.of(later), Frame.parse(frame));
+        }
+        assertTrue(state.judge(Feed.SHAPE, later, later.from()).isComplete());
+    }
+
+    /** The end of a session is heard though its window is settled, as where sets are read before events. */
+    @Test
+    void aSessionClosesInAWindowThatIsSettled() throws Exception {
+        StreamState state = member();
+        state.settle(Feed.PLAN.plan(), NOON, Feed.PLAN.window());
+        List<byte[]> frames = new ArrayList<>();
+        Feed.open(1, NOON, frames).close(NOON + 2 * TICK);
+        add(state, frames.get(0));
+        assertRefused(Refusal.LATE, state, frames.get(1));
+        assertRefused(Refusal.LATE, state, frames.get(2));
+        assertFalse(state.isOnline(Feed.PLAN, NOON + Feed.PLAN.window()));
+    }
+
+    /** One opening set that never comes must not keep all that comes after. */
+    @Test
+    void aWindowThatNobodySettlesIsGivenUpAfterAWeek() throws Exception {
+        long day = 86_400_000_000L;
+        Member member = new Member(0, 0);
+        for (int days = 1; days < 8; days++) {
+            member.settle(days * day, day);
+        }
+        assertEquals(0, member.settled());
+        member.settle(8 * day, day);
+        assertEquals(9 * day, member.settled());
+        Member fast = new Member(0, 0);
+        for (long window = 1; window <= 70_000; window++) {
+            fast.settle(window * TICK / 10, TICK / 10);
+        }
+        assertEquals(70_001 * TICK / 10, fast.settled());
+    }
+
     @Test
     void stateIsReadAsItWasWritten() throws Exception {
-        StreamStateSerializer serializer = new StreamStateSerializer();
+        StreamStateSerializer serializer = new StreamStateSerializer("5c");
         List<byte[]> frames = Feed.frames(1, 9, 4, 5);
         for (int cut = 1; cut < frames.size(); cut++) {
             StreamState state = serializer.copy(after(frames.subList(0, cut)));

@@ -3,9 +3,11 @@ package alpheus.flink;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import alpheus.flink.Messages.DeadLetter;
+import alpheus.flink.Messages.PlanEnd;
 import alpheus.flink.Messages.Sum;
 import alpheus.flink.Messages.Summary;
 import alpheus.stream.Frame;
@@ -39,9 +41,14 @@ class StreamSumsTest {
 
     private static KeyedBroadcastOperatorTestHarness<String, byte[], byte[], byte[]> harness(
             OperatorSubtaskState from) throws Exception {
+        return harness(from, Feed.SHAPE);
+    }
+
+    private static KeyedBroadcastOperatorTestHarness<String, byte[], byte[], byte[]> harness(
+            OperatorSubtaskState from, Shape shape) throws Exception {
         var harness = new KeyedBroadcastOperatorTestHarness<String, byte[], byte[], byte[]>(
                 new CoBroadcastWithKeyedOperator<>(
-                        new StreamSums(Feed.SHAPE), List.of(StreamSums.INSTRUCTIONS)),
+                        new StreamSums(shape), List.of(StreamSums.INSTRUCTIONS)),
                 WindowSums::streamOf, Types.STRING, 128, 1, 0);
         harness.setup();
         if (from != null) {
@@ -209,6 +216,66 @@ class StreamSumsTest {
         flink.processElement(new StreamRecord<>(Feed.input(7, new byte[] {1})));
         flink.processElement(new StreamRecord<>(Feed.input(8, Feed.frames(8, 1, 1, 1).get(1))));
         assertEquals(before, states());
+    }
+
+    /** Without state, events and joins are read behind instructions. */
+    @Test
+    void aJoinThatComesAfterThePlansEndLeavesNothing() throws Exception {
+        instruct(Feed.planStart());
+        instruct(new PlanEnd(Feed.PLAN.plan()).bytes());
+        flink.processElement(new StreamRecord<>(Feed.join(0)));
+        assertEquals(0, states());
+        instruct(Feed.planStart());
+        flink.processElement(new StreamRecord<>(Feed.join(0)));
+        assertEquals(0, states(), "a plan does not begin again");
+        instruct(Feed.opening(0, 0).bytes());
+        send(0, Feed.frames(0, 3, 1, 1));
+        assertEquals(0, sums().size());
+    }
+
+    @Test
+    void whatOpenedWithoutAStreamBeforeItJoinedIsSettled() throws Exception {
+        instruct(Feed.planStart());
+        instruct(Feed.opening(0, 1).bytes());
+        flink.processElement(new StreamRecord<>(Feed.join(0)));
+        send(0, Feed.frames(0, 4, 1, 1));
+        assertEquals(List.of("late", "late", "late", "late", "late", "late"), reasons());
+    }
+
+    @Test
+    void aPlanThatIsHeardOfAfterItsFirstWindowIsReported() throws Exception {
+        flink.processElement(new StreamRecord<>(Feed.join(0)));
+        send(0, Feed.frames(0, 6, 1, 1));
+        watermark(Feed.NOON + 6 * Feed.TICK + 1_000_000);
+        instruct(Feed.planStart());
+        watermark(Feed.NOON + 6 * Feed.TICK + 10_000_000);
+        assertEquals(List.of(Feed.start(0), Feed.start(1)), summaries().stream().map(Summary::start).toList());
+    }
+
+    @Test
+    void whoIsInNoPlanIsForgottenAfterTwoDays() throws Exception {
+        joined(1);
+        send(0, Feed.frames(0, 1, 1, 1));
+        int before = states();
+        send(7, Feed.frames(7, 1, 1, 1));
+        assertEquals(before + 1, states());
+        flink.setProcessingTime(Feed.NOON / 1000 + 4 * 86_400_000L);
+        assertEquals(before, states());
+        instruct(Feed.opening(0, 0).bytes());
+        send(0, Feed.frames(0, 3, 1, 1).subList(3, 7));
+        assertEquals(1, sums().size(), "whoever is in a plan is not");
+    }
+
+    /** Sums of another schema look the same, and mean something else. */
+    @Test
+    void stateOfAnotherSchemaIsNotTakenOver() throws Exception {
+        joined(1);
+        OperatorSubtaskState checkpoint = flink.snapshot(1, 1);
+        flink.close();
+        Shape shape = Feed.SHAPE;
+        Shape other = new Shape(shape.words(), shape.tick(), shape.events(), shape.skew(), "5d");
+        assertThrows(Exception.class, () -> harness(checkpoint, other));
+        flink = harness(checkpoint);
     }
 
     private int states() {

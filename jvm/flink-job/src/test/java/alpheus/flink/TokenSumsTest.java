@@ -7,21 +7,21 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.Side;
 import alpheus.flink.Messages.Sum;
-import alpheus.flink.Messages.Token;
 import alpheus.stream.TickSum;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.flink.api.common.functions.util.ListCollector;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
-import org.apache.flink.streaming.api.operators.co.CoBroadcastWithKeyedOperator;
+import org.apache.flink.streaming.api.operators.KeyedProcessOperator;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
-import org.apache.flink.streaming.util.KeyedBroadcastOperatorTestHarness;
+import org.apache.flink.streaming.util.KeyedOneInputStreamOperatorTestHarness;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class TokenSumsTest {
-    private KeyedBroadcastOperatorTestHarness<String, byte[], byte[], byte[]> flink;
+    private KeyedOneInputStreamOperatorTestHarness<String, byte[], byte[]> flink;
 
     @BeforeEach
     void start() throws Exception {
@@ -33,11 +33,10 @@ class TokenSumsTest {
         flink.close();
     }
 
-    private static KeyedBroadcastOperatorTestHarness<String, byte[], byte[], byte[]> harness(
+    private static KeyedOneInputStreamOperatorTestHarness<String, byte[], byte[]> harness(
             OperatorSubtaskState from) throws Exception {
-        var harness = new KeyedBroadcastOperatorTestHarness<String, byte[], byte[], byte[]>(
-                new CoBroadcastWithKeyedOperator<>(new TokenSums(), List.of(TokenSums.SETS)),
-                token -> Token.read(token).key(), Types.STRING, 128, 1, 0);
+        var harness = new KeyedOneInputStreamOperatorTestHarness<String, byte[], byte[]>(
+                new KeyedProcessOperator<>(new TokenSums()), TokenSums::keyOf, Types.STRING);
         harness.setup();
         if (from != null) {
             harness.initializeState(from);
@@ -54,7 +53,9 @@ class TokenSumsTest {
 
     private void open(int window, int controllers, boolean masked) throws Exception {
         Opening set = Feed.opening(window, Feed.tokens(window, controllers, masked), 0);
-        flink.processBroadcastElement(new StreamRecord<>(set.bytes()));
+        List<byte[]> shares = new ArrayList<>();
+        TokenSums.deal(set.bytes(), new ListCollector<>(shares));
+        send(shares.toArray(byte[][]::new));
     }
 
     private List<Sum> parts() throws Exception {
@@ -101,6 +102,19 @@ class TokenSumsTest {
         assertEquals(1, parts().size());
         open(1, 1, false);
         assertArrayEquals(rows(9), parts().get(1).rows());
+    }
+
+    /** A long window's set is older than those of thousands of short ones, and its shares come later. */
+    @Test
+    void aSetIsKeptWhateverElseOpens() throws Exception {
+        send(Feed.token(0, 0, rows(10)));
+        for (int window = 1; window <= 4200; window++) {
+            open(window, 1, false);
+        }
+        open(0, 1, true);
+        send(Feed.share(0, 0, rows(1)));
+        assertEquals(1, parts().size());
+        assertArrayEquals(rows(9), parts().get(0).rows());
     }
 
     @Test

@@ -3,6 +3,7 @@ package alpheus.kafka;
 
 import alpheus.registry.RegistryClient;
 import alpheus.registry.SubjectNaming;
+import alpheus.stream.EventTime;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -41,6 +42,8 @@ public final class AlpheusConfig extends AbstractConfig {
     public static final String TIME = "alpheus.time";
     /** How long after a tick its border is made. */
     public static final String LATENESS = "alpheus.lateness.ms";
+    /** How far ahead of the clock a record's time may lie. */
+    public static final String SKEW = "alpheus.skew.ms";
     /** How long closing waits for the end of the tick. */
     public static final String CLOSE_TIMEOUT = "alpheus.close.timeout.ms";
     /** The class that reads values as rows of the schema. */
@@ -76,6 +79,9 @@ public final class AlpheusConfig extends AbstractConfig {
             .define(LATENESS, Type.LONG, 0L, Range.atLeast(0), Importance.MEDIUM,
                     "How long after the end of a tick its border is made. With `alpheus.time=record`, events that "
                             + "come later than that are refused.")
+            .define(SKEW, Type.LONG, 5_000L, Range.atLeast(0), Importance.LOW,
+                    "With `alpheus.time=record`, how far ahead of this clock a record's time may lie; the job's setting "
+                            + "of this name must be no less.")
             .define(CLOSE_TIMEOUT, Type.LONG, 30_000L, Range.atLeast(0), Importance.LOW,
                     "How long close() waits for the end of the tick, so that its events count.")
             .define(ROW_READER, Type.CLASS, AnyRows.class, Importance.MEDIUM,
@@ -117,7 +123,16 @@ public final class AlpheusConfig extends AbstractConfig {
     }
 
     long latenessMicros() {
-        return 1_000L * getLong(LATENESS);
+        return micros(getLong(LATENESS));
+    }
+
+    long skewMicros() {
+        return micros(getLong(SKEW));
+    }
+
+    /** Microseconds that can be added to any time: whoever sets all there is means for ever. */
+    static long micros(long millis) {
+        return EventTime.MILLISECOND * Math.min(millis, EventTime.LIMIT / EventTime.MILLISECOND);
     }
 
     RowReader<?> rowReader() {

@@ -17,7 +17,6 @@ import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
-import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Metric;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.PartitionInfo;
@@ -48,6 +47,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  */
 public final class EncryptingProducer<K, V> implements Producer<K, V> {
     private final Producer<byte[], byte[]> kafka;
+    private final OwnTransactions own;
     private final SessionKeeper keeper;
     private final RowReader<V> reader;
     private final StreamCounters counters;
@@ -83,6 +83,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     EncryptingProducer(Map<String, ?> settings, Producer<byte[], byte[]> kafka, MicroClock clock) {
         Object client = settings.get(ProducerConfig.CLIENT_ID_CONFIG);
         this.kafka = kafka;
+        this.own = new OwnTransactions(kafka);
         this.counters = new StreamCounters(client == null ? "" : client.toString());
         try {
             AlpheusConfig config = new AlpheusConfig(settings);
@@ -148,27 +149,11 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
             sendAll(frames);
             return;
         }
-        kafka.beginTransaction();
-        try {
-            sendAll(frames);
-            kafka.commitTransaction();
-        } catch (KafkaException failure) {
-            abortOwn(failure);
-            throw failure;
-        }
+        own.run(() -> sendAll(frames));
     }
 
     private void sendAll(List<byte[]> frames) {
         frames.forEach(frame -> kafka.send(recordOf(frame, new RecordHeaders()), keeper.watched(null)));
-    }
-
-    /** Without this no later transaction could begin. A producer that is fenced off cannot abort either. */
-    private void abortOwn(KafkaException failure) {
-        try {
-            kafka.abortTransaction();
-        } catch (KafkaException fatal) {
-            failure.addSuppressed(fatal);
-        }
     }
 
     private ProducerRecord<byte[], byte[]> recordOf(byte[] frame, Headers passed) {
@@ -190,6 +175,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
     @Override
     public void beginTransaction() {
         keeper.exclusively(() -> {
+            own.settle();
             kafka.beginTransaction();
             keeper.begin();
             inTransaction = true;

@@ -12,6 +12,9 @@ public final class EventRefusedException extends AlpheusException {
         /** Its time is over. */
         LATE("its timestamp is not after the last event's, or before the session was opened: with "
                 + "alpheus.time=record events come in the order of their times, and at most alpheus.lateness.ms late"),
+        /** Its time is yet to come. */
+        AHEAD("its timestamp lies further ahead of this machine's clock than alpheus.skew.ms allows; see which clock "
+                + "stamped it"),
         /** No event. */
         NO_VALUE("a record without a value cannot be encrypted; tombstones have no place in a topic of events"),
         /** Another topic than the stream's. */

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.SerializationException;
@@ -56,7 +57,7 @@ final class SessionKeeper {
         this.clock = clock;
         this.counters = counters;
         this.lane = lane;
-        this.maxBlockMicros = 1_000L * maxBlockMillis;
+        this.maxBlockMicros = AlpheusConfig.micros(maxBlockMillis);
         this.timer = new BorderTimer(this::borders);
     }
 
@@ -67,6 +68,7 @@ final class SessionKeeper {
         try {
             begun = true;
             awaitSession(deadline);
+            catchUp(millis);
             List<byte[]> frames = encryptor.event(reader, value, millis);
             byte[] event = frames.remove(frames.size() - 1);
             return handOver(() -> {
@@ -74,15 +76,31 @@ final class SessionKeeper {
                 return send.apply(event);
             });
         } catch (AlpheusException refused) {
-            deliver(encryptor.left());
+            handOver(encryptor.left());
             throw new SerializationException(refused.getMessage(), refused);
         } finally {
             unlock();
         }
     }
 
+    /** After a long sleep, borders go out in pieces. */
+    private void catchUp(Long millis) throws AlpheusException {
+        List<byte[]> piece = encryptor.bordersBefore(millis);
+        while (!piece.isEmpty()) {
+            handOver(piece);
+            piece = encryptor.bordersBefore(millis);
+        }
+    }
+
+    private void handOver(List<byte[]> frames) {
+        handOver(() -> {
+            deliver(frames);
+            return null;
+        });
+    }
+
     /** What throws while it takes frames may have lost them. */
-    private <R> R handOver(java.util.function.Supplier<R> send) {
+    private <R> R handOver(Supplier<R> send) {
         try {
             return send.get();
         } catch (RuntimeException failure) {
@@ -105,7 +123,7 @@ final class SessionKeeper {
             }
             reopen();
             long ready = encryptor.readyAt();
-            if (clock.now() >= ready) {
+            if (encryptor.hasBegun() && clock.now() >= ready) {
                 return;
             }
             if (ready > deadline) {
@@ -120,11 +138,7 @@ final class SessionKeeper {
         if (broken == encryptor.generation()) {
             encryptor.giveUp();
         }
-        List<byte[]> opening = encryptor.open();
-        handOver(() -> {
-            deliver(opening);
-            return null;
-        });
+        handOver(encryptor.open());
     }
 
     private void unlockedWait(long until, long deadline) {
@@ -166,24 +180,15 @@ final class SessionKeeper {
     void borders() {
         lock.lock();
         try {
-            if (!closed && begun && !waitsAfterFailure()) {
+            if (!closed && begun) {
                 reopen();
-                List<byte[]> due = encryptor.borders();
-                handOver(() -> {
-                    deliver(due);
-                    return null;
-                });
+                handOver(encryptor.borders());
             }
         } catch (AlpheusException refused) {
             encryptor.giveUp();
         } finally {
             unlock();
         }
-    }
-
-    /** One that broke before it began is not tried again before its tick. */
-    private boolean waitsAfterFailure() {
-        return broken == encryptor.generation() && encryptor.beginsAfter(clock.now());
     }
 
     /** Does something while no frame is made. */
@@ -242,8 +247,9 @@ final class SessionKeeper {
      */
     void close(long waitMillis, Runnable first) {
         timer.close();
-        long deadline = clock.now() + 1_000L * waitMillis;
-        if (!locks(1_000L * waitMillis)) {
+        long wait = AlpheusConfig.micros(waitMillis);
+        long deadline = clock.now() + wait;
+        if (!locks(wait)) {
             abandon();
             return;
         }

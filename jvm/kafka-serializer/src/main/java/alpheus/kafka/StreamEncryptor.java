@@ -26,6 +26,9 @@ import java.util.random.RandomGenerator;
  * Whoever uses it holds a lock; it sends nothing itself.
  */
 final class StreamEncryptor implements AutoCloseable {
+    /** Borders that are made at once: after a long sleep there are more of them than memory should hold. */
+    private static final int PIECE = 256;
+
     private final Schema schema;
     private final Encoder encoder;
     private final Row row;
@@ -35,11 +38,14 @@ final class StreamEncryptor implements AutoCloseable {
     private final StreamCounters counters;
     private final boolean timedByRecord;
     private final long lateness;
+    private final long skew;
 
     /** Frames that were made and not taken yet. */
     private List<byte[]> made = new ArrayList<>();
 
     private Session session;
+    /** Whether its opening border was handed on. */
+    private boolean begun;
     /** How many sessions were opened, but for midnights: frames of an earlier one are of no concern. */
     private long generation;
     /** Events of that session. */
@@ -58,6 +64,7 @@ final class StreamEncryptor implements AutoCloseable {
         this.counters = counters;
         this.timedByRecord = config.isTimedByRecord();
         this.lateness = config.latenessMicros();
+        this.skew = config.skewMicros();
     }
 
     /** The stream, which is the key of its records. */
@@ -75,26 +82,34 @@ final class StreamEncryptor implements AutoCloseable {
         return generation;
     }
 
-    /** Opens a session at the next tick, if none runs; from then on events can be sent. */
+    /**
+     * Opens a session at the next tick, if none runs. Its opening border comes once the clock has reached that
+     * tick: who sums refuses what lies ahead of its own clock, and with an opening border all that follows.
+     */
     List<byte[]> open() throws ProducerException {
+        long now = clock.now();
         if (session == null) {
-            long now = clock.now();
+            begun = false;
             session = producer.open(new Start.Again(now), producer.nextTick(now), random, frame -> made.add(frame));
             generation++;
             events = 0;
             counters.add(Count.SESSIONS, 1);
         }
+        if (begun || now < session.last()) {
+            return List.of();
+        }
+        begun = true;
         return take();
+    }
+
+    /** Whether the session's opening border was handed on, before which no event may be. */
+    boolean hasBegun() {
+        return begun;
     }
 
     /** When events can be sent: after the session's opening border. */
     long readyAt() {
         return session.last();
-    }
-
-    /** Whether a session stands open that begins later. */
-    boolean beginsAfter(long now) {
-        return session != null && session.last() > now;
     }
 
     /** The frames of one event: its own is the last, after borders that stand before it. */
@@ -119,17 +134,32 @@ final class StreamEncryptor implements AutoCloseable {
         }
     }
 
-    /** The borders that are due. A clock that has jumped far ahead ends the session. */
+    /** The borders that are due, at most a piece of them. A clock that has jumped far ahead ends the session. */
     List<byte[]> borders() throws ProducerException {
         long until = clock.now() - lateness;
         if (session == null || until < session.nextBorder()) {
             return List.of();
         }
-        if ((until - session.nextBorder()) / schema.tick() > Producer.LONGEST_SILENCE) {
+        if (hasJumped(until)) {
             giveUp();
             return open();
         }
-        session.advance(until);
+        return piece(until);
+    }
+
+    /** A piece of the borders that stand before an event, where they are more than that; ask until there is none. */
+    List<byte[]> bordersBefore(Long millis) throws ProducerException {
+        long at = Math.min(said(millis), clock.now() + skew);
+        boolean more = at >= session.nextBorder() + PIECE * schema.tick();
+        return more && !hasJumped(at) ? piece(at) : List.of();
+    }
+
+    private boolean hasJumped(long until) {
+        return (until - session.nextBorder()) / schema.tick() > Producer.LONGEST_SILENCE;
+    }
+
+    private List<byte[]> piece(long until) throws ProducerException {
+        session.advance(Math.min(until, session.nextBorder() + (PIECE - 1) * schema.tick()));
         counters.add(Count.BORDERS, made.size());
         return take();
     }
@@ -140,9 +170,9 @@ final class StreamEncryptor implements AutoCloseable {
         return take();
     }
 
-    /** When the session can close in order; nothing runs where it is 0. */
+    /** When the session can close in order; 0 where none has begun. */
     long closesAt() {
-        return session == null ? 0 : session.nextBorder();
+        return session == null || !begun ? 0 : session.nextBorder();
     }
 
     /** Ends the session in order. */
@@ -177,13 +207,22 @@ final class StreamEncryptor implements AutoCloseable {
 
     private long timeOf(Long millis) throws EventRefusedException {
         boolean said = timedByRecord && millis != null;
-        long wanted = said ? EventTime.MILLISECOND * millis : clock.now();
+        long wanted = said(millis);
+        // All borders up to there would be made at once, and events behind it would wait.
+        if (said && wanted > clock.now() + skew) {
+            throw new EventRefusedException(Fault.AHEAD);
+        }
         long at = after(wanted, session.last(), schema.tick());
         if (said && (at / EventTime.MILLISECOND != millis
                 || EventTime.floor(at, schema.tick()) != EventTime.floor(wanted, schema.tick()))) {
             throw new EventRefusedException(Fault.LATE);
         }
         return at;
+    }
+
+    /** When an event is said to have happened. */
+    private long said(Long millis) {
+        return timedByRecord && millis != null ? AlpheusConfig.micros(millis) : clock.now();
     }
 
     /** The first time from {@code wanted} on that is after {@code last} and on no tick. */

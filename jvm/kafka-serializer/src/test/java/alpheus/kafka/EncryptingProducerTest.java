@@ -14,14 +14,18 @@ import alpheus.stream.Frame;
 import alpheus.stream.TickSum;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.MockProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.errors.TimeoutException;
@@ -118,6 +122,42 @@ class EncryptingProducerTest {
         Frame last = Frame.parse(frames().get(frames().size() - 1));
         assertEquals(Frame.Kind.CLOSING, last.kind(), "closing ends the session in order");
         assertTrue(kafka.closed());
+    }
+
+    /** Kafka Connect sets all there is. */
+    @Test
+    void waitingForEverIsAllowed() throws Exception {
+        device.settings.put("max.block.ms", Long.MAX_VALUE);
+        device.settings.put("alpheus.close.timeout.ms", Long.MAX_VALUE);
+        try (EncryptingProducer<String, Object> producer = producer()) {
+            producer.send(record(Map.of("power", 1)));
+        }
+        assertEquals(1, device.opened(frames()).count());
+    }
+
+    /** Who sums refuses what lies ahead of its clock, and with an opening border all of its session. */
+    @Test
+    void noFrameIsSentBeforeItsTime() {
+        List<Long> early = new ArrayList<>();
+        kafka = new MockProducer<>(true, null, new ByteArraySerializer(), new ByteArraySerializer()) {
+            @Override
+            public Future<RecordMetadata> send(ProducerRecord<byte[], byte[]> record, Callback callback) {
+                long ahead = 1_000 * FrameTimes.millis(record.value()) - clock.now();
+                early.addAll(ahead > 0 ? List.of(ahead) : List.of());
+                return super.send(record, callback);
+            }
+        };
+        try (EncryptingProducer<String, Object> producer = producer()) {
+            producer.send(record(Map.of("power", 1)));
+            at(producer, NOON + 3_500_000);
+            kafka.sendException = new TimeoutException("full");
+            assertThrows(TimeoutException.class, () -> producer.send(record(Map.of("power", 2))));
+            kafka.sendException = null;
+            producer.keeper().borders();
+            producer.send(record(Map.of("power", 3)));
+            assertEquals(2, producer.counters().get(Count.SESSIONS));
+        }
+        assertEquals(List.of(), early, "microseconds ahead of the clock");
     }
 
     @Test
@@ -233,6 +273,41 @@ class EncryptingProducerTest {
         }
         assertEquals(3, device.opened(frames()).count());
         assertEquals(first + 5, kafka.history().get(1).timestamp());
+    }
+
+    /** One wrong timestamp must not make borders up to there, nor keep the events behind it waiting. */
+    @Test
+    void aTimeAheadOfTheClockIsRefused() throws Exception {
+        device.settings.put("alpheus.time", "record");
+        device.settings.put("alpheus.skew.ms", "1000");
+        try (EncryptingProducer<String, Object> producer = producer()) {
+            long first = NOON / 1000 + 1000;
+            producer.send(timed(first + 5));
+            int before = kafka.history().size();
+            for (long ahead : new long[] {first + 90_000_000_000L, first + 1_100, Long.MAX_VALUE}) {
+                SerializationException refused =
+                        assertThrows(SerializationException.class, () -> producer.send(timed(ahead)));
+                assertTrue(refused.getMessage().contains("alpheus.skew.ms"), refused.getMessage());
+            }
+            assertEquals(before, kafka.history().size());
+            assertEquals(3, producer.counters().get(Count.REFUSED));
+            producer.send(timed(first + 6));
+        }
+        assertEquals(2, device.opened(frames()).count());
+    }
+
+    /** A machine that slept: what it owes goes out in pieces, and not all from memory at once. */
+    @Test
+    void bordersOfALongSleepGoOutInPieces() throws Exception {
+        try (EncryptingProducer<String, Object> producer = producer()) {
+            producer.send(record(Map.of("power", 1)));
+            at(producer, NOON + 50_000 * TestDevice.TICK + 1);
+            int piece = kafka.history().size();
+            assertTrue(piece < 1000, piece + " at once");
+            producer.send(record(Map.of("power", 2)));
+            assertEquals(2 + 49_999 + 1 + 1, kafka.history().size(), "and one more for midnight");
+        }
+        assertEquals(2, device.opened(frames()).count());
     }
 
     private static ProducerRecord<String, Object> timed(long millis) {
