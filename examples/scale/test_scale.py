@@ -7,6 +7,8 @@ import unittest
 from fractions import Fraction
 from pathlib import Path
 
+from applications import CARS
+from page import Page
 from processes import Failed, Processes, wait_for
 from truth import differences, windows
 
@@ -33,6 +35,21 @@ class Truth(unittest.TestCase):
         for column in good:
             self.assertEqual(differences({**good, column: 7}, window), [column])
             self.assertEqual(differences({**good, column: None}, window), [column])
+
+
+class Words(unittest.TestCase):
+    PAGE = Path(__file__).resolve().parents[2] / "docs/scale.md"
+    BLOCKS = {"pki", "server", "controller", "owners", "job", "ask", "results", "policies.yaml", "job.properties",
+              "fleet.properties"}
+
+    def test_the_page_has_every_block_that_the_demo_runs_and_no_other(self):
+        self.assertEqual(Page(self.PAGE, []).names(), self.BLOCKS)
+
+    def test_nothing_of_one_application_is_left_in_anothers(self):
+        page = Page(self.PAGE, list(CARS.changes))
+        for name in self.BLOCKS:
+            for word in ("fitness", "Fitness", "heart", "HeartRate", "Zurich"):
+                self.assertNotIn(word, page.block(name), name)
 
 
 class Ends(unittest.TestCase):

@@ -1,20 +1,37 @@
 //! What several smoothers have signed alike.
 
-use crate::configuration::{Pinned, SmootherId};
+use crate::configuration::{MOST_SMOOTHERS, Pinned, SmootherId};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::{Message, Signed, Verified};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// One message, signed by several smoothers.
+/// One message, signed by several smoothers: each once, and no more than a deployment has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(bound = "")]
+#[serde(bound = "", try_from = "Vec<(SmootherId, Signed<T>)>")]
 pub struct Endorsed<T>(Vec<(SmootherId, Signed<T>)>);
+
+/// Signatures that no deployment's smoothers give together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more signatures than smoothers, or two of one smoother; send one of each")]
+pub struct NotSeveral;
 
 /// Too few smoothers have signed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not signed alike by as many smoothers as it takes; collect more signatures")]
 pub struct NotEndorsed;
+
+impl<T> TryFrom<Vec<(SmootherId, Signed<T>)>> for Endorsed<T> {
+    type Error = NotSeveral;
+
+    /// Whoever checks signatures pays for each: what strangers send has few.
+    fn try_from(signatures: Vec<(SmootherId, Signed<T>)>) -> Result<Self, NotSeveral> {
+        let few = signatures.len() <= MOST_SMOOTHERS;
+        let mut known = BTreeSet::new();
+        let once = few && signatures.iter().all(|(by, _)| known.insert(*by));
+        if once { Ok(Self(signatures)) } else { Err(NotSeveral) }
+    }
+}
 
 impl<T> Default for Endorsed<T> {
     fn default() -> Self {
@@ -48,42 +65,45 @@ impl<T: Message> Endorsed<T> {
     /// # Errors
     /// [`NotEndorsed`].
     pub fn open(&self, pinned: &Pinned, needed: usize) -> Result<Verified<T>, NotEndorsed> {
-        self.alike(needed, |by, signed| {
-            let opened = signed.open(pinned.key(by)?).ok()?;
-            Some((opened.digest(), opened))
-        })
-    }
-
-    /// As [`Endorsed::open`], without another look at signatures that are known to hold.
-    pub(crate) fn open_knowing(
-        &self,
-        pinned: &Pinned,
-        needed: usize,
-        known: impl Fn(SmootherId, &Signed<T>) -> bool,
-    ) -> Result<T, NotEndorsed> {
-        self.alike(needed, |by, signed| {
-            let holds = known(by, signed) || signed.open(pinned.key(by)?).is_ok();
-            Some((signed.digest(), signed.dangerous_unverified().filter(|_| holds)?))
-        })
-    }
-
-    /// The last of so many of different smoothers that hold and have one digest.
-    fn alike<R>(
-        &self,
-        needed: usize,
-        holds: impl Fn(SmootherId, &Signed<T>) -> Option<(Digest, R)>,
-    ) -> Result<R, NotEndorsed> {
-        let mut signers: BTreeMap<Digest, Vec<SmootherId>> = BTreeMap::new();
+        let mut signers: BTreeMap<_, Vec<SmootherId>> = BTreeMap::new();
         for (by, signed) in &self.0 {
-            let Some((digest, message)) = holds(*by, signed) else { continue };
-            let alike = signers.entry(digest).or_default();
+            let Some(Ok(opened)) = pinned.key(*by).map(|key| signed.open(key)) else { continue };
+            let alike = signers.entry(opened.digest()).or_default();
             if !alike.contains(by) {
                 alike.push(*by);
             }
             if alike.len() >= needed {
-                return Ok(message);
+                return Ok(opened);
             }
         }
         Err(NotEndorsed)
+    }
+
+    /// The same, with all signatures that hold for the message and no others: what is kept and
+    /// handed on is what was checked. Those that are known to hold are not looked at again.
+    ///
+    /// # Errors
+    /// [`NotEndorsed`].
+    pub(crate) fn sift(
+        &self,
+        pinned: &Pinned,
+        needed: usize,
+        known: impl Fn(SmootherId, &Signed<T>) -> bool,
+    ) -> Result<(T, Self), NotEndorsed> {
+        let mut alike: BTreeMap<Digest, Self> = BTreeMap::new();
+        for (by, signed) in &self.0 {
+            let holds = || pinned.key(*by).is_some_and(|key| signed.open(key).is_ok());
+            if known(*by, signed) || holds() {
+                alike.entry(signed.digest()).or_default().add(*by, signed.clone());
+            }
+        }
+        let same = alike.into_values().find(|same| same.0.len() >= needed).ok_or(NotEndorsed)?;
+        let message = same.dangerous_unverified().ok_or(NotEndorsed)?;
+        Ok((message, same))
+    }
+
+    /// Whether a smoother's signature is among them, good or bad.
+    pub(crate) fn has(&self, smoother: SmootherId) -> bool {
+        self.0.iter().any(|(by, _)| *by == smoother)
     }
 }

@@ -61,6 +61,9 @@ impl Message for Grant {
 pub struct Entry {
     /// The aggregate.
     pub aggregate: Digest,
+    /// Its key epoch: smoothers forget aggregates of earlier ones, and must know what is about
+    /// one that they have forgotten.
+    pub key_epoch: KeyEpoch,
     /// The slot.
     #[serde(with = "postcard::fixint::be")]
     pub slot: u32,
@@ -87,11 +90,12 @@ impl Entry {
         Binding { tag, aggregate, slot, revision, ephemeral }
     }
 
-    /// Whose grant it is for, what the upload is and how it is sealed.
+    /// Whose grant it is for, of which key epoch, what the upload is and how it is sealed.
     #[must_use]
-    pub fn of(grant: &Grant, content: Digest, sealed: &Sealed) -> Self {
+    pub fn of(grant: &Grant, key_epoch: KeyEpoch, content: Digest, sealed: &Sealed) -> Self {
         let Grant { aggregate, slot, revision, ephemeral, .. } = *grant;
-        Self { aggregate, slot, revision, ephemeral, content, sealed: sealed_digest(sealed) }
+        let sealed = sealed_digest(sealed);
+        Self { aggregate, key_epoch, slot, revision, ephemeral, content, sealed }
     }
 
     /// What the upload is sealed under, beside the label.

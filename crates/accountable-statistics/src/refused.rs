@@ -162,6 +162,9 @@ pub enum NotHeard {
     /// Not signed by that party, or no statement.
     #[error("the statement is not signed by {0:?}")]
     Signature(SmootherId),
+    /// It is about a key epoch that is over, and forgotten here.
+    #[error("the statement is about a key epoch that this smoother has forgotten")]
+    Over,
     /// Not signed by a quorum.
     #[error("the certificate is not signed by a quorum")]
     NotCertified,

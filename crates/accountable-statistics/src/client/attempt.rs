@@ -234,7 +234,7 @@ impl Attempt {
         let context = context.each_ref().map(Vec::as_slice);
         let (to, bytes) = (&pinned.sealing, encode(&upload));
         let sealed = seal_bytes(to, labels::STATISTICS_SEALED, &context, &bytes, rng)?;
-        let entry = Entry::of(opened, content, &sealed);
+        let entry = Entry::of(opened, self.agreed.key_epoch, content, &sealed);
         let signature = ephemeral(&self.seed).sign(labels::STATISTICS_DEPOSIT, &encode(&entry));
         Ok(Made { keeper, grant: grant.clone(), entry, sealed, signature })
     }

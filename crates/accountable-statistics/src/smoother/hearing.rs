@@ -21,17 +21,17 @@ impl Smoother {
     /// old copy, or somebody else has its key.
     pub fn hear_receipt(&mut self, receipt: &Receipt, now: Time) -> Result<Step<()>, NotHeard> {
         let by = receipt.by;
-        let aggregate = receipt.said_to_be_for().ok_or(NotHeard::Signature(by))?;
-        let heard = match self.shard(&aggregate) {
+        let said = receipt.entry.dangerous_unverified().ok_or(NotHeard::Signature(by))?;
+        let heard = match self.shard(&said.aggregate) {
             Some(mut shard) => shard.hear_receipt(receipt),
             None => {
                 let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
                 receipt.entry.open(key).map_err(|_| NotHeard::Signature(by))?;
-                Err(if by == self.id { NotHeard::Forgotten } else { NotHeard::Unknown })
+                Err(self.not_here(said.key_epoch, by == self.id))
             }
         };
         match heard {
-            Err(NotHeard::Forgotten) => Ok(self.sit_out_for(&aggregate, now)),
+            Err(NotHeard::Forgotten) => Ok(self.sit_out_for(said.key_epoch, now)),
             heard => heard,
         }
     }
@@ -46,21 +46,21 @@ impl Smoother {
         certificate: &Endorsed<Entry>,
     ) -> Result<Step<()>, NotHeard> {
         let said = certificate.dangerous_unverified().ok_or(NotHeard::NotCertified)?;
-        let aggregate = said.aggregate;
-        let heard = match self.shard(&aggregate) {
-            Some(mut shard) => shard.hear_certificate(certificate),
-            None => {
-                let opened = certificate.open(&self.pinned, self.pinned.quorum());
-                let entry = opened.map_err(|_| NotHeard::NotCertified)?.into_inner();
-                let own = certificate.signatures().any(|(by, signed)| {
-                    let key = self.key.verifying_key();
-                    *by == self.id && signed.open(&key).is_ok_and(|own| *own == entry)
-                });
-                Err(if own { NotHeard::Forgotten } else { NotHeard::Unknown })
+        if let Some(mut shard) = self.shard(&said.aggregate) {
+            match shard.hear_certificate(certificate) {
+                Err(NotHeard::Forgotten) => {}
+                heard => return heard,
             }
+        }
+        // Whoever is named first may have signed something else, or nothing.
+        let sifted = certificate.sift(&self.pinned, self.pinned.quorum(), |_, _| false);
+        let (entry, certificate) = sifted.map_err(|_| NotHeard::NotCertified)?;
+        let heard = match self.shard(&entry.aggregate) {
+            Some(mut shard) => shard.hear_certificate(&certificate),
+            None => Err(self.not_here(entry.key_epoch, certificate.has(self.id))),
         };
         match heard {
-            Err(NotHeard::Forgotten) => Ok(self.sit_out_for(&aggregate, now)),
+            Err(NotHeard::Forgotten) => Ok(self.sit_out_for(entry.key_epoch, now)),
             heard => heard,
         }
     }
@@ -89,7 +89,7 @@ impl Shard<'_> {
         if own && self.running.has_forgotten(&entry) {
             return Err(NotHeard::Forgotten);
         }
-        if entry.slot >= self.running.agreed().slots {
+        if !self.running.lists(&entry) {
             return Err(NotHeard::OtherSet);
         }
         Ok(Step::new(self.heard(by, entry, &receipt.entry), ()))
@@ -115,33 +115,24 @@ impl Shard<'_> {
         certificate: &Endorsed<Entry>,
     ) -> Result<Step<()>, NotHeard> {
         let said = certificate.dangerous_unverified().ok_or(NotHeard::NotCertified)?;
-        let by_us = certificate.signatures().any(|(by, _)| *by == self.common.id);
-        let forgotten = by_us && self.running.has_forgotten(&said);
+        let forgotten = certificate.has(self.common.id) && self.running.has_forgotten(&said);
         if !forgotten && self.running.certified(said.slot) == Some(&said) {
             return Ok(Step::new(Vec::new(), ()));
         }
         let (pinned, running) = (self.common.pinned, &*self.running);
         let known =
             |by: SmootherId, signed: &Signed<Entry>| running.slots.knows(by, said.slot, signed);
-        let opened = certificate.open_knowing(pinned, pinned.quorum(), known);
-        let entry = opened.map_err(|_| NotHeard::NotCertified)?;
+        let sifted = certificate.sift(pinned, pinned.quorum(), known);
+        let (entry, certificate) = sifted.map_err(|_| NotHeard::NotCertified)?;
         if entry.aggregate != running.agreed().name() {
             return Err(NotHeard::Unknown);
         }
-        if by_us && running.has_forgotten(&entry) && self.has_signed(certificate, &entry) {
+        if certificate.has(self.common.id) && running.has_forgotten(&entry) {
             return Err(NotHeard::Forgotten);
         }
-        if entry.slot >= running.agreed().slots || running.outcome().is_some() {
+        if !running.lists(&entry) || running.outcome().is_some() {
             return Err(NotHeard::OtherSet);
         }
         Ok(Step::new(self.running.certify(entry, certificate).into_iter().collect(), ()))
-    }
-
-    /// Whether one of a certificate's signatures is this smoother's own.
-    fn has_signed(&self, certificate: &Endorsed<Entry>, entry: &Entry) -> bool {
-        let key = self.common.key.verifying_key();
-        certificate.signatures().any(|(by, signed)| {
-            *by == self.common.id && signed.open(&key).is_ok_and(|own| *own == *entry)
-        })
     }
 }

@@ -19,7 +19,7 @@ use crate::definition::Agreed;
 use crate::endorsed::Endorsed;
 use crate::logarithm::Table;
 use crate::messages::{End, Entry, Evidence, Opening, Outcome, Ready, Receipt};
-use crate::refused::NotRestored;
+use crate::refused::{NotHeard, NotRestored};
 use crate::threshold::KeyShare;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::schedule::Time;
@@ -226,11 +226,22 @@ impl Smoother {
         self.id
     }
 
-    /// Burns what it may have forgotten, unless it sits out anyhow.
-    fn sit_out_for(&mut self, aggregate: &Digest, now: Time) -> Step<()> {
-        let epoch = self.running.get(aggregate).map(|running| running.agreed().key_epoch);
-        let takes_part = epoch.or(self.pinned.key_epoch(now)) > self.sits_out;
-        Step::new(if takes_part { self.sit_out(now) } else { Vec::new() }, ())
+    /// Burns what it may have forgotten, having heard words of its own of a key epoch that it does
+    /// not remember; unless it sat that one out, and knows why.
+    fn sit_out_for(&mut self, epoch: KeyEpoch, now: Time) -> Step<()> {
+        let known = self.sits_out(epoch);
+        Step::new(if known { Vec::new() } else { self.sit_out(now) }, ())
+    }
+
+    /// Why a word that holds is not heard, of an aggregate that it does not work by. Of a key epoch
+    /// that it has forgotten it remembers none, its own included, and whoever kept one could say
+    /// it again for ever.
+    fn not_here(&self, epoch: KeyEpoch, own: bool) -> NotHeard {
+        match own {
+            _ if epoch < self.first => NotHeard::Over,
+            true => NotHeard::Forgotten,
+            false => NotHeard::Unknown,
+        }
     }
 
     /// All certificates of an aggregate, for another smoother that asks; for nobody else, since

@@ -37,12 +37,12 @@ impl Smoother {
             None => {
                 let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
                 ready.open(key).map_err(|_| NotHeard::Signature(by))?;
-                Err(if by == self.id { NotHeard::Forgotten } else { NotHeard::Unknown })
+                Err(self.not_here(said.key_epoch, by == self.id))
             }
         };
         match heard {
             Err(NotHeard::Forgotten) => {
-                let step = self.sit_out_for(&said.aggregate, now);
+                let step = self.sit_out_for(said.key_epoch, now);
                 Ok(step.then(|()| Step::new(Vec::new(), Vec::new())))
             }
             heard => heard,

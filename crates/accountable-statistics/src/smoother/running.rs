@@ -99,10 +99,8 @@ impl Running {
                 self.slots.sign(Held { entry, keeper, grant, sealed, receipt });
             }
             Line::Certificate(certificate) => {
-                // It was checked before it was stored.
-                let (_, signed) = certificate.signatures().next()?;
-                let entry = signed.open(pinned.key(certificate.signatures().next()?.0)?).ok()?;
-                self.slots.certify(entry.into_inner(), certificate.clone());
+                let entry = certificate.open(pinned, quorum).ok()?.into_inner();
+                self.slots.certify(entry, certificate);
             }
             Line::Fetched(slot, sealed) => self.slots.fetch(slot, sealed),
             Line::Evidence(evidence) => drop(self.evidence.insert(evidence.against(), evidence)),
@@ -153,18 +151,22 @@ impl Running {
         }
     }
 
-    /// Notes a certificate that was checked.
-    pub(super) fn certify(
-        &mut self,
-        entry: Entry,
-        certificate: &Endorsed<Entry>,
-    ) -> Option<Change> {
+    /// Whether an entry is one of this aggregate's.
+    pub(super) fn lists(&self, entry: &Entry) -> bool {
+        let agreed = &self.agreed;
+        let ours = (entry.aggregate, entry.key_epoch) == (agreed.name(), agreed.key_epoch);
+        ours && entry.slot < agreed.slots
+    }
+
+    /// Notes a certificate of which all signatures were checked.
+    pub(super) fn certify(&mut self, entry: Entry, certificate: Endorsed<Entry>) -> Option<Change> {
         if self.slots.certified(entry.slot).is_some() {
             return None;
         }
         self.complete = false;
-        self.slots.certify(entry, certificate.clone());
-        Some(records::certificate(&entry, certificate))
+        let change = records::certificate(&entry, &certificate);
+        self.slots.certify(entry, certificate);
+        Some(change)
     }
 
     /// Keeps evidence, the first against each smoother.

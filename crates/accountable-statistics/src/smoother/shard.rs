@@ -230,7 +230,8 @@ impl Shard<'_> {
         let by = self.common.id;
         let keeper = self.common.pinned.key(deposit.keeper).ok_or(NoSlot::NotGranted)?;
         let grant = deposit.grant.open(keeper).map_err(|_| NoSlot::NotGranted)?;
-        let entry = Entry::of(&grant, deposit.content, &deposit.sealed);
+        let key_epoch = self.running.agreed().key_epoch;
+        let entry = Entry::of(&grant, key_epoch, deposit.content, &deposit.sealed);
         if entry.aggregate != self.running.agreed().name() {
             return Err(NoSlot::Unknown);
         }

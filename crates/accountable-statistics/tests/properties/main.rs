@@ -19,5 +19,7 @@ mod slots;
 #[path = "../../examples/support/mod.rs"]
 mod support;
 mod tallies;
+mod uploads;
 mod verdicts;
 mod waste;
+mod words;

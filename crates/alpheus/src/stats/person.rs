@@ -11,10 +11,11 @@ use alpheus_accountable_statistics::definition::Agreed;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{Deposit, Deposited, Entry, Grant};
 use alpheus_accountable_statistics::refused::NotContributed;
+use alpheus_accountable_statistics::tally::Tally;
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_anonymous_credential::error::HolderRefused;
 use alpheus_anonymous_credential::holder::Which;
-use alpheus_anonymous_credential::schedule::Period;
+use alpheus_anonymous_credential::schedule::{Period, Time};
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};
 use alpheus_crypto::signed::Signed;
 use axum::http::header;
@@ -161,6 +162,24 @@ impl<L> Person<L> {
 /// [`StatsError`].
 pub fn left<L>(person: &Shared<L>, agreed: &Agreed) -> Result<u32, StatsError> {
     Ok(lock(person).client.left(agreed)?)
+}
+
+/// Shows the upload credential about a pure count, to be sent at a time that is drawn. What waits
+/// for that is durable in the same commit.
+///
+/// # Errors
+/// [`StatsError`].
+pub fn count<L: Ledger>(
+    person: &Shared<L>,
+    tally: &Tally,
+    waits: impl FnOnce(Vec<u8>, Time) -> Change,
+) -> Result<(), StatsError> {
+    let mut rng = rng()?;
+    let from = tally.draw(&mut rng);
+    let mut person = lock(person);
+    let Person { client, ledger } = &mut *person;
+    let step = client.count(tally, &mut rng)?;
+    Ok(step.then(|showing| Step::new(vec![waits(showing, from)], ())).commit(ledger)?)
 }
 
 /// Begins an upload. `beside` is durable in the same commit.

@@ -10,6 +10,7 @@ mod backups;
 mod beginnings;
 mod believing;
 mod clients;
+mod counts;
 mod crashes;
 mod guide;
 mod real;

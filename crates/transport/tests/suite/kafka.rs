@@ -7,6 +7,7 @@ use crate::world::*;
 use alpheus_transport::kafka::{self, Options, Refused};
 use alpheus_transport::{Batch, Error, Limits, NewRecord, Sequence, Store};
 use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use std::sync::Arc;
@@ -210,25 +211,27 @@ fn a_reader_who_waits_is_woken_by_records_of_others() {
     assert!(start.elapsed() < SOON);
 }
 
+/// Makes a topic as somebody else would.
+fn make(broker: &Broker, name: &str, settings: &[(&str, &str)]) {
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", &broker.open);
+    let admin: AdminClient<_> = config.create().unwrap();
+    let mut topic = NewTopic::new(name, 1, TopicReplication::Fixed(1));
+    for (key, value) in settings {
+        topic = topic.set(key, value);
+    }
+    let made = admin.create_topics([&topic], &AdminOptions::new());
+    pollster::block_on(made).unwrap().remove(0).unwrap();
+}
+
 #[test]
 fn topics_that_could_not_keep_the_promises_are_refused() {
     let Some(broker) = Broker::shared() else { return };
     let options = options(broker);
     let prefix = options.prefix.clone();
     kafka::open(&options).unwrap();
-    let make = |name: &str, settings: &[(&str, &str)]| {
-        let mut config = ClientConfig::new();
-        config.set("bootstrap.servers", &broker.open);
-        let admin: rdkafka::admin::AdminClient<_> = config.create().unwrap();
-        let name = format!("{prefix}{name}");
-        let mut topic =
-            rdkafka::admin::NewTopic::new(&name, 1, rdkafka::admin::TopicReplication::Fixed(1));
-        for (key, value) in settings {
-            topic = topic.set(key, value);
-        }
-        let options = rdkafka::admin::AdminOptions::new();
-        pollster::block_on(admin.create_topics([&topic], &options)).unwrap().remove(0).unwrap();
-    };
+    let make =
+        |name: &str, settings: &[(&str, &str)]| make(broker, &format!("{prefix}{name}"), settings);
     let kept: &[(&str, &str)] = &[("retention.ms", "-1"), ("retention.bytes", "-1")];
     make("compacted", &[("cleanup.policy", "compact")]);
     make("narrow", &[("max.message.bytes", "1000")]);

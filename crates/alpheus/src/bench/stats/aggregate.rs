@@ -6,6 +6,7 @@ use crate::bench::report::{Figure, Goal};
 use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use alpheus_accountable_statistics::closing::Trees;
+use alpheus_accountable_statistics::configuration::KeyEpoch;
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::logarithm::{Bounds, Table};
 use alpheus_accountable_statistics::messages::Entry;
@@ -172,7 +173,18 @@ fn trees(tuples: u32) -> Digest {
         let binding = binding(slot);
         let (content, sealed) = (Digest([2; 32]), Digest([3; 32]));
         let (aggregate, ephemeral) = (binding.aggregate, binding.ephemeral);
-        (slot, Entry { aggregate, slot, revision: 0, ephemeral, content, sealed })
+        (
+            slot,
+            Entry {
+                aggregate,
+                key_epoch: KeyEpoch(0),
+                slot,
+                revision: 0,
+                ephemeral,
+                content,
+                sealed,
+            },
+        )
     };
     let entries: BTreeMap<u32, Entry> = (0..tuples).map(entry).collect();
     Trees::new(tuples, &entries, |_| true).tuples()
