@@ -302,7 +302,7 @@ fn windows_whose_sums_come_too_late_fail_once_and_name_the_job() {
     );
     let with_data = |row: &&Row| truth[&row.start].iter().any(|(count, _)| *count > 0);
     for row in rows.iter().filter(with_data) {
-        assert!(row.status.contains("the job has not given the sums"), "{row:?}");
+        assert!(row.status.contains("the job has not given the window's sums"), "{row:?}");
     }
     // What came later changed nothing; what was no message is kept.
     let dead = dead_letters(house.stores().service.as_ref());

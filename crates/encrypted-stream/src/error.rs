@@ -461,19 +461,13 @@ pub enum Failure {
     #[error("the plan was retired")]
     Retired,
     /// Whoever adds up for the service has not given the window's sums in time.
-    #[error(
-        "the job has not given the sums of the window in time; look at its log and checkpoints"
-    )]
+    #[error("the job has not given the window's sums in time; look at its log and checkpoints")]
     SumsLate,
     /// What it gave are sums over other streams or controllers, or of another length.
-    #[error(
-        "the job's sums of the window are not those of its opening set; look at the dead letters"
-    )]
+    #[error("the job's sums are not those of the window's opening set; look at dead letters")]
     OtherSums,
     /// It told nothing of any stream of the plan before the clock closed the window.
-    #[error(
-        "the job has told nothing of the window's streams in time: they were offline, or the job lags"
-    )]
+    #[error("the job has told nothing of any stream in time: all were offline, or it lags")]
     Untold,
 }
 

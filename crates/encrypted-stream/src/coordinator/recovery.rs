@@ -113,20 +113,10 @@ impl Coordinator {
                 ServiceRecord::OpeningSet { window, signed } => {
                     sets.insert(window.start, (position, signed));
                 }
-                ServiceRecord::Ended { start } => {
-                    coordinator.ended.insert(start);
-                }
                 ServiceRecord::Untold { start, streams } => {
                     untold.insert(start, streams);
                 }
-                ServiceRecord::Mark { settled } => coordinator.settled = settled,
-                ServiceRecord::Retired => coordinator.retired = true,
-                ServiceRecord::Totals { words, windows, lost } => {
-                    coordinator.totals = Totals { words, windows, lost, ..Totals::default() };
-                }
-                ServiceRecord::Picks { controller, picks } => {
-                    coordinator.graph.take(controller, picks);
-                }
+                record => coordinator.recall(record),
             }
         }
         coordinator.totals.restarted = true;
@@ -145,6 +135,26 @@ impl Coordinator {
             coordinator.note_shares(start);
         }
         Ok((coordinator, Step::new(Vec::new(), messages)))
+    }
+
+    /// Takes up what is known beside windows under way.
+    fn recall(&mut self, record: ServiceRecord) {
+        match record {
+            ServiceRecord::Ended { start } => {
+                self.ended.insert(start);
+            }
+            ServiceRecord::Mark { settled } => self.settled = settled,
+            ServiceRecord::Retired => self.retired = true,
+            ServiceRecord::Totals { words, windows, lost } => {
+                self.totals = Totals { words, windows, lost, ..Totals::default() };
+            }
+            ServiceRecord::Picks { controller, picks } => {
+                self.graph.take(controller, picks);
+            }
+            ServiceRecord::Fixed { .. }
+            | ServiceRecord::OpeningSet { .. }
+            | ServiceRecord::Untold { .. } => {}
+        }
     }
 
     /// A window whose M, and perhaps S, is fixed.
