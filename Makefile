@@ -68,7 +68,7 @@ lint: tools ## formatting, compiler lints, house rules
 	$(CARGO) xtask tidy
 
 .PHONY: unit
-unit: tools web browser ## unit, property, protocol and whole-system tests
+unit: tools web browser broker ## unit, property, protocol and whole-system tests
 	@if [ -z "$${ALPHEUS_REAL_DATA:-}" ]; then \
 	  echo "note: ALPHEUS_REAL_DATA is not set: tests over real recordings are skipped"; \
 	fi
@@ -116,12 +116,45 @@ fuzz: ## fuzz every decoder for a minute each; needs nightly and cargo-fuzz
 jvm: ## the JVM side: build and test it with Maven
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
 	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress verify
+	cd examples/scale && $(PYTHON) -m unittest -q test_scale
+
+.PHONY: scale-demo
+# MINUTES=5 make scale-demo: so many minutes of rows.
+scale-demo: scale-jvm kafka-build ## Kafka, a registry, Flink and Alpheus on this machine; every window against the truth
+	$(CARGO) build --package alpheus --no-default-features --features kafka --locked
+	$(PYTHON) examples/scale/demo.py --alpheus "$${CARGO_TARGET_DIR:-target}/debug/alpheus" \
+	  --registry jvm/demo/target/registry --minutes $${MINUTES:-2}
+
+.PHONY: bench-scale
+bench-scale: scale-jvm ## the job beside jobs without encryption, as JSON: half an hour
+	@mkdir -p target
+	java -Xmx3g -cp "jvm/bench/target/classes:$$(cat jvm/bench/target/classpath)" alpheus.flink.BenchMain . target/scale.json
+	@echo "target/scale.json"
+
+.PHONY: scale-jvm
+# Jars, the class path of each process, and a registry, all by Maven.
+scale-jvm:
+	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip $(PYTHON):python3)
+	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -DskipTests package \
+	  dependency:build-classpath -Dmdep.outputFile=target/classpath
+	@printf ':%s' "$(CURDIR)/jvm/test-broker/target/classes" >> jvm/test-broker/target/classpath
+	test -d jvm/demo/target/registry || (cd jvm && ./mvnw -q --batch-mode --no-transfer-progress --non-recursive \
+	  dependency:unpack -Dartifact=io.apicurio:apicurio-registry-app:2.6.13.Final:tar.gz:all \
+	  -DoutputDirectory=demo/target/registry)
+
+# What librdkafka is compiled and linked with.
+.PHONY: kafka-build
+kafka-build: compiler
+	@missing=""; for header in openssl/ssl.h zlib.h; do \
+	  printf '#include <%s>\n' $$header | cc -E - >/dev/null 2>&1 || missing=" libssl-dev zlib1g-dev"; \
+	done; $(install)
+	@$(call need,g++:g++ make:make pkg-config:pkg-config)
 
 .PHONY: broker
-# Tests in Rust start it when this has been made; `make test` does not make it.
-broker: ## a Kafka broker for tests: fetches Kafka with Maven
+# Tests in Rust start them; without them they say that they are skipped.
+broker: ## a Kafka broker and the Flink job for tests: fetches both with Maven
 	@$(call need,javac:openjdk-17-jdk-headless curl:curl unzip:unzip)
-	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker compile \
+	cd jvm && ./mvnw -q --batch-mode --no-transfer-progress -pl test-broker,flink-job -am compile \
 	  dependency:build-classpath -Dmdep.outputFile=target/classpath
 	@printf ':%s' "$(CURDIR)/jvm/test-broker/target/classes" >> jvm/test-broker/target/classpath
 
@@ -153,8 +186,18 @@ compiler: rust
 web:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then $(call need,nginx:nginx-light faketime:faketime curl:curl $(PYTHON):python3); fi
 
+# librdkafka is built from its source, and takes the system's OpenSSL.
+.PHONY: librdkafka
+librdkafka: compiler
+	@$(call need,c++:g++ make:make pkg-config:pkg-config)
+	@missing=""; \
+	for pair in libssl:libssl-dev zlib:zlib1g-dev; do \
+	  pkg-config --exists "$${pair%%:*}" || missing="$$missing $${pair#*:}"; \
+	done; \
+	$(install)
+
 .PHONY: tools
-tools: compiler
+tools: compiler librdkafka
 	@$(call need,git:git $(PYTHON):python3)
 
 # The console is tested in a real browser.

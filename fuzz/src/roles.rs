@@ -23,6 +23,7 @@ pub fn statistics(data: &[u8]) {
     one_spelling::<m::SlotRequest>(data);
     one_spelling::<m::Deposit>(data);
     one_spelling::<m::Receipt>(data);
+    one_spelling::<m::Deposited>(data);
     one_spelling::<m::Evidence>(data);
     one_spelling::<m::Upload>(data);
     one_spelling::<m::Release>(data);

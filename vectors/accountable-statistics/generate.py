@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import entries  # noqa: E402
 import keys as k  # noqa: E402
 import making  # noqa: E402
 import tuples as t  # noqa: E402
@@ -308,4 +309,6 @@ malformed()
 generated_keys()
 write("making.json", making.good())
 write("making_bad.json", making.bad())
+write("entry.json", entries.good(AGGREGATE, EPHEMERAL))
+write("entry_bad.json", entries.bad(AGGREGATE, EPHEMERAL))
 partial_decryptions()

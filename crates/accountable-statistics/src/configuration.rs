@@ -115,7 +115,7 @@ pub enum BadConfiguration {
 }
 
 /// The most smoothers of a deployment.
-const MOST_SMOOTHERS: usize = 64;
+pub(crate) const MOST_SMOOTHERS: usize = 64;
 /// The largest tolerance, in thousandths.
 const MOST_TOLERANCE: u16 = 100;
 

@@ -3,6 +3,7 @@
 
 use crate::configuration::{KeyEpoch, SmootherId};
 use crate::definition::{Definition, Turn};
+use crate::endorsed::Endorsed;
 use crate::sums::Part;
 use crate::threshold::SharedKey;
 use crate::tuple::{Binding, Tuple};
@@ -60,6 +61,9 @@ impl Message for Grant {
 pub struct Entry {
     /// The aggregate.
     pub aggregate: Digest,
+    /// Its key epoch: smoothers forget aggregates of earlier ones, and must know what is about
+    /// one that they have forgotten.
+    pub key_epoch: KeyEpoch,
     /// The slot.
     #[serde(with = "postcard::fixint::be")]
     pub slot: u32,
@@ -86,11 +90,12 @@ impl Entry {
         Binding { tag, aggregate, slot, revision, ephemeral }
     }
 
-    /// Whose grant it is for, what the upload is and how it is sealed.
+    /// Whose grant it is for, of which key epoch, what the upload is and how it is sealed.
     #[must_use]
-    pub fn of(grant: &Grant, content: Digest, sealed: &Sealed) -> Self {
+    pub fn of(grant: &Grant, key_epoch: KeyEpoch, content: Digest, sealed: &Sealed) -> Self {
         let Grant { aggregate, slot, revision, ephemeral, .. } = *grant;
-        Self { aggregate, slot, revision, ephemeral, content, sealed: sealed_digest(sealed) }
+        let sealed = sealed_digest(sealed);
+        Self { aggregate, key_epoch, slot, revision, ephemeral, content, sealed }
     }
 
     /// What the upload is sealed under, beside the label.
@@ -129,6 +134,14 @@ pub struct Deposit {
     pub receipts: Vec<Receipt>,
 }
 
+impl Deposit {
+    /// For which aggregate, as whoever sends it says: to find who is to check it.
+    #[must_use]
+    pub fn said_to_be_for(&self) -> Option<Digest> {
+        self.grant.dangerous_unverified().map(|grant| grant.aggregate)
+    }
+}
+
 /// What is sealed, as entries name it.
 #[must_use]
 pub fn sealed_digest(sealed: &Sealed) -> Digest {
@@ -161,6 +174,33 @@ pub struct Receipt {
     pub by: SmootherId,
     /// The entry.
     pub entry: Signed<Entry>,
+}
+
+impl Receipt {
+    /// For which aggregate, as whoever sends it says: to find who is to check it.
+    #[must_use]
+    pub fn said_to_be_for(&self) -> Option<Digest> {
+        self.entry.dangerous_unverified().map(|entry| entry.aggregate)
+    }
+}
+
+/// Smoother to client: what a deposit comes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deposited {
+    /// It is kept.
+    Kept(Receipt),
+    /// It never will be.
+    Taken(InPlace),
+}
+
+/// Why a smoother never signs an entry: what stands in its place. Without it a refusal counts for
+/// nothing, or a smoother that lies would make a client give a sample twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum InPlace {
+    /// What this smoother has signed for the slot, or for the key.
+    Signed(Receipt),
+    /// What a quorum has signed for the slot.
+    Certified(Endorsed<Entry>),
 }
 
 /// What is sealed for the aggregator: both parts of a size that definition and limit fix.

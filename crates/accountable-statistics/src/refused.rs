@@ -162,9 +162,17 @@ pub enum NotHeard {
     /// Not signed by that party, or no statement.
     #[error("the statement is not signed by {0:?}")]
     Signature(SmootherId),
+    /// It is about a key epoch that is over, and forgotten here.
+    #[error("the statement is about a key epoch that this smoother has forgotten")]
+    Over,
     /// Not signed by a quorum.
     #[error("the certificate is not signed by a quorum")]
     NotCertified,
+    /// This smoother's own, of which it knows nothing: it has forgotten what it said.
+    #[error(
+        "this smoother has said what it does not remember; it takes part again after the next key epoch"
+    )]
+    Forgotten,
     /// It said something else before.
     #[error("{0:?} has said two different things of one aggregate")]
     Equivocation(SmootherId),
@@ -200,6 +208,11 @@ pub enum NotContributed {
     /// The receipt is not by that smoother, or not for this.
     #[error("the receipt is not by that smoother, or not for this deposit")]
     Receipt,
+    /// What a smoother shows is not in the deposit's place.
+    #[error(
+        "the smoother refuses the deposit and shows nothing that stands in its place; it is faulty"
+    )]
+    Refusal,
     /// What is stored is damaged.
     #[error("what is stored of this contribution is damaged; begin another one")]
     Damaged,

@@ -7,7 +7,7 @@
 use crate::configuration::{Pinned, SmootherId};
 use crate::definition::{Agreed, Turn};
 use crate::endorsed::Endorsed;
-use crate::messages::{Entry, Evidence, Grant, Receipt};
+use crate::messages::{Entry, Evidence, Grant, InPlace, Receipt};
 use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
@@ -27,8 +27,26 @@ pub(crate) struct Slots {
     /// One receipt of each smoother for a slot.
     receipts: BTreeMap<u32, BTreeMap<SmootherId, (Entry, Signed<Entry>)>>,
     certified: BTreeMap<u32, (Entry, Endorsed<Entry>)>,
+    /// Receipts of certified entries that were not checked, since they add nothing: until their
+    /// smoother has signed another entry of the slot.
+    unread: BTreeMap<(u32, SmootherId), Signed<Entry>>,
     /// What others keep of entries that this smoother has not signed.
     fetched: BTreeMap<u32, Sealed>,
+}
+
+/// So often a slot is guessed before all free ones are listed.
+const GUESSES: usize = 64;
+
+/// Draws a number below another, each with the same chance; none below zero.
+fn below(count: u64, rng: &mut impl CryptoRng) -> Option<u64> {
+    // The highest multiple of the count bounds what is drawn, so that none is favoured.
+    let bound = u64::MAX.checked_div(count)?.saturating_mul(count);
+    loop {
+        let drawn = rng.next_u64();
+        if drawn < bound {
+            return drawn.checked_rem(count);
+        }
+    }
 }
 
 /// A deposit that this smoother keeps.
@@ -90,20 +108,15 @@ impl Slots {
             let known = self.signed.contains_key(slot) || self.certified.contains_key(slot);
             kept && !given && !known && !self.is_under_way(*slot, pinned.threshold.into())
         };
-        let free: Vec<u32> = (0..agreed.slots).filter(free).collect();
-        let count = free.len() as u64;
-        // The highest multiple of the count bounds what is drawn, so that none is favoured.
-        let bound = (u64::MAX / count.max(1)).saturating_mul(count);
-        loop {
-            let drawn = rng.next_u64();
-            if free.is_empty() {
-                return None;
-            }
-            if drawn < bound {
-                let at = usize::try_from(drawn.checked_rem(count)?).ok()?;
-                return free.get(at).copied();
+        // While many are free, one is found soon, with the same chance as any other.
+        for _ in 0..GUESSES {
+            let guess = u32::try_from(below(agreed.slots.into(), rng)?).ok();
+            if let Some(slot) = guess.filter(free) {
+                return Some(slot);
             }
         }
+        let free: Vec<u32> = (0..agreed.slots).filter(free).collect();
+        free.get(usize::try_from(below(free.len() as u64, rng)?).ok()?).copied()
     }
 
     /// Whether so many smoothers, one of whom keeps to the protocol, have signed one entry of a
@@ -140,10 +153,52 @@ impl Slots {
         Ok(())
     }
 
+    /// What stands in the place of a deposit for a slot by a key: what a quorum or this smoother
+    /// has signed.
+    pub(crate) fn in_place(
+        &self,
+        by: SmootherId,
+        slot: u32,
+        ephemeral: &VerifyingKey,
+    ) -> Option<InPlace> {
+        if let Some((_, certificate)) = self.certified.get(&slot) {
+            return Some(InPlace::Certified(certificate.clone()));
+        }
+        let of_key = || self.keys.get(ephemeral).and_then(|slot| self.signed.get(slot));
+        let held = self.signed.get(&slot).or_else(of_key)?;
+        Some(InPlace::Signed(Receipt { by, entry: held.receipt.clone() }))
+    }
+
     /// Notes an entry that this smoother signs.
     pub(crate) fn sign(&mut self, held: Held) {
         self.keys.insert(held.entry.ephemeral, held.entry.slot);
         self.signed.insert(held.entry.slot, held);
+    }
+
+    /// Whether this receipt was checked here.
+    pub(crate) fn knows(&self, by: SmootherId, slot: u32, receipt: &Signed<Entry>) -> bool {
+        let known = self.receipts.get(&slot).and_then(|of_slot| of_slot.get(&by));
+        known.is_some_and(|(_, known)| known == receipt)
+    }
+
+    /// Puts a receipt that says nothing new aside, unread: what it is for is certified, and its
+    /// smoother is not known to have signed anything else. False if it must be read.
+    pub(crate) fn put_aside(
+        &mut self,
+        by: SmootherId,
+        entry: &Entry,
+        receipt: &Signed<Entry>,
+    ) -> bool {
+        let heard = self.receipts.get(&entry.slot).is_some_and(|of_slot| of_slot.contains_key(&by));
+        if heard || self.certified(entry.slot) != Some(entry) {
+            return false;
+        }
+        self.unread.entry((entry.slot, by)).or_insert_with(|| receipt.clone()) == receipt
+    }
+
+    /// What was put aside of a smoother, for a slot of which it has signed another entry.
+    pub(crate) fn take_unread(&mut self, by: SmootherId, slot: u32) -> Option<Signed<Entry>> {
+        self.unread.remove(&(slot, by))
     }
 
     /// Notes a receipt.
@@ -179,9 +234,9 @@ impl Slots {
         self.certified.get(&slot).map(|(entry, _)| entry)
     }
 
-    /// All certified entries, by slot.
-    pub(crate) fn all_certified(&self) -> impl Iterator<Item = &Entry> {
-        self.certified.values().map(|(entry, _)| entry)
+    /// All certified entries from a slot on, by slot.
+    pub(crate) fn all_certified(&self, from: u32) -> impl Iterator<Item = &Entry> {
+        self.certified.range(from..).map(|(_, (entry, _))| entry)
     }
 
     /// Their certificates.

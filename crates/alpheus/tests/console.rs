@@ -6,6 +6,11 @@
 
 mod common;
 
+#[cfg(feature = "stats")]
+use alpheus::{
+    network::identity::IdentityFolder, network::role::Role, service::tls::TlsFiles,
+    stats::results::Row,
+};
 use common::deployment::{QUERY, Running, free, until};
 use common::{Process, get};
 use fantoccini::key::Key;
@@ -171,6 +176,74 @@ async fn owner(browser: &Browser, running: &Running, address: &str) {
     browser.says("section table", "you revoked your consent").await;
     assert!(running.owner(0, "log").contains("you revoked your consent"));
 }
+
+/// Aggregates of a deployment, as an aggregator by hand says them.
+#[cfg(feature = "stats")]
+#[tokio::test(flavor = "multi_thread")]
+async fn anybody_sees_aggregates_and_why_some_have_no_result() {
+    let Some(browser) = Browser::open().await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = |script: &str| common::run_script(folder.path(), 60, script);
+    run("umask 077; alpheus ca init pki; alpheus ca issue pki --role aggregator --name aggregator");
+    let identity = folder.path().join("pki/aggregator");
+    let identity = IdentityFolder::open(&identity, Role::Aggregator).unwrap();
+    let tls = TlsFiles { client_ca: None, ..identity.tls() };
+    let row = |start: u64, state: &str| Row {
+        name: format!("{start:064}"),
+        aggregate: "speed/road".to_owned(),
+        interval_start: start,
+        interval_end: start + 30_000,
+        count: (state == "result").then_some(8),
+        sum: (state == "result").then_some(4817),
+        squares: None,
+        mean: (state == "result").then_some(602.125),
+        deviation: None,
+        slots: 9,
+        dummies: (state == "result").then_some(1),
+        state: state.to_owned(),
+    };
+    let rows = [row(0, "result"), row(30_000, "not all slots were filled"), row(60_000, "open")];
+    let rows = postcard::to_allocvec(&rows).unwrap();
+    let rows = axum::routing::get(move || std::future::ready(rows.clone()));
+    let routes = axum::Router::new().route("/v1/rows", rows);
+    let (_serving, aggregator) = common::serving::serve(&tls, routes);
+    let nobody = "https://localhost:9";
+    run(&format!(
+        "alpheus stats init roads --threshold 1 --authority pki/ca.pem --registrar {nobody} --smoother {nobody},{nobody} --aggregator {aggregator}"
+    ));
+    std::fs::write(folder.path().join("road.yaml"), ROAD).unwrap();
+    let mut page =
+        common::alpheus(["console", "--statistics", "roads/card.json", "--plan", "road.yaml"]);
+    let mut page = Process::start(page.current_dir(folder.path()));
+    let address =
+        page.wait_for("address", |line| line.starts_with("http://").then(|| line.to_owned()));
+    browser.client.goto(&address).await.unwrap();
+    browser.says("#who", "speed/road, in the unit of its plan").await;
+    let shown = browser.says("#aggregates table", "60.2125").await;
+    assert!(shown.contains("result") && shown.contains("open"), "{shown}");
+    let failed = browser.says("#failed table", "not all slots were filled").await;
+    assert!(failed.contains('1'), "{failed}");
+    browser.says("[role=status]", "1 open, 1 with a result, 1 without.").await;
+    browser.is_for_everybody().await;
+    browser.picture("aggregates.png").await;
+    browser.client.clone().close().await.unwrap();
+}
+
+#[cfg(feature = "stats")]
+const ROAD: &str = "\
+place: speed/road
+attribute: speed
+interval: { lowest: 0, highest: 100, decimals: 1 }
+every: 30s
+during: 2
+quota: 4
+accounts: 2
+slots: 9
+expected: 8
+clients: 3
+release: full
+after: { turn: 10s, turns: 2, settling: 1s, patience: 1min }
+";
 
 #[test]
 fn nobody_without_the_key_learns_anything() {

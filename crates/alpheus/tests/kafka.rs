@@ -29,7 +29,7 @@ fn windows(running: &Running) -> BTreeSet<String> {
 #[test]
 fn killed_processes_come_back_from_compacted_topics_alone() {
     let Some(broker) = Broker::shared() else { return };
-    let cluster = Cluster { brokers: broker.open.clone(), prefix: prefix() };
+    let cluster = Cluster { brokers: broker.open.clone(), prefix: prefix(), job: false };
     let place = Place::with_state_in(Some(cluster));
     let mut running = Running::start_in(place, |_, api| api.to_owned());
     let asked = running.place.ask(&running.server, QUERY);

@@ -323,13 +323,13 @@ pub const STATISTICS_SHOWING: &str = "alpheus/statistics/showing/v1";
 /// An upload on its way to the aggregator (HPKE).
 pub const STATISTICS_SEALED: &str = "alpheus/statistics/sealed/v1";
 /// An upload is deposited, by the slot's ephemeral key (signature).
-pub const STATISTICS_DEPOSIT: &str = "alpheus/statistics/deposit/v1";
+pub const STATISTICS_DEPOSIT: &str = "alpheus/statistics/deposit/v2";
 /// What is sealed, inside of an entry (hash).
 pub const STATISTICS_DEPOSITED: &str = "alpheus/statistics/deposited/v1";
 /// An entry of the ledger of slots, by a smoother (signature); its leaf (hash).
-pub const STATISTICS_ENTRY: &str = "alpheus/statistics/entry/v1";
+pub const STATISTICS_ENTRY: &str = "alpheus/statistics/entry/v2";
 /// A leaf under the root of all tuples (hash).
-pub const STATISTICS_COUNTED: &str = "alpheus/statistics/counted/v1";
+pub const STATISTICS_COUNTED: &str = "alpheus/statistics/counted/v2";
 /// Both roots of an aggregate, by the aggregator (signature).
 pub const STATISTICS_CLOSING: &str = "alpheus/statistics/closing/v1";
 /// A smoother would decrypt this set and no other (signature).

@@ -152,16 +152,17 @@ impl Statement {
     /// Σ coefficient · nonce · element, for each equation.
     fn commitments(&self, nonces: &[SecretScalar]) -> Result<Vec<Element>, Vanished> {
         let commitment = |equation: &Equation| {
-            let scaled: Vec<SecretScalar> = equation
-                .terms
-                .iter()
-                .map(|(coefficient, secret, _)| {
-                    let coefficient = SecretScalar::from_public(&PublicScalar::of(*coefficient));
-                    nonces[usize::from(secret.0)].times(&coefficient)
-                })
-                .collect();
-            let elements = equation.terms.iter().map(|(_, _, element)| self.at(*element));
-            let terms: Vec<_> = scaled.iter().zip(elements).collect();
+            // An element that stands in many terms is multiplied once.
+            let mut scaled: Vec<(ElementAt, SecretScalar)> = Vec::new();
+            for (coefficient, secret, element) in &equation.terms {
+                let coefficient = SecretScalar::from_public(&PublicScalar::of(*coefficient));
+                let term = nonces[usize::from(secret.0)].times(&coefficient);
+                match scaled.iter_mut().find(|(at, _)| at == element) {
+                    Some((_, sum)) => *sum = sum.plus(&term),
+                    None => scaled.push((*element, term)),
+                }
+            }
+            let terms: Vec<_> = scaled.iter().map(|(at, scalar)| (scalar, self.at(*at))).collect();
             Element::combine(&terms, &[], &[])
         };
         self.equations.iter().map(commitment).collect()

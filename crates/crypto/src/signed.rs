@@ -121,6 +121,12 @@ impl<T: Message> Signed<T> {
         labelled(T::LABEL, &[&self.bytes])
     }
 
+    /// What it says, whoever says it: to find who is to check it, and for nothing else.
+    #[must_use]
+    pub fn dangerous_unverified(&self) -> Option<T> {
+        self.decode()
+    }
+
     /// The message, if the bytes are its canonical form: so one message has
     /// one digest, whatever its signer would like.
     fn decode(&self) -> Option<T> {

@@ -470,6 +470,11 @@ pub enum Failure {
         "the job's sums of the window are not those of its opening set; look at the dead letters"
     )]
     OtherSums,
+    /// It told nothing of any stream of the plan before the clock closed the window.
+    #[error(
+        "the job has told nothing of the window's streams in time: they were offline, or the job lags"
+    )]
+    Untold,
 }
 
 /// Why the coordinator does not take a message.

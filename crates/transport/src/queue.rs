@@ -52,6 +52,8 @@ pub(crate) struct State<W: Writer> {
     accepted: Sequence,
     durable: Sequence,
     writing: bool,
+    /// How many writes have ended.
+    writes: u64,
     nudged: bool,
     failed: Option<Error>,
     stats: Stats,
@@ -63,7 +65,7 @@ impl<W: Writer> std::fmt::Debug for State<W> {
     }
 }
 
-type Guard<'a, W> = MutexGuard<'a, State<W>>;
+pub(crate) type Guard<'a, W> = MutexGuard<'a, State<W>>;
 
 impl<W: Writer> Queue<W> {
     /// At most `max_staged` bytes wait for a write, and as many are in one.
@@ -76,6 +78,7 @@ impl<W: Writer> Queue<W> {
             accepted: Sequence::default(),
             durable: Sequence::default(),
             writing: false,
+            writes: 0,
             nudged: false,
             failed: None,
             stats: Stats::default(),
@@ -166,6 +169,20 @@ impl<W: Writer> Queue<W> {
         Ok(state.durable)
     }
 
+    /// Waits until the write that is under way, if one is, has ended.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn after_write(&self) -> Result<Guard<'_, W>, Error> {
+        let mut state = self.usable()?;
+        let writes = state.writes;
+        while state.writing && state.writes == writes {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            if let Some(failed) = &state.failed {
+                return Err(failed.clone());
+            }
+        }
+        Ok(state)
+    }
+
     /// Wakes one who waits: there may be something that no change of ours brought.
     #[cfg(feature = "kafka")]
     pub(crate) fn nudge(&self) {
@@ -217,6 +234,7 @@ impl<W: Writer> Queue<W> {
         std::mem::forget(guard);
         let mut state = self.lock();
         state.writing = false;
+        state.writes += 1;
         match written {
             Ok(()) => self.publish(&mut state, group, upto, start.elapsed()),
             Err(error) => state.failed = Some(error),

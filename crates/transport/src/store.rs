@@ -45,8 +45,8 @@ pub trait Store: Send + Sync {
     /// Only what the storage itself fails with.
     fn ensure_space(&self, space: &Space) -> Result<(), Error>;
 
-    /// Accepts a batch: it has its offsets and its place in the order, and is
-    /// seen once it is durable. Waits while too much is unsynced.
+    /// Accepts a batch: it has its place in the order, and is seen, with its
+    /// offsets, once it is durable. Waits while too much is unsynced.
     ///
     /// # Errors
     /// A name that does not exist, a batch beyond the bound (the batch is then

@@ -28,7 +28,7 @@ pub(crate) fn one_of_each() -> Vec<Vec<u8>> {
     let (ephemeral, by) = (key.verifying_key(), SmootherId(1));
     let grant = Grant { aggregate: DIGEST, slot: 7, turn: Turn(1), revision: 9, ephemeral };
     let sealed = Sealed::nothing(96);
-    let entry = Entry::of(&grant, DIGEST, &sealed);
+    let entry = Entry::of(&grant, KeyEpoch(3), DIGEST, &sealed);
     let receipt = Receipt { by, entry: Signed::new(&entry, &key) };
     let mut certificate = Endorsed::default();
     certificate.add(by, Signed::new(&entry, &key));

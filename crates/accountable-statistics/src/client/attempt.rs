@@ -5,7 +5,7 @@ use crate::configuration::{Pinned, SmootherId};
 use crate::definition::Agreed;
 use crate::endorsed::Endorsed;
 use crate::messages::{
-    Deposit, Entry, Grant, Receipt, SlotRequest, Upload, content_digest, decode, encode,
+    Deposit, Entry, Grant, InPlace, Receipt, SlotRequest, Upload, content_digest, decode, encode,
     request_digest, showing_digest, upload_digest,
 };
 use crate::refused::NotContributed;
@@ -234,14 +234,45 @@ impl Attempt {
         let context = context.each_ref().map(Vec::as_slice);
         let (to, bytes) = (&pinned.sealing, encode(&upload));
         let sealed = seal_bytes(to, labels::STATISTICS_SEALED, &context, &bytes, rng)?;
-        let entry = Entry::of(opened, content, &sealed);
+        let entry = Entry::of(opened, self.agreed.key_epoch, content, &sealed);
         let signature = ephemeral(&self.seed).sign(labels::STATISTICS_DEPOSIT, &encode(&entry));
         Ok(Made { keeper, grant: grant.clone(), entry, sealed, signature })
     }
 
-    /// A smoother holds another deposit of the slot or the key, and so never signs this one.
-    pub fn refused_deposit(&mut self, by: SmootherId) {
-        self.refusals.insert(by);
+    /// A smoother shows what stands in the place of the deposit, so that it never signs this one.
+    /// If a quorum has signed that, nobody does.
+    ///
+    /// # Errors
+    /// [`NotContributed::Refusal`] if what it shows is not that: it may sign the deposit yet.
+    pub fn refused_deposit(
+        &mut self,
+        pinned: &Pinned,
+        by: SmootherId,
+        shown: &InPlace,
+    ) -> Result<(), NotContributed> {
+        let made = self.made.as_ref().ok_or(NotContributed::Refusal)?.entry;
+        let (other, all) = match shown {
+            InPlace::Signed(receipt) => {
+                let key = pinned.key(by).filter(|_| receipt.by == by);
+                let opened = receipt.entry.open(key.ok_or(NotContributed::Refusal)?);
+                (opened.map_err(|_| NotContributed::Refusal)?.into_inner(), false)
+            }
+            InPlace::Certified(certificate) => {
+                let opened = certificate.open(pinned, pinned.quorum());
+                (opened.map_err(|_| NotContributed::Refusal)?.into_inner(), true)
+            }
+        };
+        let of_key = other.ephemeral == made.ephemeral;
+        let in_place = other.slot == made.slot || of_key;
+        if other.aggregate != made.aggregate || other == made || !in_place {
+            return Err(NotContributed::Refusal);
+        }
+        if all {
+            self.refusals.extend(pinned.ids());
+        } else {
+            self.refusals.insert(by);
+        }
+        Ok(())
     }
 
     /// Whether too few smoothers are left that could sign the deposit.

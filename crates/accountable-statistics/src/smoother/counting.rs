@@ -1,6 +1,7 @@
 //! From the tuples that the aggregator shows to the one set that this smoother agrees to.
 
 use super::running::Running;
+use super::shard::Shard;
 use super::{Smoother, records};
 use crate::closing::Trees;
 use crate::messages::{Closing, Ready, Shown, content_digest};
@@ -14,21 +15,51 @@ use alpheus_crypto::signed::Signed;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Smoother {
-    /// The aggregate, if it may be closed now.
-    fn at_closing(&mut self, aggregate: &Digest, now: Time) -> Result<&mut Running, NotClosed> {
-        let sits_out = self.sits_out;
-        let running = self.running.get_mut(aggregate).ok_or(NotClosed::Unknown)?;
-        let agreed = running.agreed();
-        if Some(agreed.key_epoch) <= sits_out {
-            return Err(NotClosed::SitsOut);
-        }
-        if now < agreed.release() || now >= agreed.deadline() || running.outcome().is_some() {
-            return Err(NotClosed::Time);
-        }
-        Ok(running)
+    /// As [`Shard::check`].
+    ///
+    /// # Errors
+    /// [`NotClosed`] for all of them, or for each.
+    pub fn check(
+        &mut self,
+        now: Time,
+        aggregate: &Digest,
+        shown: Vec<Shown>,
+    ) -> Result<Vec<Result<(), NotClosed>>, NotClosed> {
+        self.shard(aggregate).ok_or(NotClosed::Unknown)?.check(now, shown)
     }
 
-    /// Checks tuples, best some 64 at a time, in any order: whatever the aggregator says of
+    /// As [`Shard::close`].
+    ///
+    /// # Errors
+    /// [`NotClosed`]: nothing has changed.
+    pub fn close(
+        &mut self,
+        now: Time,
+        closing: &Signed<Closing>,
+    ) -> Result<Step<Signed<Ready>>, NotClosed> {
+        let said = closing.dangerous_unverified().ok_or(NotClosed::Signature)?;
+        match self.shard(&said.aggregate) {
+            Some(mut shard) => shard.close(now, closing),
+            None => {
+                let opened = closing.open(&self.pinned.aggregator);
+                Err(opened.map_or(NotClosed::Signature, |_| NotClosed::Unknown))
+            }
+        }
+    }
+}
+
+impl Shard<'_> {
+    /// Whether it may be closed now.
+    fn at_closing(&self, now: Time) -> Result<(), NotClosed> {
+        let agreed = self.running.agreed();
+        if Some(agreed.key_epoch) <= self.common.sits_out {
+            return Err(NotClosed::SitsOut);
+        }
+        let over = now >= agreed.deadline() || self.running.outcome().is_some();
+        if now < agreed.release() || over { Err(NotClosed::Time) } else { Ok(()) }
+    }
+
+    /// Checks tuples, best some 256 at a time, in any order: whatever the aggregator says of
     /// them. One that is shown again is found good again.
     ///
     /// # Errors
@@ -39,14 +70,13 @@ impl Smoother {
     pub fn check(
         &mut self,
         now: Time,
-        aggregate: &Digest,
         shown: Vec<Shown>,
     ) -> Result<Vec<Result<(), NotClosed>>, NotClosed> {
-        let running = self.at_closing(aggregate, now)?;
-        if running.ready.is_some() {
+        self.at_closing(now)?;
+        if self.running.ready.is_some() {
             return Err(NotClosed::Latched);
         }
-        Ok(running.check(shown))
+        Ok(self.running.check(shown))
     }
 
     /// Agrees to a closing, if it is what this smoother knows and has checked: to one of an
@@ -60,9 +90,13 @@ impl Smoother {
         now: Time,
         closing: &Signed<Closing>,
     ) -> Result<Step<Signed<Ready>>, NotClosed> {
-        let closing = closing.open(&self.pinned.aggregator).map_err(|_| NotClosed::Signature)?;
-        let (id, pinned) = (self.id, self.pinned.clone());
-        let running = self.at_closing(&closing.aggregate, now)?;
+        let (id, pinned) = (self.common.id, self.common.pinned);
+        let closing = closing.open(&pinned.aggregator).map_err(|_| NotClosed::Signature)?;
+        if closing.aggregate != self.running.agreed().name() {
+            return Err(NotClosed::Unknown);
+        }
+        self.at_closing(now)?;
+        let running = &mut *self.running;
         let key_epoch = running.agreed().key_epoch;
         let Closing { aggregate, ledger, tuples, .. } = *closing;
         let ready = Ready { aggregate, key_epoch, ledger, tuples };
@@ -78,7 +112,7 @@ impl Smoother {
             }
         }
         let change = records::ready(&ready, &running.sums.to_bytes());
-        Ok(Step::new(vec![change], Signed::new(&ready, &self.key)))
+        Ok(Step::new(vec![change], Signed::new(&ready, self.common.key)))
     }
 }
 

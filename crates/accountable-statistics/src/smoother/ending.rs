@@ -26,11 +26,7 @@ impl Smoother {
                 changes.push(change);
                 outputs.push(Output::Outcome(Signed::new(&outcome, &self.key)));
             }
-            let forgotten = running.forget();
-            if !forgotten.is_empty() {
-                self.heard.clear();
-            }
-            changes.extend(forgotten);
+            changes.extend(running.forget());
         }
         changes.extend(self.erase(now));
         Step::new(changes, outputs)
@@ -61,7 +57,6 @@ impl Smoother {
         let border = self.pinned.start_of(first);
         let claims = self.claims.extract_if(.., |_, claimed| claimed.end <= border);
         changes.extend(claims.map(|(name, _)| records::no_claim(&name)));
-        self.heard.clear();
         changes
     }
 

@@ -6,9 +6,13 @@
 mod agreeing;
 mod counting;
 mod ending;
+mod hearing;
 mod opening;
 mod records;
 mod running;
+mod shard;
+
+pub use shard::Shard;
 
 use crate::configuration::{KeyEpoch, Pinned, SmootherId};
 use crate::definition::Agreed;
@@ -78,8 +82,8 @@ pub struct Smoother {
     keys: BTreeMap<KeyEpoch, Key>,
     claims: BTreeMap<Digest, Claimed>,
     running: BTreeMap<Digest, Running>,
-    /// Receipts that hold: those that come again are not checked again.
-    heard: BTreeSet<(SmootherId, Digest)>,
+    /// Keepers of whom it is proven that they give slots twice.
+    convicted: BTreeSet<SmootherId>,
     /// Of key epochs up to this one it may have forgotten what it has signed.
     sits_out: Option<KeyEpoch>,
     /// Key epochs before this one are over: what was of them is pruned.
@@ -123,7 +127,7 @@ impl Smoother {
             keys,
             claims,
             running,
-            heard: BTreeSet::new(),
+            convicted: BTreeSet::new(),
             sits_out: None,
             first: KeyEpoch(0),
         };
@@ -222,65 +226,22 @@ impl Smoother {
         self.id
     }
 
-    /// Whether words of its own show that it has forgotten something that it said.
-    fn forgot(&self, entry: &Entry) -> bool {
-        self.running.get(&entry.aggregate).is_none_or(|running| running.has_forgotten(entry))
+    /// Burns what it may have forgotten, having heard words of its own of a key epoch that it does
+    /// not remember; unless it sat that one out, and knows why.
+    fn sit_out_for(&mut self, epoch: KeyEpoch, now: Time) -> Step<()> {
+        let known = self.sits_out(epoch);
+        Step::new(if known { Vec::new() } else { self.sit_out(now) }, ())
     }
 
-    /// Burns what it may have forgotten, unless it sits out anyhow.
-    fn sit_out_for(&mut self, aggregate: &Digest, now: Time) -> Step<()> {
-        let epoch = self.running.get(aggregate).map(|running| running.agreed().key_epoch);
-        let takes_part = epoch.or(self.pinned.key_epoch(now)) > self.sits_out;
-        Step::new(if takes_part { self.sit_out(now) } else { Vec::new() }, ())
-    }
-
-    /// Notes another smoother's receipt.
-    ///
-    /// # Errors
-    /// [`NotHeard`]. One of its own that it does not remember makes it sit out: its ledger is an
-    /// old copy, or somebody else has its key.
-    pub fn hear_receipt(&mut self, receipt: &Receipt, now: Time) -> Result<Step<()>, NotHeard> {
-        let by = receipt.by;
-        if self.heard.contains(&(by, receipt.entry.digest())) {
-            return Ok(Step::new(Vec::new(), ()));
+    /// Why a word that holds is not heard, of an aggregate that it does not work by. Of a key epoch
+    /// that it has forgotten it remembers none, its own included, and whoever kept one could say
+    /// it again for ever.
+    fn not_here(&self, epoch: KeyEpoch, own: bool) -> NotHeard {
+        match own {
+            _ if epoch < self.first => NotHeard::Over,
+            true => NotHeard::Forgotten,
+            false => NotHeard::Unknown,
         }
-        let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
-        let entry = receipt.entry.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
-        if by == self.id && self.forgot(&entry) {
-            return Ok(self.sit_out_for(&entry.aggregate, now));
-        }
-        let quorum = self.pinned.quorum();
-        let running = self.running.get_mut(&entry.aggregate).ok_or(NotHeard::Unknown)?;
-        if entry.slot >= running.agreed().slots {
-            return Err(NotHeard::OtherSet);
-        }
-        let change = running.hear(by, entry, receipt.entry.clone(), quorum);
-        self.heard.insert((by, receipt.entry.digest()));
-        Ok(Step::new(change.into_iter().collect(), ()))
-    }
-
-    /// Notes that a quorum has signed an entry: from the client, or from another smoother.
-    ///
-    /// # Errors
-    /// [`NotHeard`]. A signature of its own that it does not remember makes it sit out.
-    pub fn hear_certificate(
-        &mut self,
-        now: Time,
-        certificate: &Endorsed<Entry>,
-    ) -> Result<Step<()>, NotHeard> {
-        let opened = certificate.open(&self.pinned, self.pinned.quorum());
-        let entry = opened.map_err(|_| NotHeard::NotCertified)?.into_inner();
-        let own = |(by, signed): &(SmootherId, Signed<Entry>)| {
-            *by == self.id && signed.open(&self.key.verifying_key()).is_ok_and(|own| *own == entry)
-        };
-        if certificate.signatures().any(own) && self.forgot(&entry) {
-            return Ok(self.sit_out_for(&entry.aggregate, now));
-        }
-        let running = self.running.get_mut(&entry.aggregate).ok_or(NotHeard::Unknown)?;
-        if entry.slot >= running.agreed().slots || running.outcome().is_some() {
-            return Err(NotHeard::OtherSet);
-        }
-        Ok(Step::new(running.certify(entry, certificate).into_iter().collect(), ()))
     }
 
     /// All certificates of an aggregate, for another smoother that asks; for nobody else, since

@@ -1,6 +1,7 @@
 //! From one agreed set to its result: the count first, and nothing more below the crowd.
 
 use super::running::Running;
+use super::shard::Shard;
 use super::{Key, Output, Smoother, records};
 use crate::configuration::SmootherId;
 use crate::logarithm::{Bounds, Table};
@@ -10,7 +11,6 @@ use crate::results::publish;
 use crate::sums::Part;
 use crate::threshold::decrypting::Partial;
 use alpheus_anonymous_credential::schedule::Time;
-use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::{Change, Step};
 use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
@@ -20,8 +20,7 @@ use rand_core::CryptoRng;
 type Said = (Vec<Change>, Vec<Output>);
 
 impl Smoother {
-    /// Notes that a smoother would open a set; with a quorum for the one that this smoother
-    /// agreed to, it opens its part of the count.
+    /// As [`Shard::hear_ready`].
     ///
     /// # Errors
     /// [`NotHeard`]. One of its own that it does not remember makes it sit out.
@@ -32,21 +31,70 @@ impl Smoother {
         ready: &Signed<Ready>,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<Output>>, NotHeard> {
-        let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
-        let ready = ready.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
-        let known = self.running.get(&ready.aggregate).and_then(|running| running.ready);
-        if by == self.id && known != Some(ready) {
-            let step = self.sit_out_for(&ready.aggregate, now);
-            return Ok(step.then(|()| Step::new(Vec::new(), Vec::new())));
+        let said = ready.dangerous_unverified().ok_or(NotHeard::Signature(by))?;
+        let heard = match self.shard(&said.aggregate) {
+            Some(mut shard) => shard.hear_ready(now, by, ready, rng),
+            None => {
+                let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
+                ready.open(key).map_err(|_| NotHeard::Signature(by))?;
+                Err(self.not_here(said.key_epoch, by == self.id))
+            }
+        };
+        match heard {
+            Err(NotHeard::Forgotten) => {
+                let step = self.sit_out_for(said.key_epoch, now);
+                Ok(step.then(|()| Step::new(Vec::new(), Vec::new())))
+            }
+            heard => heard,
         }
-        let running = self.running.get_mut(&ready.aggregate).ok_or(NotHeard::Unknown)?;
-        if ready.key_epoch != running.agreed().key_epoch {
+    }
+
+    /// As [`Shard::hear_opening`].
+    ///
+    /// # Errors
+    /// [`NotHeard`]; a wrong one names its smoother, and any t others open the sum.
+    pub fn hear_opening(
+        &mut self,
+        now: Time,
+        by: SmootherId,
+        opening: &Signed<Opening>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Vec<Output>>, NotHeard> {
+        let said = opening.dangerous_unverified().ok_or(NotHeard::Signature(by))?;
+        let shard = self.shard(&said.ready.aggregate);
+        shard.ok_or(NotHeard::Unknown)?.hear_opening(now, by, opening, rng)
+    }
+}
+
+impl Shard<'_> {
+    /// Notes that a smoother would open a set; with a quorum for the one that this smoother
+    /// agreed to, it opens its part of the count.
+    ///
+    /// # Errors
+    /// [`NotHeard`]; [`NotHeard::Forgotten`] is for [`Smoother::hear_ready`].
+    pub fn hear_ready(
+        &mut self,
+        now: Time,
+        by: SmootherId,
+        ready: &Signed<Ready>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Step<Vec<Output>>, NotHeard> {
+        let key = self.common.pinned.key(by).ok_or(NotHeard::Signature(by))?;
+        let ready = ready.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
+        let agreed = self.running.agreed();
+        if ready.aggregate != agreed.name() {
+            return Err(NotHeard::Unknown);
+        }
+        if by == self.common.id && self.running.ready != Some(ready) {
+            return Err(NotHeard::Forgotten);
+        }
+        if ready.key_epoch != agreed.key_epoch {
             return Err(NotHeard::OtherSet);
         }
-        if *running.readies.entry(by).or_insert(ready) != ready {
+        if *self.running.readies.entry(by).or_insert(ready) != ready {
             return Err(NotHeard::Equivocation(by));
         }
-        self.advance(&ready.aggregate, now, rng)
+        self.advance(now, rng)
     }
 
     /// Takes another smoother's partial decryption of the set that this one agreed to too.
@@ -60,16 +108,18 @@ impl Smoother {
         opening: &Signed<Opening>,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<Output>>, NotHeard> {
-        let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
+        let key = self.common.pinned.key(by).ok_or(NotHeard::Signature(by))?;
         let opening = opening.open(key).map_err(|_| NotHeard::Signature(by))?;
-        let running = self.running.get_mut(&opening.ready.aggregate).ok_or(NotHeard::Unknown)?;
-        if running.ready != Some(opening.ready) {
+        if opening.ready.aggregate != self.running.agreed().name() {
+            return Err(NotHeard::Unknown);
+        }
+        if self.running.ready != Some(opening.ready) {
             return Err(NotHeard::OtherSet);
         }
         let epoch = opening.ready.key_epoch;
-        let shared = &self.keys.get(&epoch).ok_or(NotHeard::Unknown)?.card.shared;
+        let shared = &self.common.keys.get(&epoch).ok_or(NotHeard::Unknown)?.card.shared;
         let of = part(opening.part).ok_or(NotHeard::Signature(by))?;
-        let ciphertext = running.sums.ciphertext(of).ok_or(NotHeard::OtherSet)?;
+        let ciphertext = self.running.sums.ciphertext(of).ok_or(NotHeard::OtherSet)?;
         let wrong = |why| NotHeard::Partial(by, why);
         let partial = Partial::from_bytes(&opening.partial).map_err(wrong)?;
         if partial.member() != by.0 {
@@ -77,28 +127,26 @@ impl Smoother {
         }
         let context = opening.ready.context();
         let verified = shared.verify(partial, &ciphertext, &context).map_err(wrong)?;
-        running.partials.entry(of).or_default().insert(by, verified);
-        self.advance(&opening.ready.aggregate, now, rng)
+        self.running.partials.entry(of).or_default().insert(by, verified);
+        self.advance(now, rng)
     }
 
     /// Goes as far as what was heard allows.
     fn advance(
         &mut self,
-        aggregate: &Digest,
         now: Time,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<Output>>, NotHeard> {
         let nothing = || Ok(Step::new(Vec::new(), Vec::new()));
-        let quorum = self.pinned.quorum();
-        let Some(running) = self.running.get_mut(aggregate) else { return nothing() };
+        let (common, running) = (self.common, &mut *self.running);
         let epoch = running.agreed().key_epoch;
-        let sits_out = Some(epoch) <= self.sits_out;
+        let sits_out = Some(epoch) <= common.sits_out;
         let over = now >= running.agreed().deadline() || running.outcome().is_some();
-        if sits_out || over || !running.has_quorum(quorum) {
+        if sits_out || over || !running.has_quorum(common.pinned.quorum()) {
             return nothing();
         }
-        let Some(key) = self.keys.get(&epoch) else { return nothing() };
-        let by = By { id: self.id, key, signing: &self.key, table: &self.table };
+        let Some(key) = common.keys.get(&epoch) else { return nothing() };
+        let by = By { id: common.id, key, signing: common.key, table: common.table };
         let (changes, outputs) = running.open(&by, rng)?;
         Ok(Step::new(changes, outputs))
     }

@@ -1,12 +1,12 @@
 //! An aggregator that drops, replaces, duplicates or splits opens nothing.
 
-use crate::folk::{answers, begun, grant, opened, people, taken};
+use crate::folk::{answers, begun, grant, mixed, opened, people, taken};
 use crate::support::{AGGREGATOR, Person, Town, at, signing};
 use alpheus_accountable_statistics::closing::Trees;
 use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::Agreed;
-use alpheus_accountable_statistics::messages::{Closing, Entry, Ready, Receipt, Shown};
-use alpheus_accountable_statistics::refused::{NotClosed, NotHeard, NotReleased};
+use alpheus_accountable_statistics::messages::{Closing, Entry, Ready, Receipt, Release, Shown};
+use alpheus_accountable_statistics::refused::{NotClosed, NotGathered, NotHeard, NotReleased};
 use alpheus_accountable_statistics::smoother::Output;
 use alpheus_accountable_statistics::tuple::{Binding, Contribution, Prover};
 use alpheus_crypto::signed::Signed;
@@ -21,10 +21,16 @@ struct Filled {
 }
 
 fn filled(seed: u8) -> Filled {
+    filled_with(seed, |_, _, _| ())
+}
+
+/// The same, with something else before.
+fn filled_with(seed: u8, first: impl Fn(&mut Town, &Agreed, &mut Vec<Person>)) -> Filled {
     let mut town = Town::new(4, 2, seed).unwrap();
     let definition = town.definition("speed/a", 40).unwrap();
     let agreed = town.define(&definition).unwrap();
     let mut people = people(&mut town, 15);
+    first(&mut town, &agreed, &mut people);
     for person in people.iter_mut().take(10) {
         town.upload(person, &agreed, at(70), Contribution::Sample(10)).unwrap();
     }
@@ -144,6 +150,31 @@ fn what_is_replaced_or_moved_is_not_certified() {
     let closing = world.closing(|_| true);
     assert!(world.close(0, &closing).is_ok());
     assert_eq!(world.people.len(), 15);
+}
+
+/// A client with two accounts' slots uploads one tag twice. An aggregator that leaves out neither
+/// finds no smoother: each checks that all tags differ.
+#[test]
+fn a_tag_that_the_aggregator_counts_twice_is_refused_by_every_smoother() {
+    let mut world = filled_with(49, |town, agreed, people| {
+        let slots = people.pop().unwrap();
+        let mut cheat = mixed(town, &people[0], &slots);
+        town.upload(&mut people[0], agreed, at(69), Contribution::Sample(20)).unwrap();
+        town.upload(&mut cheat, agreed, at(69), Contribution::Sample(99)).unwrap();
+    });
+    let tag = |at: usize| world.shown[at].1.tag;
+    let pairs = (0..40).flat_map(|one| (0..one).map(move |two| (one, two)));
+    let same: Vec<(usize, usize)> = pairs.filter(|(one, two)| tag(*one) == tag(*two)).collect();
+    let [(second, first)] = same[..] else { panic!("{same:?}") };
+    let [first, second] = [first, second].map(|at| world.shown[at].0.slot);
+    let (both, one) = (world.closing(|_| true), world.closing(|slot| slot != second));
+    for smoother in 0..4 {
+        let shown = world.shown(|_| true);
+        assert!(world.check(smoother, shown).iter().all(Result::is_ok), "each holds by itself");
+        assert_eq!(world.close(smoother, &both).err(), Some(NotClosed::Duplicate));
+        let closing = if smoother < 2 { &one } else { &world.closing(|slot| slot != first) };
+        assert!(world.close(smoother, closing).is_ok());
+    }
 }
 
 /// Two sets, each within the tolerance, to two halves of the smoothers; a faulty smoother says
@@ -296,4 +327,47 @@ fn a_ready_of_another_day_is_refused() {
     assert_eq!(heard.err(), Some(NotHeard::OtherSet));
     let truth = Signed::new(&honest, &signing(3));
     assert!(world.town.smoothers[0].hear_ready(now, SmootherId(3), &truth, rng).is_ok());
+}
+
+/// A release is a known smoother's, of this aggregate's slots, each once and in order.
+#[test]
+fn a_release_of_another_shape_is_refused() {
+    let mut world = filled(46);
+    let (now, name) = (world.agreed.release(), world.agreed.name());
+    let good = world.town.smoothers[0].release(now, &name).unwrap();
+    let mut changed = |change: &dyn Fn(&mut Release)| {
+        let mut release = good.clone();
+        change(&mut release);
+        world.town.aggregator.0.take(SmootherId(0), release).err()
+    };
+    let malformed = Some(NotGathered::Malformed);
+    assert_eq!(changed(&|release| release.listed.swap(3, 4)), malformed);
+    assert_eq!(changed(&|release| release.listed[4] = release.listed[3].clone()), malformed);
+    assert_eq!(changed(&|release| release.listed[39].entry.slot = 40), malformed);
+    let elsewhere = alpheus_crypto::hash::Digest([1; 32]);
+    assert_eq!(changed(&|release| release.listed[0].entry.aggregate = elsewhere), malformed);
+    assert_eq!(changed(&|release| release.aggregate = elsewhere), Some(NotGathered::Unknown));
+    assert_eq!(changed(&|_| ()), None);
+    let by_nobody = world.town.aggregator.0.take(SmootherId(4), good).err();
+    assert_eq!(by_nobody, malformed);
+}
+
+/// What was closed stays closed, whatever smoothers list before or after.
+#[test]
+fn an_aggregate_is_closed_over_one_ledger() {
+    let mut world = filled(46);
+    let (now, name) = (world.agreed.release(), world.agreed.name());
+    let (aggregator, ledger) = &mut world.town.aggregator;
+    let mut examined = |slots: u32| {
+        for smoother in &world.town.smoothers {
+            let mut release = smoother.release(now, &name).unwrap();
+            release.listed.retain(|listed| listed.entry.slot < slots);
+            let _ = aggregator.take(smoother.id(), release).unwrap();
+        }
+        aggregator.work(&name).unwrap().run()
+    };
+    let (fewer, all, again) = (examined(39), examined(40), examined(40));
+    let closing = aggregator.close(all).unwrap().commit(ledger).unwrap();
+    assert_eq!(aggregator.close(fewer).err(), Some(NotGathered::Closed));
+    assert_eq!(aggregator.close(again).unwrap().commit(ledger).unwrap(), closing);
 }

@@ -1,23 +1,20 @@
 //! An aggregator and a client of its own: what they can do with a victim's upload that the
 //! aggregator has opened, and what another node of it can.
 
-use crate::folk::{begun, opened, people};
-use crate::support::{AGGREGATOR, Person, Town, at, copy, sealing};
+use crate::folk::{Free, begun, opened, people};
+use crate::support::{AGGREGATOR, Person, Town, at, copy, sealing, signing};
 use alpheus_accountable_statistics::aggregator::{Aggregator, Identity, Node};
 use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::Agreed;
-use alpheus_accountable_statistics::error::Refused;
+use alpheus_accountable_statistics::error::{Malformed, Refused};
 use alpheus_accountable_statistics::messages::{
-    Deposit, Entry, Grant, Listed, Release, Shown, Upload, content_digest,
+    Listed, Outcome, Reason, Release, Shown, Upload, content_digest,
 };
-use alpheus_accountable_statistics::refused::{NotClosed, NotGathered};
+use alpheus_accountable_statistics::refused::{NotClosed, NotGathered, NotHeard};
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_crypto::group::{Element, SecretScalar};
-use alpheus_crypto::kdf::derive;
-use alpheus_crypto::labels;
 use alpheus_crypto::seal::Sealed;
-use alpheus_crypto::sign::SigningKey;
 use alpheus_crypto::signed::Signed;
 
 /// What a client has deposited, as the aggregator opens it.
@@ -29,46 +26,15 @@ fn opened_by_the_aggregator(agreed: &Agreed, attempt: &Attempt) -> Shown {
     opened(agreed, &release).pop().unwrap().1
 }
 
-/// A client's own slot, with the key to sign for it.
-fn slot(
-    town: &mut Town,
-    person: &mut Person,
-    agreed: &Agreed,
-) -> (Attempt, SmootherId, Signed<Grant>, SigningKey) {
-    let mut attempt = begun(town, person, agreed, 1);
-    let stored = person.store.iter().find(|(key, _)| key.first() == Some(&b'w')).unwrap().1;
-    let key = SigningKey::from_seed(&derive(&stored[32..64], labels::STATISTICS_EPHEMERAL, &[]));
-    assert_eq!(key.verifying_key(), attempt.ephemeral());
-    let (keeper, request) = attempt.request().unwrap();
-    let by = usize::from(keeper.0);
-    let step = town.smoothers[by].request(at(70), &request, &mut town.rng).unwrap();
-    let grant = step.commit(&mut town.ledgers[by]).unwrap();
-    (attempt, keeper, grant, key)
-}
-
 /// Deposits whatever content in one's own slot, at all smoothers.
-fn deposit(town: &mut Town, person: &mut Person, agreed: &Agreed, shown: &mut Shown) -> Entry {
-    let (attempt, keeper, grant, key) = slot(town, person, agreed);
-    let given = grant.open(&crate::support::signing(keeper.0.to_be_bytes()[1]).verifying_key());
-    let given = given.unwrap().into_inner();
+fn deposit(town: &mut Town, person: &mut Person, agreed: &Agreed, shown: &mut Shown) {
+    let free = Free::with_a_slot(town, person, agreed);
     let sealed = Sealed::nothing(Upload::length(agreed) + 48);
     let content = content_digest(&shown.tag, &shown.tuple, &shown.showing);
-    let entry = Entry::of(&given, content, &sealed);
-    let signature = key.sign(labels::STATISTICS_DEPOSIT, &postcard::to_allocvec(&entry).unwrap());
-    shown.slot = entry.slot;
-    let mut requests = attempt;
-    let showings = std::iter::from_fn(|| {
-        let request = requests.request().ok();
-        requests.refused();
-        request
-    });
-    for (to, request) in showings.collect::<Vec<_>>() {
-        let (grant, sealed) = (grant.clone(), sealed.clone());
-        let (showing, receipts) = (request.showing, Vec::new());
-        let deposit = Deposit { keeper, grant, content, sealed, signature, showing, receipts };
+    shown.slot = free.grant().slot;
+    for (to, deposit) in free.deposits(content, &sealed) {
         assert!(town.receive(to, deposit, at(71)).unwrap().is_some());
     }
-    entry
 }
 
 /// K times the victim's ciphertexts, with its proofs, as they are and for a tag of its own.
@@ -91,19 +57,21 @@ fn a_multiple_of_a_victims_ciphertext_in_an_own_slot_is_refused_by_every_smoothe
         }
         Shown { tuple, ..victim.clone() }
     };
-    let mut forged = [multiple(1), multiple(20)];
+    let short = Shown { tuple: vec![7; 9], ..victim.clone() };
+    let mut forged = [multiple(1), multiple(20), short];
     for (person, shown) in people[1..].iter_mut().zip(&mut forged) {
         deposit(&mut town, person, &agreed, shown);
     }
     for minutes in [121, 131] {
-        town.fill(&mut people[3..], &agreed, at(minutes)).unwrap();
+        town.fill(&mut people[4..], &agreed, at(minutes)).unwrap();
     }
     for by in 0..4 {
         let all = [std::slice::from_ref(&victim), &forged[..]].concat();
         let smoother = &mut town.smoothers[by];
         let verdicts = smoother.check(agreed.release(), &agreed.name(), all).unwrap();
         let refused = Err(NotClosed::Refused(Refused::Statement));
-        assert_eq!(verdicts, [Ok(()), refused, refused]);
+        let malformed = Err(NotClosed::Malformed(Malformed::Length));
+        assert_eq!(verdicts, [Ok(()), refused, refused, malformed]);
     }
 }
 
@@ -117,17 +85,25 @@ fn an_aggregate_is_one_nodes() {
     town.fill(&mut people, &agreed, at(121)).unwrap();
     town.sync(&agreed, agreed.release()).unwrap();
     let release = town.smoothers[0].release(agreed.release(), &agreed.name()).unwrap();
-    let took: Vec<Option<NotGathered>> = (0..3)
-        .map(|index| {
-            let uploads = copy(&town.keys[0]).unwrap();
-            let key = crate::support::signing(AGGREGATOR);
-            let identity = Identity { key, sealing: sealing(), uploads };
-            let (node, records) = (Node { index, of: 3 }, town.aggregator.1.clone());
-            let mut node = Aggregator::restore(&town.pinned, identity, node, records).unwrap();
-            node.take(SmootherId(0), release.clone()).err()
-        })
-        .collect();
-    let elsewhere = Some(NotGathered::Elsewhere);
-    assert_eq!(took.iter().filter(|why| **why == elsewhere).count(), 2);
-    assert_eq!(took.iter().filter(|why| why.is_none()).count(), 1);
+    let name = agreed.name();
+    let outcome = Outcome { aggregate: name, result: Err(Reason::Late) };
+    let outcome = Signed::new(&outcome, &signing(0));
+    let mut ours = 0;
+    for index in 0..3 {
+        let uploads = copy(&town.keys[0]).unwrap();
+        let identity = Identity { key: signing(AGGREGATOR), sealing: sealing(), uploads };
+        let (node, records) = (Node { index, of: 3 }, town.aggregator.1.clone());
+        let mut node = Aggregator::restore(&town.pinned, identity, node, records).unwrap();
+        let took = node.take(SmootherId(0), release.clone()).err();
+        let work = node.work(&name).err();
+        let heard = node.hear(SmootherId(0), &outcome).map(|_| ()).err();
+        if node.aggregates().any(|known| known.name() == name) {
+            ours += 1;
+            assert_eq!((took, work, heard), (None, Some(NotGathered::NoLedger), None));
+        } else {
+            let elsewhere = Some(NotGathered::Elsewhere);
+            assert_eq!((took, work, heard), (elsewhere, elsewhere, Some(NotHeard::Unknown)));
+        }
+    }
+    assert_eq!(ours, 1);
 }

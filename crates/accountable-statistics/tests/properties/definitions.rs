@@ -1,6 +1,6 @@
 //! Which aggregates there may be.
 
-use crate::support::{DAY, MINUTE, TODAY, Town, at, proposed, signing};
+use crate::support::{DAY, Ledger, MINUTE, TODAY, Town, at, proposed, signing};
 use alpheus_accountable_statistics::configuration::{
     BadConfiguration, Configuration, KeyEpoch, Pinned, SmootherId,
 };
@@ -9,11 +9,13 @@ use alpheus_accountable_statistics::definition::{
 };
 use alpheus_accountable_statistics::endorsed::{Endorsed, NotEndorsed};
 use alpheus_accountable_statistics::interval::Interval;
+use alpheus_accountable_statistics::messages::Card;
 use alpheus_accountable_statistics::refused::NotDefined;
 use alpheus_accountable_statistics::tuple::ThresholdKey;
 use alpheus_anonymous_credential::keys::IssuerKey;
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::group::Element;
+use alpheus_crypto::ledger::Log;
 use alpheus_crypto::signed::Signed;
 use proptest::prelude::*;
 
@@ -264,6 +266,31 @@ fn endorsements_count_smoothers_and_not_signatures() {
     endorsed.add(SmootherId(3), Signed::new(&one, &signing(3)));
     assert!(endorsed.open(&town.pinned, 2).is_ok());
     assert_eq!(endorsed.open(&town.pinned, 3).err(), Some(NotEndorsed));
+}
+
+/// A day's key is used with a quorum's signatures on one card, and not with a threshold's.
+#[test]
+fn a_key_is_used_once_a_quorum_has_signed_its_card() {
+    let mut town = Town::new(4, 2, 58).unwrap();
+    let (table, day) = (Ledger::new(), KeyEpoch(TODAY));
+    let (mut fresh, _) = town.smoother_of(0, &table, Log::New, at(0)).unwrap();
+    let card = |attempt| Card { key_epoch: day, attempt, key: town.shared.clone() };
+    let by = |signed: &[(u8, u32)]| {
+        let mut cards = Endorsed::default();
+        for (id, attempt) in signed {
+            cards.add(SmootherId((*id).into()), Signed::new(&card(*attempt), &signing(*id)));
+        }
+        cards
+    };
+    let definition = proposed(&town.definition("speed/a", 24).unwrap());
+    for few in [by(&[(0, 0)]), by(&[(0, 0), (1, 0)]), by(&[(0, 0), (1, 0), (2, 1)])] {
+        let refused = fresh.learn_key(&few, None).err();
+        assert_eq!(refused, Some(NotDefined::OtherKey));
+        assert_eq!(fresh.define(at(1), &definition).err(), Some(NotDefined::OtherKey));
+    }
+    let learnt = fresh.learn_key(&by(&[(0, 0), (1, 0), (2, 0)]), None).unwrap();
+    learnt.commit(&mut town.ledgers[0]).unwrap();
+    assert!(fresh.define(at(1), &definition).is_ok());
 }
 
 #[test]

@@ -1,18 +1,21 @@
 //! People and what they send: shared by the tests.
 
-use crate::support::{Person, Town, at, sealing};
+use crate::support::{Person, Town, at, sealing, signing};
 use alpheus_accountable_statistics::client::{Attempt, Client};
-use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::{Agreed, Turn};
 use alpheus_accountable_statistics::messages::{
-    Deposit, Entry, Grant, Release, Shown, Upload, decode, showing_digest,
+    Deposit, Entry, Grant, Release, Shown, SlotRequest, Upload, decode, showing_digest,
 };
 use alpheus_accountable_statistics::refused::{NoSlot, NotContributed};
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_anonymous_credential::messages::Login;
+use alpheus_crypto::hash::Digest;
+use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError};
-use alpheus_crypto::sign::VerifyingKey;
+use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::sign::{SigningKey, VerifyingKey};
 use alpheus_crypto::signed::Signed;
 
 /// A ledger that stores nothing and says so.
@@ -79,6 +82,21 @@ pub(crate) fn taken(
     Ok(attempt.deposits())
 }
 
+/// Both with a grant of slot 0, signed by its keeper.
+pub(crate) fn rivals(
+    town: &mut Town,
+    agreed: &Agreed,
+    people: &mut [Person],
+) -> Vec<(Attempt, Vec<(SmootherId, Deposit)>)> {
+    let rival = |person: &mut Person| {
+        let mut attempt = begun(town, person, agreed, 50);
+        let granted = grant(agreed, 0, 0, attempt.ephemeral());
+        let deposits = taken(town, person, &mut attempt, (0, &granted)).unwrap();
+        (attempt, deposits)
+    };
+    people.iter_mut().take(2).map(rival).collect()
+}
+
 /// What the smoothers say to deposits, each to its own.
 pub(crate) fn answers(
     town: &mut Town,
@@ -108,4 +126,77 @@ pub(crate) fn opened(agreed: &Agreed, release: &Release) -> Vec<(Entry, Shown)> 
     };
     let listed = release.listed.iter();
     listed.filter_map(|listed| open((&listed.entry, &listed.sealed))).collect()
+}
+
+/// A client that deposits what it likes, with a key, showings and perhaps a grant that are good.
+pub(crate) struct Free {
+    key: SigningKey,
+    keeper: SmootherId,
+    grant: Signed<Grant>,
+    granted: Grant,
+    key_epoch: KeyEpoch,
+    showings: Vec<(SmootherId, Vec<u8>)>,
+}
+
+impl Free {
+    /// With slot 0, as its keeper would grant it.
+    pub(crate) fn without(town: &mut Town, person: &mut Person, agreed: &Agreed) -> Self {
+        let mut attempt = begun(town, person, agreed, 1);
+        let ephemeral = attempt.ephemeral();
+        let record = [b"w".as_slice(), ephemeral.as_bytes()].concat();
+        let seed = &person.store.get(&record).unwrap()[32..64];
+        let key = SigningKey::from_seed(&derive(seed, labels::STATISTICS_EPHEMERAL, &[]));
+        assert_eq!(key.verifying_key(), ephemeral);
+        let asked = std::iter::from_fn(|| {
+            let request = attempt.request().ok();
+            attempt.refused();
+            request
+        });
+        let showings = asked.map(|(to, request)| (to, request.showing)).collect();
+        let granted =
+            Grant { aggregate: agreed.name(), slot: 0, turn: Turn(0), revision: 77, ephemeral };
+        let grant = Signed::new(&granted, &signing(0));
+        let (keeper, key_epoch) = (SmootherId(0), agreed.key_epoch);
+        Self { key, keeper, grant, granted, key_epoch, showings }
+    }
+
+    /// With a slot that a keeper has given.
+    pub(crate) fn with_a_slot(town: &mut Town, person: &mut Person, agreed: &Agreed) -> Self {
+        let mut free = Self::without(town, person, agreed);
+        let (keeper, showing) = free.showings[0].clone();
+        let (aggregate, ephemeral) = (agreed.name(), free.key.verifying_key());
+        let request = SlotRequest { aggregate, ephemeral, showing };
+        let by = usize::from(keeper.0);
+        let step = town.smoothers[by].request(at(70), &request, &mut town.rng).unwrap();
+        let grant = step.commit(&mut town.ledgers[by]).unwrap();
+        let granted = grant.open(town.pinned.key(keeper).unwrap()).unwrap().into_inner();
+        (free.keeper, free.grant, free.granted) = (keeper, grant, granted);
+        free
+    }
+
+    /// What it is granted.
+    pub(crate) fn grant(&self) -> Grant {
+        self.granted
+    }
+
+    /// Takes a grant as the smoother with this number would sign it.
+    pub(crate) fn take(&mut self, by: u8, grant: &Grant) {
+        (self.keeper, self.granted) = (SmootherId(by.into()), *grant);
+        self.grant = Signed::new(grant, &signing(by));
+    }
+
+    pub(crate) fn entry(&self, content: Digest, sealed: &Sealed) -> Entry {
+        Entry::of(&self.granted, self.key_epoch, content, sealed)
+    }
+
+    pub(crate) fn deposits(&self, content: Digest, sealed: &Sealed) -> Vec<(SmootherId, Deposit)> {
+        let entry = postcard::to_allocvec(&self.entry(content, sealed)).unwrap();
+        let signature = self.key.sign(labels::STATISTICS_DEPOSIT, &entry);
+        let deposit = |(to, showing): &(SmootherId, Vec<u8>)| {
+            let (keeper, grant) = (self.keeper, self.grant.clone());
+            let (sealed, showing, receipts) = (sealed.clone(), showing.clone(), Vec::new());
+            (*to, Deposit { keeper, grant, content, sealed, signature, showing, receipts })
+        };
+        self.showings.iter().map(deposit).collect()
+    }
 }

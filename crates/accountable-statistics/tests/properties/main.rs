@@ -13,10 +13,13 @@ mod memory;
 mod openings;
 mod quotas;
 mod restarts;
+mod shards;
 mod simulation;
 mod slots;
 #[path = "../../examples/support/mod.rs"]
 mod support;
 mod tallies;
+mod uploads;
 mod verdicts;
 mod waste;
+mod words;

@@ -9,11 +9,21 @@ use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::messages::{Opening, Outcome, Published, Ready, Reason};
 use alpheus_accountable_statistics::refused::NotHeard;
 use alpheus_accountable_statistics::smoother::Output;
-use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_accountable_statistics::sums::{Part, Sums};
+use alpheus_accountable_statistics::tuple::{Binding, Checker, Contribution, Prover};
+use alpheus_crypto::ledger::Log;
 use alpheus_crypto::signed::Signed;
 
 fn filled(
     seed: u8,
+    change: impl Fn(&mut alpheus_accountable_statistics::definition::Definition),
+) -> (Town, Agreed, Vec<Person>) {
+    filled_by(seed, 8, change)
+}
+
+fn filled_by(
+    seed: u8,
+    samples: usize,
     change: impl Fn(&mut alpheus_accountable_statistics::definition::Definition),
 ) -> (Town, Agreed, Vec<Person>) {
     let mut town = Town::new(4, 2, seed).unwrap();
@@ -21,7 +31,7 @@ fn filled(
     change(&mut definition);
     let agreed = town.define(&definition).unwrap();
     let mut people = people(&mut town, 10);
-    for (value, person) in (60..).zip(people.iter_mut().take(8)) {
+    for (value, person) in (60..).zip(people.iter_mut().take(samples)) {
         town.upload(person, &agreed, at(70), Contribution::Sample(value)).unwrap();
     }
     town.fill(&mut people, &agreed, at(121)).unwrap();
@@ -62,6 +72,64 @@ fn below_the_crowd_the_count_is_all_that_smoothers_learn() {
     assert!(!parts.is_empty() && parts.iter().all(|part| *part == 0), "{parts:?}");
     let (mut town, agreed, _) = filled(51, |definition| definition.accounts = 2);
     assert_eq!((agreed.crowd(), full(town.finish(&agreed).unwrap())), (5, (8, SUM)));
+}
+
+/// The border itself: k_min samples are opened, and one fewer are not.
+#[test]
+fn as_many_as_the_crowd_are_opened_and_one_fewer_are_not() {
+    for (seed, samples) in [(58, 4), (59, 5)] {
+        let (mut town, agreed, _) = filled_by(seed, samples, |definition| definition.accounts = 2);
+        assert_eq!(agreed.crowd(), 5);
+        let outcome = town.finish(&agreed).unwrap().unwrap();
+        match samples {
+            4 => assert_eq!(outcome.result, Err(Reason::TooFew)),
+            _ => assert_eq!(full(Some(outcome)), (5, 60 + 61 + 62 + 63 + 64)),
+        }
+    }
+}
+
+/// How a set ends whose sums are put in place of those that smoothers have agreed to.
+fn ended_with(town: &mut Town, agreed: &Agreed, sums: &Sums) -> Outcome {
+    let now = agreed.release();
+    let examined = town.gather(agreed, now).unwrap();
+    let (_, ready) = town.close(examined, now).unwrap();
+    let latch = [b"a".as_slice(), agreed.name().as_bytes(), b"r"].concat();
+    for id in 0..4 {
+        let ledger = &mut town.ledgers[usize::from(id)];
+        let (set, _): (Ready, Vec<u8>) = postcard::from_bytes(&ledger[&latch]).unwrap();
+        let value = postcard::to_allocvec(&(set, sums.to_bytes())).unwrap();
+        ledger.insert(latch.clone(), value);
+        town.restart(id, Log::Whole, now).unwrap();
+    }
+    town.open(ready, now).unwrap().unwrap()
+}
+
+/// One party whose blindings cancel out makes sums of which every R vanishes: there is nothing to
+/// decrypt, and that is said.
+#[test]
+fn sums_whose_blindings_cancel_are_unreadable() {
+    let (mut town, agreed, _) = filled(150, |_| {});
+    let nothing = Sums::new(agreed.terms(), agreed.name());
+    assert!(nothing.ciphertext(Part::Count).is_none());
+    let outcome = ended_with(&mut town, &agreed, &nothing);
+    assert_eq!(outcome.result, Err(Reason::Unreadable));
+}
+
+/// A sum that is no number within its bounds is none: here a count of more than there are slots.
+#[test]
+fn a_sum_that_is_no_number_is_unreadable() {
+    let (mut town, agreed, _) = filled(151, |_| {});
+    let (prover, checker) = (Prover::new(*agreed.terms()), Checker::new(*agreed.terms()));
+    let mut sums = Sums::new(agreed.terms(), agreed.name());
+    for slot in 0..25 {
+        let (aggregate, ephemeral) = (agreed.name(), signing(99).verifying_key());
+        let tag = alpheus_crypto::group::Element::base();
+        let binding = Binding { tag, aggregate, slot, revision: 0, ephemeral };
+        let tuple = prover.prove(Contribution::Sample(1), &binding, &mut town.rng).unwrap();
+        sums.add(&checker.check(binding, tuple).unwrap()).unwrap();
+    }
+    let outcome = ended_with(&mut town, &agreed, &sums);
+    assert_eq!(outcome.result, Err(Reason::Unreadable));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::{After, Agreed};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{
-    Closing, Deposit, Entry, Grant, Outcome, Published, Reason, Receipt, Release, Shown,
+    Closing, Deposit, Entry, Grant, InPlace, Outcome, Published, Reason, Receipt, Release, Shown,
     SlotRequest,
 };
 use alpheus_accountable_statistics::refused::NoSlot;
@@ -54,7 +54,7 @@ pub(crate) enum Letter {
     Answer(VerifyingKey, SmootherId, Result<Signed<Grant>, NoSlot>),
     Deposit(usize, Box<Deposit>),
     Receipt(Receipt),
-    Refused(VerifyingKey, SmootherId),
+    Refused(VerifyingKey, SmootherId, Box<InPlace>),
     Receipts(Vec<Endorsed<Entry>>, Vec<Receipt>),
     WantKept(usize, Vec<u32>),
     Kept(Vec<(u32, Sealed)>),
@@ -168,6 +168,24 @@ impl World {
         }
     }
 
+    fn deposit_at(&mut self, which: usize, who: usize, deposit: &Deposit) {
+        let (now, id) = (at(self.minute), self.town.smoothers[which].id());
+        self.lie_of_receipt(id, deposit);
+        let key = self.key_of(deposit);
+        let smoother = &mut self.town.smoothers[which];
+        let step = match smoother.deposit(now, deposit.clone()) {
+            Ok(step) => step,
+            Err(NoSlot::SlotTaken | NoSlot::KeyTaken) => {
+                let shown = Box::new(smoother.in_place(deposit).unwrap());
+                return self.send(Party::Person(who), Letter::Refused(key, id, shown));
+            }
+            Err(_) => return,
+        };
+        let Some(receipt) = self.commit(which, step) else { return };
+        self.send(Party::Person(who), Letter::Receipt(receipt.clone()));
+        self.tell_others(id, &Letter::Receipt(receipt));
+    }
+
     fn at_smoother(&mut self, which: usize, letter: Letter) {
         let (now, id) = (at(self.minute), self.town.smoothers[which].id());
         let smoother = &mut self.town.smoothers[which];
@@ -181,20 +199,7 @@ impl World {
                 };
                 self.send(Party::Person(who), Letter::Answer(request.ephemeral, id, answer));
             }
-            Letter::Deposit(who, deposit) => {
-                self.lie_of_receipt(id, &deposit);
-                let key = self.key_of(&deposit);
-                let step = match self.town.smoothers[which].deposit(now, *deposit) {
-                    Ok(step) => step,
-                    Err(NoSlot::SlotTaken | NoSlot::KeyTaken) => {
-                        return self.send(Party::Person(who), Letter::Refused(key, id));
-                    }
-                    Err(_) => return,
-                };
-                let Some(receipt) = self.commit(which, step) else { return };
-                self.send(Party::Person(who), Letter::Receipt(receipt.clone()));
-                self.tell_others(id, &Letter::Receipt(receipt));
-            }
+            Letter::Deposit(who, deposit) => self.deposit_at(which, who, &deposit),
             Letter::Receipt(receipt) => self.hear_receipts(which, vec![receipt]),
             Letter::Receipts(certificates, receipts) => {
                 certificates.iter().for_each(|one| self.hear_certificate(which, one));

@@ -1,17 +1,21 @@
 //! Slots: one entry for each and one for each key, whatever keepers and clients do.
 
-use crate::folk::{answers, begun, grant, people, taken};
+use crate::folk::{Free, answers, begun, grant, people, rivals, taken};
 use crate::support::{Person, Town, at, signing};
 use alpheus_accountable_statistics::client::Attempt;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::Agreed;
 use alpheus_accountable_statistics::definition::Turn;
-use alpheus_accountable_statistics::messages::{Deposit, Evidence, Grant, Receipt};
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::messages::{
+    Deposit, Entry, Evidence, Grant, InPlace, Receipt, Upload,
+};
 use alpheus_accountable_statistics::refused::{NoSlot, NotContributed};
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_anonymous_credential::error::Refused;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::ledger::Log;
+use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::signed::Signed;
 
 fn town(seed: u8) -> (Town, Agreed, Vec<Person>) {
@@ -20,21 +24,6 @@ fn town(seed: u8) -> (Town, Agreed, Vec<Person>) {
     let agreed = town.define(&definition).unwrap();
     let people = people(&mut town, 4);
     (town, agreed, people)
-}
-
-/// Both with a grant of slot 0, signed by its keeper.
-fn rivals(
-    town: &mut Town,
-    agreed: &Agreed,
-    people: &mut [Person],
-) -> Vec<(Attempt, Vec<(SmootherId, Deposit)>)> {
-    let rival = |person: &mut Person| {
-        let mut attempt = begun(town, person, agreed, 50);
-        let granted = grant(agreed, 0, 0, attempt.ephemeral());
-        let deposits = taken(town, person, &mut attempt, (0, &granted)).unwrap();
-        (attempt, deposits)
-    };
-    people.iter_mut().take(2).map(rival).collect()
 }
 
 /// A keeper gives one slot twice and shows each smoother the grant that it likes.
@@ -79,14 +68,17 @@ fn a_key_has_one_slot() {
     // The same key with another grant, by a copy of the device.
     let mut twin = twin.unwrap();
     let others = taken(&mut town, &mut people[0], &mut twin, (1, &second)).unwrap();
-    assert_eq!(answers(&mut town, others), vec![Err(NoSlot::KeyTaken); 4]);
+    assert_eq!(answers(&mut town, others.clone()), vec![Err(NoSlot::KeyTaken); 4]);
     let request = attempt.request().unwrap();
     let smoother = &mut town.smoothers[usize::from(request.0.0)];
     let refusal = smoother.request(at(70), &request.1, &mut town.rng).err();
     assert_eq!(refusal, Some(NoSlot::KeyTaken));
     // What may count is not given again; what everybody refuses is, by another key.
-    let lost = |attempt: &mut Attempt, refusals: u16| {
-        (0..refusals).for_each(|by| attempt.refused_deposit(SmootherId(by)));
+    let mut lost = |attempt: &mut Attempt, refusals: u16| {
+        for by in 0..refusals {
+            let shown = town.smoothers[usize::from(by)].in_place(&others[0].1).unwrap();
+            attempt.refused_deposit(&town.pinned, SmootherId(by), &shown).unwrap();
+        }
         attempt.is_lost(&town.pinned)
     };
     assert_eq!([lost(&mut twin, 0), lost(&mut twin, 1), lost(&mut twin, 2)], [false, false, true]);
@@ -97,6 +89,47 @@ fn a_key_has_one_slot() {
     assert_ne!(attempt.ephemeral(), key);
     town.ask(&mut people[0], &mut attempt, at(71)).unwrap();
     assert!(town.deposit(&mut people[0], &mut attempt, at(71)).unwrap());
+}
+
+/// A smoother that lies about a slot shows nothing that stands in the deposit's place: the deposit
+/// may count yet, so it is not given again.
+#[test]
+fn a_refusal_that_shows_nothing_is_none() {
+    let (mut town, agreed, mut people) = town(39);
+    let mut rivals = rivals(&mut town, &agreed, &mut people);
+    let (other, _) = rivals.pop().unwrap();
+    let (mut attempt, _) = rivals.pop().unwrap();
+    let (ours, theirs) = (*attempt.entry().unwrap(), *other.entry().unwrap());
+    let elsewhere = Entry { slot: 1, ..theirs };
+    let of_another = Entry { aggregate: Digest([1; 32]), ..theirs };
+    let by = |key: u8, entry: &Entry| {
+        InPlace::Signed(Receipt { by: SmootherId(3), entry: Signed::new(entry, &signing(key)) })
+    };
+    let mut half = Endorsed::default();
+    [0, 1]
+        .into_iter()
+        .for_each(|id: u8| half.add(SmootherId(id.into()), Signed::new(&theirs, &signing(id))));
+    let lies = [
+        by(3, &ours),
+        by(3, &elsewhere),
+        by(3, &of_another),
+        by(2, &theirs),
+        InPlace::Certified(half.clone()),
+    ];
+    for lie in lies {
+        for id in 0..4 {
+            let taken = attempt.refused_deposit(&town.pinned, SmootherId(id), &lie);
+            assert_eq!(taken, Err(NotContributed::Refusal), "{lie:?}");
+        }
+        assert!(!attempt.is_lost(&town.pinned));
+    }
+    // One smoother's true word is not enough, a quorum's is.
+    attempt.refused_deposit(&town.pinned, SmootherId(3), &by(3, &theirs)).unwrap();
+    assert!(!attempt.is_lost(&town.pinned));
+    half.add(SmootherId(2), Signed::new(&theirs, &signing(2)));
+    let whole = InPlace::Certified(half);
+    attempt.refused_deposit(&town.pinned, SmootherId(0), &whole).unwrap();
+    assert!(attempt.is_lost(&town.pinned));
 }
 
 /// A keeper that gives one slot twice at one turn is named by its own words, also after a restart.
@@ -266,8 +299,43 @@ fn deposits_have_one_size() {
         }
     }
     assert_eq!(sizes.len(), 1, "{sizes:?}");
-    let dummy = people[0].client.begin(at(121), &agreed, Contribution::Dummy, &mut town.rng);
-    assert!(dummy.is_ok());
+    // A dummy's request and deposits are as long as a sample's.
+    let (mut requests, mut samples) = (std::collections::BTreeSet::new(), sizes.clone());
+    for (minute, given) in [(121, Contribution::Dummy), (122, Contribution::Sample(50))] {
+        let begun = people[0].client.begin(at(minute), &agreed, given, &mut town.rng).unwrap();
+        let mut attempt = begun.commit(&mut people[0].store).unwrap();
+        requests.insert(postcard::to_allocvec(&attempt.request().unwrap().1).unwrap().len());
+        town.ask(&mut people[0], &mut attempt, at(minute)).unwrap();
+        let deposits = attempt.deposits();
+        assert_eq!(deposits.len(), 4);
+        let size =
+            |(_, deposit): &(SmootherId, Deposit)| postcard::to_allocvec(deposit).unwrap().len();
+        samples.extend(deposits.iter().map(size));
+    }
+    assert_eq!((requests.len(), samples.len()), (1, 1), "{requests:?} {samples:?}");
+}
+
+/// Not even somebody who signs for it deposits what has another size, or is granted for later.
+#[test]
+fn a_deposit_of_another_size_or_a_later_turn_gets_no_receipt() {
+    let (mut town, agreed, mut people) = town(39);
+    let length = Upload::length(&agreed) + 48;
+    let free = Free::with_a_slot(&mut town, &mut people[0], &agreed);
+    let send = |town: &mut Town, free: &Free, length: usize| {
+        let (to, deposit) = free.deposits(Digest([7; 32]), &Sealed::nothing(length)).remove(0);
+        town.receive(to, deposit, at(71)).err()
+    };
+    for other in [0, length - 1, length + 1] {
+        assert_eq!(send(&mut town, &free, other), Some(NoSlot::Size));
+    }
+    assert_eq!(send(&mut town, &free, length), None);
+    // Slot 3 is smoother 0's at the second turn, which has not come.
+    let mut free = Free::without(&mut town, &mut people[1], &agreed);
+    let early = Grant { turn: Turn(1), slot: 3, ..free.grant() };
+    free.take(0, &early);
+    assert_eq!(send(&mut town, &free, length), Some(NoSlot::NotGranted));
+    free.take(3, &Grant { turn: Turn(0), ..early });
+    assert_eq!(send(&mut town, &free, length), None);
 }
 
 /// Each keeper has its share of the slots; when it has given them, the next one is asked, and

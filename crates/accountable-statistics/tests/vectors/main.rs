@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+mod entries;
 mod json;
 mod making;
 

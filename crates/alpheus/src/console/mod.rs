@@ -1,12 +1,15 @@
 //! `alpheus console`: a page in the browser over a running deployment. For a
 //! consumer it shows what may be asked and what comes of it; for an owner, who
-//! learnt what about them, and it lets them stop it.
+//! learnt what about them, and it lets them stop it; for anybody, what accountable statistics
+//! have come to.
 //!
 //! The page is part of this program and is served on this machine only: the
 //! browser needs no certificate, and the service, which nobody need trust, has
 //! no say in what the page does. Requests go on to the deployment over mutual
 //! TLS, as the holder of the identity.
 
+#[cfg(feature = "stats")]
+mod aggregates;
 mod gate;
 mod learn;
 mod own;
@@ -35,18 +38,26 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus console --identity pki/analyst --server https://localhost:7400
   alpheus console --identity pki/alice --controller https://localhost:7401
+  alpheus console --statistics roads/card.json --plan speed.yaml
 
 It prints an address to open in a browser on this machine. The address holds a key: whoever
 has it can do what the identity may, until the command ends.";
 
+/// Whose page it is.
+#[cfg(feature = "stats")]
+const WHOM: [&str; 3] = ["server", "controller", "statistics"];
+/// Whose page it is.
+#[cfg(not(feature = "stats"))]
+const WHOM: [&str; 2] = ["server", "controller"];
+
 /// Arguments of `alpheus console`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[group(id = "whom", required = true, args = ["server", "controller"])]
+#[group(id = "whom", required = true, args = WHOM)]
 pub struct Args {
     /// The folder that says who looks: a consumer's, or an owner's
-    #[arg(long, value_name = "FOLDER")]
-    identity: PathBuf,
+    #[arg(long, value_name = "FOLDER", required_unless_present_any = &WHOM[2..])]
+    identity: Option<PathBuf>,
     /// A consumer: the service that answers queries
     #[arg(long, value_name = "URL")]
     server: Option<String>,
@@ -56,6 +67,14 @@ pub struct Args {
     /// The name on the controller's certificate; by default whichever has one
     #[arg(long, value_name = "NAME", requires = "controller")]
     controller_name: Option<String>,
+    /// Anybody: the card of a statistics deployment
+    #[cfg(feature = "stats")]
+    #[arg(long, value_name = "FILE")]
+    statistics: Option<PathBuf>,
+    /// A plan of these statistics: its place alone, in its unit
+    #[cfg(feature = "stats")]
+    #[arg(long, value_name = "FILE", requires = "statistics")]
+    plan: Option<PathBuf>,
     /// The port on this machine; by default any that is free
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
@@ -66,22 +85,7 @@ pub struct Args {
 /// # Errors
 /// The identity cannot be used, or the port cannot be had.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let (router, title) = match (&args.server, &args.controller) {
-        (Some(server), _) => {
-            let identity = IdentityFolder::open(&args.identity, Role::Consumer)?;
-            let name = identity.name().name.clone();
-            let opener = Opener::new(&identity)?;
-            (learn::router(Client::new(&identity, server)?, opener, name), "results")
-        }
-        (None, controller) => {
-            let identity = IdentityFolder::open(&args.identity, Role::Owner)?;
-            let (name, base) = (identity.name().name.clone(), controller.as_deref());
-            let meant = Meant { role: Role::Controller, name: args.controller_name.clone() };
-            let client = Client::to(&identity, base.unwrap_or_default(), meant)?;
-            let key = SigningKey::from_seed(&read_seed(&identity.path(OWNER_SEED))?);
-            (own::router(client, name, key), "streams")
-        }
-    };
+    let (router, title) = args.page()?;
     let gate = Gate::new(&mut entropy::rng()?);
     let key = gate.key().to_owned();
     let router: Router = gate.guard(router).merge(page::router(title));
@@ -93,6 +97,34 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (health, metrics, never) = (&globals.health, &globals.metrics, Trigger::new());
     service::run(&settings, router, health, metrics, never.shutdown(), started)?;
     Ok(())
+}
+
+impl Args {
+    /// What is served, and the page's main script.
+    fn page(&self) -> Result<(Router, &'static str), Failure> {
+        #[cfg(feature = "stats")]
+        if let Some(card) = &self.statistics {
+            let plan = self.plan.as_deref().map(crate::stats::plan::Plan::open).transpose()?;
+            return Ok((aggregates::router(crate::stats::card::open(card)?, plan), "aggregates"));
+        }
+        let folder = Settings::needed(&self.identity, "identity")?;
+        match (&self.server, &self.controller) {
+            (Some(server), _) => {
+                let identity = IdentityFolder::open(&folder, Role::Consumer)?;
+                let name = identity.name().name.clone();
+                let opener = Opener::new(&identity)?;
+                Ok((learn::router(Client::new(&identity, server)?, opener, name), "results"))
+            }
+            (None, controller) => {
+                let identity = IdentityFolder::open(&folder, Role::Owner)?;
+                let (name, base) = (identity.name().name.clone(), controller.as_deref());
+                let meant = Meant { role: Role::Controller, name: self.controller_name.clone() };
+                let client = Client::to(&identity, base.unwrap_or_default(), meant)?;
+                let key = SigningKey::from_seed(&read_seed(&identity.path(OWNER_SEED))?);
+                Ok((own::router(client, name, key), "streams"))
+            }
+        }
+    }
 }
 
 /// Asks the deployment where blocking is allowed.

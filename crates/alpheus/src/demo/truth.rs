@@ -115,6 +115,7 @@ mod tests {
             status: OK.to_owned(),
             noise: None,
             windows: None,
+            untold: None,
             sealed: None,
         }
     }

@@ -40,6 +40,10 @@ pub struct Row {
     /// Of running totals: how many windows are in them, this one included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<u32>,
+    /// Where a job adds up: streams that it told nothing of in time, offline or not; none are
+    /// in the result, nor counted elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<u32>,
     /// Of a query with `RELEASE TO`: who can read it, and what they read it from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<Sealed>,
@@ -116,6 +120,7 @@ impl Row {
                 Value::Object(items.map(|item| (item.alias.clone(), Value::Null)).collect())
             }),
             windows: plan.horizon().map(|_| 0),
+            untold: None,
             sealed: plan.sealed_to.map(|_| Sealed { to: plan.consumer.clone(), sum: None }),
         }
     }
@@ -129,6 +134,7 @@ impl Row {
         };
         let mut row = Row::closed(plan, outcome.window, status);
         row.excluded = outcome.excluded.values().sum();
+        row.untold = outcome.untold;
         let Ok(opened) = &outcome.result else { return row };
         row.population = opened.population;
         row.silent = opened.silent;
@@ -187,7 +193,8 @@ impl Row {
             ("status", self.status.as_str().into()),
         ];
         let windows = self.windows.iter().map(|windows| ("windows", Value::from(*windows)));
-        let told = windows.chain(noise).chain(sealed);
+        let untold = self.untold.iter().map(|streams| ("untold", Value::from(*streams)));
+        let told = windows.chain(untold).chain(noise).chain(sealed);
         times.into_iter().chain(group).chain(outputs).chain(counts).chain(told)
     }
 

@@ -38,6 +38,8 @@ pub struct Service {
     /// What restored coordinators ask again, once their windows' sums are back.
     pending: Vec<(PlanId, Step<Output>)>,
     timing: Timing,
+    /// A commit was refused.
+    failed: bool,
     /// What was counted since the start.
     pub counters: Counters,
     /// The same for other threads to see.
@@ -125,6 +127,7 @@ impl Service {
             queries: BTreeMap::new(),
             pending: Vec::new(),
             timing,
+            failed: false,
             counters: Counters::default(),
             watch: Watch::default(),
         })
@@ -233,6 +236,7 @@ impl Service {
     /// # Errors
     /// [`ServiceError`] if the log cannot be read.
     pub fn ingest(&mut self, now: Timestamp) -> Result<(), ServiceError> {
+        self.go_on()?;
         self.plane.ingest(now, &mut self.counters)
     }
 
@@ -278,7 +282,7 @@ impl Service {
                 if query.coordinator.has_ended(window.start) {
                     if query.coordinator.is_beyond(window.start) {
                         let none = ForSums::Set(SumSet::none(window));
-                        self.plane.give(&id, query.coordinator.plan(), &none);
+                        self.plane.give(&id, query.coordinator.plan(), &none)?;
                     }
                     self.plane.finish(&id, window);
                     continue;
@@ -369,11 +373,28 @@ impl Service {
         steps: Vec<(PlanId, Step<Output>)>,
         ended: &[PlanId],
     ) -> Result<Round, ServiceError> {
+        self.go_on()?;
+        let committed = self.commit(steps, ended);
+        self.failed |= committed.is_err();
+        committed
+    }
+
+    /// Whether what is known here is what the store knows: once a commit was refused it is not,
+    /// and nothing more is said that might rest on it.
+    fn go_on(&self) -> Result<(), ServiceError> {
+        if self.failed { Err(LedgerError.into()) } else { Ok(()) }
+    }
+
+    fn commit(
+        &mut self,
+        steps: Vec<(PlanId, Step<Output>)>,
+        ended: &[PlanId],
+    ) -> Result<Round, ServiceError> {
         let (mut rows, mut merged) = (Vec::new(), Step::default());
         for (id, step) in steps {
             let Some(query) = self.queries.get(&id) else { continue };
             let plan = query.coordinator.plan();
-            step.for_sums().for_each(|given| self.plane.give(&id, plan, given));
+            step.for_sums().try_for_each(|given| self.plane.give(&id, plan, given))?;
             for outcome in step.outcomes() {
                 let row = Row::ended(plan, outcome);
                 self.counters.window(outcome, row.status == OK);

@@ -96,7 +96,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS")]
     idle: Option<u64>,
     /// With the engine `job`: a window waits so many seconds for its sums, then it fails
-    #[arg(long, value_name = "SECONDS", default_value = "600")]
+    #[arg(long, value_name = "SECONDS", default_value = "86400")]
     sums_wait: u64,
     /// Ciphertext that was summed is kept for so many hours, then let go
     #[arg(long, value_name = "HOURS", default_value = "168")]
@@ -167,7 +167,10 @@ fn open(
         let registry = Registry::load(&mut manager, &deployment)?;
         manager.resume(wall_clock())?;
         let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
-        let retention = Retention::open(store, topics, keep).map_err(runtime)?;
+        let mut retention = Retention::open(store, topics, keep).map_err(runtime)?;
+        if kind == EngineKind::Job {
+            retention = retention.beside_a_job();
+        }
         let idle = Span::seconds(args.idle.unwrap_or(match kind {
             EngineKind::InProcess => IDLE,
             EngineKind::Job => JOB_IDLE,

@@ -6,9 +6,9 @@
 
 use crate::runtime::plane::noted_positions;
 use crate::runtime::service::ServiceError;
-use crate::runtime::storage::{Topics, scan_all};
+use crate::runtime::storage::{JobTopics, Topics, scan_all};
 use alpheus_policy::time::{Span, Timestamp};
-use alpheus_transport::{Batch, Offset, Store};
+use alpheus_transport::{Batch, Offset, Partition, Store};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const OFTEN: u64 = 24;
 /// But no more often: each is a write to the disk.
 const SHORTEST: Span = Span::seconds(1);
 
-/// How far the log was summed: by partition, dead letters last.
+/// How far topics may go, by partition.
 type Ends = Vec<Offset>;
 
 /// What is kept, and since when.
@@ -26,6 +26,8 @@ pub struct Retention {
     store: Arc<dyn Store>,
     topics: Topics,
     keep: Span,
+    /// Whether a job sums events.
+    job: bool,
     notes: VecDeque<(Timestamp, Ends)>,
 }
 
@@ -49,7 +51,13 @@ impl Retention {
                     .push_back((Timestamp(at), ends.map(u64::from_be_bytes).map(Offset).collect()));
             }
         }
-        Ok(Retention { store, topics, keep, notes })
+        Ok(Retention { store, topics, keep, job: false, notes })
+    }
+
+    /// Where a job sums events.
+    #[must_use]
+    pub fn beside_a_job(self) -> Retention {
+        Retention { job: true, ..self }
     }
 
     /// Notes, if it is time, and lets go.
@@ -72,8 +80,7 @@ impl Retention {
     }
 
     fn note(&mut self, now: Timestamp) -> Result<(), ServiceError> {
-        let mut ends = noted_positions(self.store.as_ref(), &self.topics)?;
-        ends.push(self.store.bounds(&self.topics.refused.partition(0))?.end);
+        let ends = self.ends()?;
         let value: Vec<u8> = ends.iter().flat_map(|end| end.0.to_be_bytes()).collect();
         let mut batch = Batch::new();
         batch.put(&self.topics.service, [NOTES, &now.0.to_be_bytes()].concat(), value)?;
@@ -82,12 +89,35 @@ impl Retention {
         Ok(())
     }
 
-    fn let_go(&self, noted: Timestamp, ends: &[Offset]) -> Result<(), ServiceError> {
+    /// What is let go: events and dead letters; with a job also what the two say to each
+    /// other, but for instructions, which a job that starts anew reads from their beginning.
+    fn partitions(&self) -> Result<Vec<Partition>, ServiceError> {
         let events = (0..self.topics.partitions).map(|at| self.topics.events.partition(at));
-        let partitions = events.chain([self.topics.refused.partition(0)]);
-        // Of what another engine sums nothing is noted: it is not ours to let go.
-        for (partition, end) in partitions.zip(ends).filter(|(_, end)| **end > Offset(0)) {
-            self.store.truncate_before(&partition, *end)?;
+        let mut all: Vec<Partition> = events.chain([self.topics.refused.partition(0)]).collect();
+        let JobTopics { tokens, summaries, sums, dead_letters, .. } = &self.topics.job;
+        for topic in [tokens, summaries, sums, dead_letters].into_iter().filter(|_| self.job) {
+            let partitions = self.store.partitions(topic)?.unwrap_or(0);
+            all.extend((0..partitions).map(|at| topic.partition(at)));
+        }
+        Ok(all)
+    }
+
+    /// How far each of these may go once what stands there now is old. How far a job has
+    /// read is not known here: it must not lag behind for as long as events are kept.
+    fn ends(&self) -> Result<Vec<Offset>, ServiceError> {
+        let end = |partition| Ok(self.store.bounds(partition)?.end);
+        let mut ends: Vec<Offset> =
+            self.partitions()?.iter().map(end).collect::<Result<_, ServiceError>>()?;
+        if !self.job {
+            let noted = noted_positions(self.store.as_ref(), &self.topics)?;
+            ends.iter_mut().zip(noted).for_each(|(end, noted)| *end = noted);
+        }
+        Ok(ends)
+    }
+
+    fn let_go(&self, noted: Timestamp, ends: &[Offset]) -> Result<(), ServiceError> {
+        for (partition, end) in self.partitions()?.iter().zip(ends) {
+            self.store.truncate_before(partition, *end)?;
         }
         let mut batch = Batch::new();
         for (key, _) in scan_all(self.store.as_ref(), &self.topics.service, NOTES)? {

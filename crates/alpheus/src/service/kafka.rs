@@ -13,10 +13,13 @@ use std::sync::Arc;
 pub struct KafkaSettings {
     /// Some of its brokers, `host:port`, with commas between.
     pub brokers: Option<String>,
-    /// What the names of this process's topics begin with: no two processes share one.
+    /// What the names of this process's topics begin with, a dot at its end: no two
+    /// processes share one.
     pub prefix: Option<String>,
     /// A file of librdkafka's properties, such as those of TLS and SASL.
     pub properties: Option<PathBuf>,
+    /// On how many brokers a record must be before it counts as durable.
+    pub least_copies: Option<u16>,
     /// How many seconds to wait for brokers that do not answer.
     pub patience_seconds: Option<u64>,
 }
@@ -27,7 +30,7 @@ pub struct KafkaArgs {
     /// Keep the state in this Kafka cluster: some of its brokers
     #[arg(long, value_name = "HOST:PORT,...")]
     kafka_brokers: Option<String>,
-    /// What the names of this process's topics begin with; no other process has it
+    /// What the names of this process's topics begin with, a dot at its end; no other process has it
     #[arg(long, value_name = "NAME")]
     kafka_prefix: Option<String>,
     /// Properties of librdkafka, for TLS and SASL
@@ -66,6 +69,7 @@ impl KafkaSettings {
                 .map_err(|source| ServiceError::Properties { path: path.clone(), source })?;
             options.read_properties(&text).map_err(alpheus_transport::Error::from)?;
         }
+        options.least_copies = self.least_copies.unwrap_or(options.least_copies);
         if let Some(seconds) = self.patience_seconds {
             options.patience = std::time::Duration::from_secs(seconds);
         }

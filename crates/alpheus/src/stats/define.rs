@@ -1,11 +1,12 @@
 //! `alpheus stats define`: has smoothers sign what will be measured. They tell everybody.
 
 use crate::commands::Globals;
-use crate::failure::{Category, Failure};
+use crate::failure::{Blame, Category, Failure};
 use crate::pass::link::LinkError;
 use crate::pass::serve::block_on;
 use crate::stats::card::{self, Opened};
 use crate::stats::clock::Clock;
+use crate::stats::counts::plan::{Count, Planned};
 use crate::stats::keys;
 use crate::stats::names::hex;
 use crate::stats::plan::Plan;
@@ -14,6 +15,7 @@ use alpheus_accountable_statistics::configuration::{KeyEpoch, SmootherId};
 use alpheus_accountable_statistics::definition::{Agreed, BadDefinition, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::Card;
+use alpheus_accountable_statistics::tally::{BadTally, Tally};
 use alpheus_accountable_statistics::tuple::ThresholdKey;
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::sign::SigningKey;
@@ -27,9 +29,11 @@ const EXAMPLES: &str = "\
 Examples:
   alpheus stats define speed.yaml --card roads/card.json --key roads/definer.key
   alpheus stats define speed.yaml --card roads/card.json --key roads/definer.key --count 24
+  alpheus stats define gate.yaml --card roads/card.json --key roads/operator.key
 
 Aggregates begin at the next multiple of their length. Each smoother signs one only if it
-overlaps none that it has signed; a quorum of signatures makes it count.";
+overlaps none that it has signed; a quorum of signatures makes it count. A plan with `release: count`
+asks how many were somewhere: the operator signs it, and the aggregator alone need know of it.";
 
 /// How long keys may take to be made.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -46,7 +50,7 @@ pub struct Args {
     /// The deployment's card
     #[arg(long, value_name = "FILE")]
     card: PathBuf,
-    /// The key that smoothers define for
+    /// The definer's key, which smoothers define for; for a count, the operator's
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
     /// How many aggregates, one after the other
@@ -82,21 +86,61 @@ impl From<NotDefined> for Failure {
 /// # Errors
 /// If the plan cannot be used, or too few smoothers sign.
 pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
-    let plan = Plan::open(&args.plan)?;
     let card = card::open(&args.card)?;
     let (ways, key) = (Ways::new(&card)?, keys::signing(&args.key)?);
-    let (every, clock) = (plan.every.0, Clock::of(args.clock.as_deref())?);
+    let clock = Clock::of(args.clock.as_deref())?;
+    let plan = match Planned::open(&args.plan)? {
+        Planned::Sums(plan) => *plan,
+        Planned::Count(count) => {
+            let starts = starts(count.every.0, args.count, clock.now());
+            return block_on(ask(&card, &ways, (&count, &key), starts));
+        }
+    };
+    let every = plan.every.0;
     block_on(async {
         // Before the first one begins there is time to sign it.
         let running = card.pinned.key_epoch(clock.now());
         key_of(&card, &ways, running.unwrap_or(KeyEpoch(0))).await?;
-        let first = (clock.now().0 + AHEAD.min(every / 2)).checked_div(every).unwrap_or(0) + 1;
-        for at in first..first + args.count {
-            let agreed = define(&card, &ways, (&plan, &key), Time(at * every)).await?;
+        for start in starts(every, args.count, clock.now()) {
+            let agreed = define(&card, &ways, (&plan, &key), start).await?;
             println!("{} {}", hex(&agreed.name()), agreed.start.0 / 1000);
         }
         Ok(())
     })
+}
+
+/// When so many of a length begin, one after the other.
+fn starts(every: u64, many: u64, now: Time) -> impl Iterator<Item = Time> {
+    let first = (now.0 + AHEAD.min(every / 2)).checked_div(every).unwrap_or(0) + 1;
+    (first..first + many).map(move |at| Time(at.saturating_mul(every)))
+}
+
+/// Not the operator's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a count is signed by the deployment's operator; give the key that `alpheus stats init` made for it"
+)]
+struct NotTheOperator;
+
+/// Gives the aggregator counts that the operator has signed. No smoother need know of them.
+async fn ask(
+    card: &Opened,
+    ways: &Ways,
+    (plan, operator): (&Count, &SigningKey),
+    starts: impl Iterator<Item = Time>,
+) -> Result<(), Failure> {
+    for start in starts {
+        let signed = Signed::new(&plan.question(&card.pinned, start), operator);
+        let tally = match Tally::open(&signed, &card.pinned) {
+            Ok(tally) => tally,
+            Err(BadTally::Signature(_)) => return Err(NotTheOperator).blame(Category::Input),
+            Err(why) => return Err(why).blame(Category::Input),
+        };
+        let sent = ways.aggregator.post::<()>("/v1/counts", &signed).await;
+        sent.map_err(StatsError::from)?;
+        println!("{} {}", hex(&tally.name()), tally.start.0 / 1000);
+    }
+    Ok(())
 }
 
 /// Has one aggregate defined.

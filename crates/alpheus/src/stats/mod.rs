@@ -6,6 +6,7 @@
 //! - [`role`]: what those have in common,
 //! - [`plan`], [`define`]: what is measured,
 //! - [`client`], [`person`]: who contributes,
+//! - [`counts`]: counts, for which no smoother is needed,
 //! - [`ways`], [`names`]: what crosses between parties,
 //! - [`results`], [`units`]: what comes out,
 //! - [`clock`]: the machine's, or a replay's,
@@ -16,6 +17,7 @@ pub mod aggregator;
 pub mod card;
 pub mod client;
 pub mod clock;
+pub mod counts;
 pub mod define;
 pub mod init;
 pub mod keys;

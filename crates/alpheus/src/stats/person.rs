@@ -9,12 +9,13 @@ use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registeri
 use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::Agreed;
 use alpheus_accountable_statistics::endorsed::Endorsed;
-use alpheus_accountable_statistics::messages::{Deposit, Entry, Grant, Receipt};
+use alpheus_accountable_statistics::messages::{Deposit, Deposited, Entry, Grant};
 use alpheus_accountable_statistics::refused::NotContributed;
+use alpheus_accountable_statistics::tally::Tally;
 use alpheus_accountable_statistics::tuple::{Contribution, Prover};
 use alpheus_anonymous_credential::error::HolderRefused;
 use alpheus_anonymous_credential::holder::Which;
-use alpheus_anonymous_credential::schedule::Period;
+use alpheus_anonymous_credential::schedule::{Period, Time};
 use alpheus_crypto::ledger::{Change, Ledger, LedgerError, Step};
 use alpheus_crypto::signed::Signed;
 use axum::http::header;
@@ -161,6 +162,24 @@ impl<L> Person<L> {
 /// [`StatsError`].
 pub fn left<L>(person: &Shared<L>, agreed: &Agreed) -> Result<u32, StatsError> {
     Ok(lock(person).client.left(agreed)?)
+}
+
+/// Shows the upload credential about a pure count, to be sent at a time that is drawn. What waits
+/// for that is durable in the same commit.
+///
+/// # Errors
+/// [`StatsError`].
+pub fn count<L: Ledger>(
+    person: &Shared<L>,
+    tally: &Tally,
+    waits: impl FnOnce(Vec<u8>, Time) -> Change,
+) -> Result<(), StatsError> {
+    let mut rng = rng()?;
+    let from = tally.draw(&mut rng);
+    let mut person = lock(person);
+    let Person { client, ledger } = &mut *person;
+    let step = client.count(tally, &mut rng)?;
+    Ok(step.then(|showing| Step::new(vec![waits(showing, from)], ())).commit(ledger)?)
 }
 
 /// Begins an upload. `beside` is durable in the same commit.
@@ -317,41 +336,33 @@ async fn deposit<L: Ledger>(
         sent.spawn(async move { (to, deposit_with(&way, &deposit).await) });
     }
     let missing = pinned.quorum().saturating_sub(attempt.receipts().len());
-    let taken = |(_, answer): &(SmootherId, Deposited)| matches!(answer, Deposited::Taken(_));
+    let taken =
+        |(_, answer): &(SmootherId, Option<Deposited>)| matches!(answer, Some(Deposited::Kept(_)));
     let mut steps = Vec::new();
     for (by, answer) in gathered(sent, missing, taken).await {
         match answer {
-            Deposited::Taken(receipt) => match attempt.receipt(pinned, &receipt) {
+            Some(Deposited::Kept(receipt)) => match attempt.receipt(pinned, &receipt) {
                 Ok(step) => steps.push(step),
                 // As good as none: the others' receipts are enough.
                 Err(_) => tracing::warn!(by = by.0, "a smoother gives a receipt of something else"),
             },
-            Deposited::Never => attempt.refused_deposit(by),
-            Deposited::NotNow => {}
+            // A refusal that shows nothing counts for nothing: it may be a lie.
+            Some(Deposited::Taken(other)) => {
+                if let Err(why) = attempt.refused_deposit(pinned, by, &other) {
+                    tracing::warn!(by = by.0, %why, "a smoother refuses a deposit");
+                }
+            }
+            None => {}
         }
     }
     Step::join(steps).commit(&mut lock(person).ledger)?;
     Ok(())
 }
 
-/// What a smoother says to a deposit.
-enum Deposited {
-    Taken(Box<Receipt>),
-    /// It does not answer, or not now.
-    NotNow,
-    /// It has signed another one in its place.
-    Never,
-}
-
-async fn deposit_with(way: &Way, deposit: &Deposit) -> Deposited {
-    match send(way, "/v1/deposits", deposit, BUSY).await {
-        Ok(receipt) => Deposited::Taken(Box::new(receipt)),
-        Err(error) => {
-            tracing::debug!(%error, "a smoother takes no deposit");
-            let never = matches!(error.rule(), Some("slot-taken" | "key-taken"));
-            if never { Deposited::Never } else { Deposited::NotNow }
-        }
-    }
+/// What a smoother says to a deposit; none if it does not answer, or not now.
+async fn deposit_with(way: &Way, deposit: &Deposit) -> Option<Deposited> {
+    let answer = send(way, "/v1/deposits", deposit, BUSY).await;
+    answer.inspect_err(|error| tracing::debug!(%error, "a smoother takes no deposit")).ok()
 }
 
 /// Sends; to who is busy for a while again, since a smoother may say so for ever.

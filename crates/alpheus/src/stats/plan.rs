@@ -108,7 +108,11 @@ pub enum BadPlan {
     Quota,
 }
 
-fn time(text: &str, name: &'static str) -> Result<Span, BadPlan> {
+/// A length of time as a plan says it.
+///
+/// # Errors
+/// [`BadPlan::Time`].
+pub fn time(text: &str, name: &'static str) -> Result<Span, BadPlan> {
     let span = alpheus_policy::document::parse_duration(text).filter(|span| span.0 > 0);
     span.ok_or(BadPlan::Time(name))
 }

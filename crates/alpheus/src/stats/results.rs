@@ -5,6 +5,7 @@ use crate::commands::{Format, Globals};
 use crate::failure::{Blame, Category, Failure, printed};
 use crate::pass::serve::block_on;
 use crate::stats::card;
+use crate::stats::counts::plan::Planned;
 use crate::stats::names::hex;
 use crate::stats::plan::Plan;
 use crate::stats::units::{COLUMNS, Measured};
@@ -12,6 +13,8 @@ use crate::stats::ways::{StatsError, Ways};
 use alpheus_accountable_statistics::definition::{Agreed, Rule};
 use alpheus_accountable_statistics::messages::{Outcome, Published};
 use alpheus_accountable_statistics::results::mean_and_deviation;
+use alpheus_accountable_statistics::tally::{Counter, Tally};
+use alpheus_anonymous_credential::schedule::Time;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,6 +29,8 @@ Without a plan values are in steps: a definition does not say what a step is.";
 
 /// The state of an aggregate that has not ended.
 pub const OPEN: &str = "open";
+/// The state of one that has a result.
+pub const RESULT: &str = "result";
 
 /// Arguments of `alpheus stats results`.
 #[derive(Debug, clap::Args)]
@@ -59,7 +64,7 @@ pub struct Row {
     pub mean: Option<f64>,
     /// Of the population, in steps.
     pub deviation: Option<f64>,
-    /// Uploads that the aggregator saw at most.
+    /// Uploads that the aggregator saw at most; of a count, as many as counted.
     pub slots: u32,
     /// Of these, dummies.
     pub dummies: Option<u64>,
@@ -94,8 +99,33 @@ impl Row {
         row
     }
 
+    /// A row of a count.
+    #[must_use]
+    pub fn of_count(tally: &Tally, counter: &Counter, now: Time) -> Self {
+        let count = counter.result(now);
+        let state = match count {
+            _ if now < tally.closes => OPEN,
+            Some(_) => RESULT,
+            None => "fewer than may be published",
+        };
+        Self {
+            name: hex(&tally.name()),
+            aggregate: tally.place.as_str().to_owned(),
+            interval_start: tally.start.0 / 1000,
+            interval_end: tally.end.0 / 1000,
+            count,
+            sum: None,
+            squares: None,
+            mean: None,
+            deviation: None,
+            slots: count.and_then(|count| u32::try_from(count).ok()).unwrap_or(0),
+            dummies: None,
+            state: state.to_owned(),
+        }
+    }
+
     fn publish(&mut self, agreed: &Agreed, published: Published, rejected: u64) {
-        self.state = "result".to_owned();
+        self.state = RESULT.to_owned();
         match published {
             #[expect(clippy::cast_precision_loss, reason = "a mean of 41 bits at most")]
             Published::Mean(mean) => self.mean = Some(mean as f64),
@@ -119,8 +149,16 @@ impl Row {
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let card = card::open(&args.card)?;
     let ways = Ways::new(&card)?;
-    let plan = args.plan.as_deref().map(Plan::open).transpose()?;
-    let rows = block_on(async { Ok(fetch(&ways).await?) })?;
+    let plan = args.plan.as_deref().map(Planned::open).transpose()?;
+    let mut rows = block_on(async { Ok(fetch(&ways).await?) })?;
+    let plan = match plan {
+        Some(Planned::Count(count)) => {
+            rows.retain(|row| row.aggregate == count.place.as_str());
+            None
+        }
+        Some(Planned::Sums(plan)) => Some(plan),
+        None => None,
+    };
     let format = globals.format.unwrap_or_default();
     let said = match (&plan, format) {
         (Some(plan), format) => in_unit(&rows, plan, format)?,

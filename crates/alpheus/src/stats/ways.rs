@@ -4,9 +4,13 @@ use crate::failure::{Category, Failure};
 use crate::network::identity::IdentityFolder;
 use crate::pass::link::{Base, Link, LinkError, Most};
 use crate::stats::card::Opened;
+use crate::stats::names::hex;
+use crate::stats::smoother::engine::RELEASED;
 use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::messages::Release;
 use alpheus_accountable_statistics::refused::{NotContributed, NotRegistered};
 use alpheus_anonymous_credential::error::HolderRefused;
+use alpheus_crypto::hash::Digest;
 use axum::http::{Method, header::HeaderName};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +18,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// The largest answer: a release of a million slots is fetched in parts of this.
+/// The largest answer: of a release so much is fetched at a time.
 pub const LARGEST: usize = 64 << 20;
 /// How long a large answer may take.
 const LARGE: Duration = Duration::from_secs(120);
@@ -153,6 +157,28 @@ impl Way {
 
     fn malformed(&self) -> LinkError {
         LinkError::Malformed(self.link.base().origin())
+    }
+}
+
+/// All that a smoother releases of an aggregate.
+///
+/// # Errors
+/// [`LinkError`].
+pub async fn release(way: &Way, aggregate: &Digest) -> Result<Release, LinkError> {
+    let mut whole = Release { aggregate: *aggregate, listed: Vec::new() };
+    loop {
+        let from = whole.listed.last().map_or(0, |last| last.entry.slot.saturating_add(1));
+        let path = format!("/v1/release/{}/{from}", hex(aggregate));
+        let part = way.get::<Release>(&path).await?;
+        let last = part.listed.len() < RELEASED;
+        // One that goes back would go on for ever.
+        if part.listed.iter().any(|listed| listed.entry.slot < from) {
+            return Err(way.malformed());
+        }
+        whole.listed.extend(part.listed);
+        if last {
+            return Ok(whole);
+        }
     }
 }
 

@@ -58,6 +58,8 @@ pub(crate) struct Place {
 pub(crate) struct Cluster {
     pub(crate) brokers: String,
     pub(crate) prefix: String,
+    /// Whether the job adds up, and not the service.
+    pub(crate) job: bool,
 }
 
 impl Place {
@@ -130,6 +132,9 @@ impl Place {
     }
 
     pub(crate) fn server(&self, api: &str) -> Process {
+        let job = self.kafka.as_ref().is_some_and(|cluster| cluster.job);
+        // A job that is started anew takes a while to say again what it knows.
+        let (engine, idle) = if job { ("job", "60") } else { ("in-process", "3") };
         let mut process = Process::start(&mut self.command(&[
             "server",
             "--identity",
@@ -140,8 +145,10 @@ impl Place {
             "run/service",
             "--api",
             api,
+            "--engine",
+            engine,
             "--idle",
-            "3",
+            idle,
         ]));
         process.wait_for_prefix("serving at ");
         process

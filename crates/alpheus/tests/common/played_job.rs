@@ -27,6 +27,7 @@ pub(crate) enum Lie {
     TokenDigest,
     Ciphertexts,
     Tokens,
+    FirstWord,
     Length,
     Garbage,
 }
@@ -281,6 +282,7 @@ fn wrong(mut sum: WindowSum, lie: Lie) -> WindowSum {
         Lie::TokenDigest => sum.controllers.digest.0[3] ^= 1,
         Lie::Ciphertexts => *sum.ciphertexts.last_mut().unwrap() ^= 1,
         Lie::Tokens => *sum.tokens.last_mut().unwrap() ^= 1,
+        Lie::FirstWord => sum.ciphertexts[0] = sum.ciphertexts[0].wrapping_add(1),
         Lie::Length => sum.tokens.push(0),
         Lie::Garbage => {}
     }

@@ -40,8 +40,9 @@ kill -9 $aggregator
 kill -CONT $ada
 if wait $ada; then echo believed; else echo failed with $?; fi
 cat ada.log >&2
+rm terminal-2.log
 AGGREGATOR
-until grep -q 'serving at' terminal-2.log; do sleep 0.1; done
+until grep -qs 'serving at' terminal-2.log; do sleep 0.1; done
 (give ada)
 ";
 

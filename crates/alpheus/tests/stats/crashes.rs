@@ -12,18 +12,18 @@ use std::time::{Duration, Instant};
 /// So often somebody is killed.
 const KILLS: usize = 24;
 /// For a machine that does much else.
-const LONG: Duration = Duration::from_secs(300);
+pub(crate) const LONG: Duration = Duration::from_secs(300);
 
 /// A process of a replay.
-struct Role {
-    id: u32,
-    name: String,
-    arguments: Vec<String>,
-    folder: PathBuf,
+pub(crate) struct Role {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) folder: PathBuf,
 }
 
 /// The processes that another one has started.
-fn roles_of(parent: u32) -> Vec<Role> {
+pub(crate) fn roles_of(parent: u32) -> Vec<Role> {
     let read = |entry: fs::DirEntry| {
         let id: u32 = entry.file_name().to_str()?.parse().ok()?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
@@ -64,14 +64,14 @@ impl Said {
     }
 }
 
-fn get(folder: &Path, url: &str) -> Option<Vec<u8>> {
+pub(crate) fn get(folder: &Path, url: &str) -> Option<Vec<u8>> {
     let mut curl = Command::new("curl");
     curl.args(["--silent", "--fail", "--max-time", "5", "--cacert", "pki/ca.pem", url]);
     let done = curl.current_dir(folder).stderr(Stdio::null()).output().ok()?;
     done.status.success().then_some(done.stdout)
 }
 
-fn kill(role: &Role) {
+pub(crate) fn kill(role: &Role) {
     let _ = Command::new("kill").args(["-9", &role.id.to_string()]).stderr(Stdio::null()).status();
 }
 

@@ -6,9 +6,11 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod backups;
 mod beginnings;
 mod believing;
 mod clients;
+mod counts;
 mod crashes;
 mod guide;
 mod real;

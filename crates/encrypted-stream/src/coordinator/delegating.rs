@@ -71,8 +71,9 @@ impl Coordinator {
     }
 
     /// The sums of a window over S: `Σ R·c` of its streams and `Σ (T − o)` of its controllers,
-    /// one word for each output. Whoever calls it has compared streams and controllers with
-    /// [`Coordinator::sum_set`]. Of a window that has ended, or has no S, it changes nothing.
+    /// one word for each output. Whoever calls it has compared streams, controllers and lengths
+    /// with S ([`Coordinator::sum_set`]) and the release. Of a window that has ended, or has
+    /// no S, it changes nothing.
     pub fn summed(
         &mut self,
         start: Timestamp,
@@ -83,7 +84,8 @@ impl Coordinator {
         let Some(round) = self.rounds.get(&start) else { return Step::default() };
         let Phase::Opening(_, opens) = &round.phase else { return Step::default() };
         if ciphertexts.len() != outputs || tokens.len() != outputs {
-            return self.fail(start, Failure::OtherSums);
+            self.summed_others(start);
+            return Step::default();
         }
         let mut sum = ciphertexts.to_vec();
         self.refine(&mut sum);
@@ -92,13 +94,12 @@ impl Coordinator {
         self.end(start, result)
     }
 
-    /// What came as a window's sums are sums of something else: the window fails. Without S
-    /// it changes nothing.
-    pub fn summed_others(&mut self, start: Timestamp) -> Step<Output> {
-        if self.sum_set(start).is_none() {
-            return Step::default();
+    /// What came as a window's sums are sums of something else: if none of its own follow in
+    /// time, that is why it fails.
+    pub fn summed_others(&mut self, start: Timestamp) {
+        if let Some(round) = self.rounds.get_mut(&start) {
+            round.other_sums = true;
         }
-        self.fail(start, Failure::OtherSums)
     }
 
     /// Keeps an answer, or that it was there where others keep it. The first of a
@@ -143,7 +144,8 @@ impl Coordinator {
             round.waits_for_sums = true;
             round.wait(now, timing.sums, timing.sums);
         }
-        if now < round.deadline { Step::default() } else { self.fail(start, Failure::SumsLate) }
+        let failure = if round.other_sums { Failure::OtherSums } else { Failure::SumsLate };
+        if now < round.deadline { Step::default() } else { self.fail(start, failure) }
     }
 }
 

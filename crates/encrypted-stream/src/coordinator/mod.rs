@@ -314,13 +314,14 @@ impl Coordinator {
         };
         let closing = Signed::new(&Closing { plan: self.id(), window, outcome }, &self.key);
         let (excluded, refused) = (round.excluded(), round.refused());
+        let untold = self.delegates.then_some(round.untold);
         let mut changes = vec![self.put(&ServiceRecord::Ended { start })];
         changes.extend(totals);
         changes.extend(self.removals(start));
         self.ended.insert(start);
         changes.extend(self.forget());
         let mut messages = vec![
-            Output::Outcome(Outcome { window, result, excluded, refused }),
+            Output::Outcome(Outcome { window, result, excluded, untold, refused }),
             Output::Broadcast(ServiceMessage::Closing(closing)),
         ];
         messages.extend(self.without_set(&round));

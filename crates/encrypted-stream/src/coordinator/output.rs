@@ -24,7 +24,7 @@ pub struct Timing {
     /// no harm.
     pub openings: Span,
     /// Where others add up: for their sums, once they have all that they need; then the
-    /// window fails.
+    /// window fails. Hours do no harm.
     pub sums: Span,
     /// Who has not answered is asked again after this long.
     pub retry: Span,
@@ -36,7 +36,7 @@ impl Default for Timing {
             presence: Span::seconds(2),
             tokens: Span::seconds(2),
             openings: Span::seconds(24 * 3600),
-            sums: Span::seconds(10 * 60),
+            sums: Span::seconds(24 * 3600),
             retry: Span(500_000),
         }
     }
@@ -51,6 +51,9 @@ pub struct WindowReport {
     pub complete: Vec<SummonedStream>,
     /// Streams that were online and are not, by position in the plan.
     pub excluded: Vec<(u32, Exclusion)>,
+    /// Streams of the plan that nothing was told of when the window was closed by the clock:
+    /// whether they were online is not known.
+    pub untold: u32,
 }
 
 impl From<transformer::WindowReport> for WindowReport {
@@ -59,6 +62,7 @@ impl From<transformer::WindowReport> for WindowReport {
             window: report.window,
             excluded: report.excluded().map(|(at, why)| (at, why.into())).collect(),
             complete: report.complete().cloned().collect(),
+            untold: 0,
         }
     }
 }
@@ -141,6 +145,9 @@ pub struct Outcome {
     pub result: Result<Opened, Failure>,
     /// Streams that were online and are not in the result, by reason.
     pub excluded: BTreeMap<Exclusion, u32>,
+    /// Where others add up: streams that they told nothing of in time, since those were offline
+    /// or they have not come to them.
+    pub untold: Option<u32>,
     /// Controllers that declined something, by reason.
     pub refused: BTreeMap<Refused, u32>,
 }
@@ -183,6 +190,7 @@ impl Failure {
             Self::SumsLost => "the sums of the window are gone",
             Self::Retired => "the plan was retired",
             Self::SumsLate => "the sums of the window have not come",
+            Self::Untold => "the job has told nothing of the window",
             Self::OtherSums => "the sums that came are not those of the opening set",
         }
     }

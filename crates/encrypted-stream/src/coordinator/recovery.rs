@@ -76,6 +76,13 @@ pub enum ServiceRecord {
         /// seed's.
         lost: u64,
     },
+    /// Of a window whose M is fixed: how many streams nothing was told of, if any.
+    Untold {
+        /// Its start.
+        start: Timestamp,
+        /// How many.
+        streams: u32,
+    },
 }
 
 impl Coordinator {
@@ -95,7 +102,7 @@ impl Coordinator {
         now: Timestamp,
     ) -> Result<(Self, Step<Output>), RestoreError> {
         let mut coordinator = Self::new(announced, key, timing);
-        let (mut fixed, mut sets) = (BTreeMap::new(), BTreeMap::new());
+        let (mut fixed, mut sets, mut untold) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (position, value) in values.into_iter().enumerate() {
             let read = read(value).map_err(|error| RestoreError::of(position, error));
             let record = read?;
@@ -108,6 +115,9 @@ impl Coordinator {
                 }
                 ServiceRecord::Ended { start } => {
                     coordinator.ended.insert(start);
+                }
+                ServiceRecord::Untold { start, streams } => {
+                    untold.insert(start, streams);
                 }
                 ServiceRecord::Mark { settled } => coordinator.settled = settled,
                 ServiceRecord::Retired => coordinator.retired = true,
@@ -127,7 +137,9 @@ impl Coordinator {
                 continue;
             }
             let bad = RestoreError::BadRecord { position };
-            let round = coordinator.resume(record, set.map(|(_, set)| set), now).ok_or(bad)?;
+            let round = coordinator.resume(record, set.map(|(_, set)| set), now);
+            let mut round = round.ok_or(bad)?;
+            round.untold = untold.get(&start).copied().unwrap_or(0);
             messages.extend(asked(&round));
             coordinator.rounds.insert(start, round);
             coordinator.note_shares(start);
@@ -179,6 +191,7 @@ impl Coordinator {
             ServiceRecord::Fixed { window, .. } => (0, window.start),
             ServiceRecord::OpeningSet { window, .. } => (1, window.start),
             ServiceRecord::Ended { start } => (2, *start),
+            ServiceRecord::Untold { start, .. } => (7, *start),
             ServiceRecord::Mark { .. } => (3, Timestamp(0)),
             ServiceRecord::Retired => (4, Timestamp(0)),
             ServiceRecord::Totals { .. } => (6, Timestamp(0)),
@@ -194,9 +207,9 @@ impl Coordinator {
         key
     }
 
-    /// M and S of a window that has ended are of no use any more.
-    pub(super) fn removals(&self, start: Timestamp) -> [Change; 2] {
-        [0, 1].map(|kind| Change { key: self.key_for(kind, start), value: None })
+    /// What is kept of a window under way is of no use once it has ended.
+    pub(super) fn removals(&self, start: Timestamp) -> [Change; 3] {
+        [0, 1, 7].map(|kind| Change { key: self.key_for(kind, start), value: None })
     }
 }
 

@@ -79,12 +79,16 @@ pub(super) struct Round {
     pub(super) incomplete: Vec<(u32, Exclusion)>,
     /// Complete streams of controllers that are not in M.
     pub(super) absent: u32,
+    /// Streams that nothing was told of.
+    pub(super) untold: u32,
     pub(super) called: BTreeMap<u32, Called>,
     pub(super) present: BTreeMap<u32, Present>,
     pub(super) tokens: BTreeMap<u32, Vec<u64>>,
     pub(super) openings: BTreeMap<u32, Vec<u64>>,
     /// Whoever adds up in the coordinator's place has all answers.
     pub(super) waits_for_sums: bool,
+    /// Sums of something else have come for it.
+    pub(super) other_sums: bool,
     /// Why controllers declined what the phase asks.
     pub(super) declined: BTreeMap<u32, Refused>,
     /// Of running totals: it would go on if an earlier window had.
@@ -104,11 +108,13 @@ impl Round {
             patience: Span(0),
             incomplete: Vec::new(),
             absent: 0,
+            untold: 0,
             called: BTreeMap::new(),
             present: BTreeMap::new(),
             tokens: BTreeMap::new(),
             openings: BTreeMap::new(),
             waits_for_sums: false,
+            other_sums: false,
             declined: BTreeMap::new(),
             waits_for_turn: false,
             over: 0,

@@ -36,9 +36,13 @@ impl Coordinator {
         let mut round = Round::new(report.window, Phase::Summoned, now);
         round.wait(now, self.timing.presence, self.timing.retry);
         round.incomplete.clone_from(&report.excluded);
+        round.untold = report.untold;
         round.called = self.call(report);
         let messages = round.called.iter().map(|(to, called)| send_summons(*to, called)).collect();
         self.rounds.insert(start, round);
+        if report.untold > 0 && report.complete.is_empty() && report.excluded.is_empty() {
+            return self.fail(start, Failure::Untold);
+        }
         let mut step = Step::new(Vec::new(), messages);
         // With nobody to wait for, it is over at once.
         if self.rounds.get(&start).is_some_and(|round| round.called.is_empty()) {
@@ -184,10 +188,13 @@ impl Coordinator {
             incomplete: round.incomplete.clone(),
             absent: round.absent,
         };
+        let streams = round.untold;
         let messages = send_membership(&fixing, fixing.fixed.members().iter());
         round.phase = Phase::Collecting(Box::new(fixing));
         self.note_shares(start);
-        Step::new(vec![self.put(&record)], messages)
+        let untold = (streams > 0).then_some(ServiceRecord::Untold { start, streams });
+        let records = [record].into_iter().chain(untold);
+        Step::new(records.map(|record| self.put(&record)).collect(), messages)
     }
 
     /// Controllers that have kept another window waiting for their openings for

@@ -1,7 +1,7 @@
 //! Where others add up: the same windows open to the same sums, whatever goes wrong, and
 //! what others say wrongly opens nothing.
 
-use alpheus_encrypted_stream::coordinator::{Opened, Timing};
+use alpheus_encrypted_stream::coordinator::{Opened, Outcome, Timing, WindowReport};
 use alpheus_encrypted_stream::error::Failure;
 use alpheus_encrypted_stream::messages::ServiceMessage;
 use alpheus_policy::time::Span;
@@ -12,7 +12,15 @@ use crate::simulation::{
     CALM, Draw, STORM, Simulation, TREASON, WINDOWS, Weather, setup, simulate_with,
 };
 use crate::world::{Setup, after, window};
-use crate::{horizon, sparse_storms};
+use crate::{horizon, neighbours, noise, sparse_storms};
+
+/// Outcomes as of a coordinator that adds up itself, where all streams were told of.
+fn told(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
+    for outcome in &mut outcomes {
+        assert_eq!(outcome.untold.take(), Some(0));
+    }
+    outcomes
+}
 
 /// Runs a seed in which others add up; every window has one set, open or not.
 fn delegated(world: Draw, seed: u64, weather: Weather, moves: usize) -> Simulation {
@@ -31,7 +39,10 @@ fn in_calm_weather_outcomes_are_those_of_a_coordinator_that_adds_up() {
         for seed in 0..seeds {
             let own = simulate_with(world, seed, CALM, 0, None);
             let others = delegated(world, seed, CALM, 0);
-            assert_eq!(own.outcomes, others.outcomes, "seed {seed}");
+            let all = |run: &Simulation| -> Vec<Outcome> {
+                run.outcomes.values().flatten().cloned().collect()
+            };
+            assert_eq!(told(all(&others)), all(&own), "seed {seed}");
             assert_eq!(others.opened(), WINDOWS as usize, "seed {seed}");
         }
     }
@@ -86,27 +97,42 @@ fn a_window_opens_on_its_sums_alone_and_once() {
 }
 
 #[test]
+fn noise_neighbours_and_sealed_results_need_nothing_of_who_adds_up() {
+    let sealed = |controllers| Setup { sealed: true, ..Setup::new(controllers) };
+    for setup in [noise::four(1, 1_000_000), neighbours::setup(), sealed(1), sealed(3)] {
+        let (mut own, mut others) = (Net::new(setup.clone()), Net::delegating(setup));
+        own.close(0);
+        others.close(0);
+        for (start, ciphertexts, tokens) in others.adder.as_ref().unwrap().sums(&others.world) {
+            let step = others.coordinator.summed(start, &ciphertexts, &tokens);
+            others.run(after(0), step);
+        }
+        assert!(own.outcomes[0].result.is_ok());
+        assert_eq!(told(others.outcomes), own.outcomes);
+    }
+}
+
+#[test]
 fn sums_that_are_wrong_open_nothing() {
     let (mut net, mut ciphertexts, tokens) = waiting(3);
     *ciphertexts.last_mut().unwrap() ^= 1;
     assert_eq!(ends(&mut net, &ciphertexts, &tokens), Err(Failure::CheckWord));
+    // Sums of something else do not keep the window's own from opening it.
     let (mut net, ciphertexts, tokens) = waiting(3);
-    assert_eq!(ends(&mut net, &ciphertexts[1..], &tokens), Err(Failure::OtherSums));
-    let (mut net, ciphertexts, tokens) = waiting(3);
-    assert_eq!(ends(&mut net, &ciphertexts, &tokens[1..]), Err(Failure::OtherSums));
+    for (some, others) in [(&ciphertexts[1..], &tokens[..]), (&ciphertexts[..], &tokens[1..])] {
+        assert!(net.coordinator.summed(window(0).start, some, others).is_empty());
+    }
+    net.coordinator.summed_others(window(0).start);
+    let opened = ends(&mut net, &ciphertexts, &tokens).unwrap();
+    assert_eq!(opened.outputs, net.world.truth(0..3, 0));
     let (mut net, ..) = waiting(3);
-    let step = net.coordinator.summed_others(window(0).start);
-    net.run(after(0), step);
+    net.coordinator.summed_others(window(0).start);
+    net.timeout(after(0).plus(Timing::default().sums));
     assert_eq!(net.outcomes[0].result, Err(Failure::OtherSums));
     // Of a window without a set nothing is believed.
     net.lost = |_, message| matches!(message, ServiceMessage::Membership { .. });
     net.close(1);
-    for step in [
-        net.coordinator.summed(window(1).start, &[], &[]),
-        net.coordinator.summed_others(window(1).start),
-    ] {
-        assert!(step.is_empty());
-    }
+    assert!(net.coordinator.summed(window(1).start, &[], &[]).is_empty());
     assert_eq!(net.coordinator.under_way(), 1);
 }
 
@@ -131,6 +157,40 @@ fn a_service_that_comes_back_takes_the_sums_though_controllers_are_gone() {
         let opened = ends(&mut net, &ciphertexts, &tokens).unwrap();
         assert_eq!(opened.outputs, net.world.truth(0..controllers as usize, 0));
     }
+}
+
+#[test]
+fn a_window_that_nothing_was_told_of_ends_with_its_set_and_stays_so() {
+    let mut net = Net::delegating(Setup::new(3));
+    let whole = net.world.report(0);
+    let silent = WindowReport { complete: vec![], excluded: vec![], untold: 3, ..whole.clone() };
+    let step = net.coordinator.window_closed(after(0), &silent);
+    net.run(after(0), step);
+    assert_eq!(net.outcomes[0].result, Err(Failure::Untold));
+    assert_eq!(net.outcomes[0].untold, Some(3));
+    let sets = net.adder.as_ref().unwrap().sets.clone();
+    assert!(sets[&window(0).start].controllers.is_empty());
+    // What is told later changes nothing, also after a restart.
+    net.restart_service(after(0).plus(Span(1)));
+    assert!(net.coordinator.window_closed(after(0).plus(Span(2)), &whole).is_empty());
+    assert_eq!(net.adder.as_ref().unwrap().sets, sets);
+}
+
+#[test]
+fn streams_that_nothing_was_told_of_are_counted_across_a_restart() {
+    let mut net = Net::delegating(Setup::new(3));
+    net.lost = |_, message| matches!(message, ServiceMessage::Membership { .. });
+    let report = WindowReport { untold: 7, ..net.world.report(0) };
+    let step = net.coordinator.window_closed(after(0), &report);
+    net.run(after(0), step);
+    net.lost = |_, _| false;
+    net.restart_service(after(0).plus(Span(1)));
+    for (start, ciphertexts, tokens) in net.adder.as_ref().unwrap().sums(&net.world) {
+        let step = net.coordinator.summed(start, &ciphertexts, &tokens);
+        net.run(after(0), step);
+    }
+    assert!(net.outcomes[0].result.is_ok());
+    assert_eq!(net.outcomes[0].untold, Some(7));
 }
 
 #[test]

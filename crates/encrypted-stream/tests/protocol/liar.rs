@@ -156,7 +156,7 @@ pub fn rival(setup: Setup, seed: u64) -> (World, Vec<WindowReport>) {
     let reports = windows.map(|window| {
         let report = world.transformer.close(&id, window, 0).unwrap();
         let complete = report.complete().cloned().collect();
-        WindowReport { window, complete, excluded: vec![] }
+        WindowReport { window, complete, excluded: vec![], untold: 0 }
     });
     let reports = reports.collect();
     (world, reports)

@@ -350,6 +350,7 @@ impl World {
             window: report.window,
             complete: report.complete().cloned().collect(),
             excluded: report.excluded().map(|(p, _)| (p, Exclusion::Incomplete)).collect(),
+            untold: 0,
         }
     }
 

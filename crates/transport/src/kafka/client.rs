@@ -18,17 +18,19 @@ use std::time::Duration;
 const PREFETCH_KIB: &str = "8192";
 /// How long a broker holds a request for records of a partition that has none: so
 /// long a read takes to see that a gap is all there is.
-const FETCH_WAIT_MS: &str = "20";
+const FETCH_WAIT_MS: &str = "10";
 /// How many events are served at a time.
 const EVENTS: usize = 16;
 /// The longest that a transaction may take by a broker's default.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
-/// Room for a record of ours with its framing.
-const MESSAGE_MAX: usize = crate::batch::MAX_RECORD_BYTES + (1 << 20);
+/// Room for the largest value of a state space with its framing.
+const MESSAGE_MAX: usize = 80 << 20;
 
-/// The three clients of a store.
+/// The clients of a store.
 pub(super) struct Clients {
     pub(super) consumer: Arc<BaseConsumer<Context>>,
+    /// For those who read a partition at another place meanwhile.
+    pub(super) wanderer: Arc<BaseConsumer<Context>>,
     pub(super) producer: BaseProducer<Context>,
     pub(super) admin: AdminClient<Context>,
     pub(super) patience: Duration,
@@ -138,6 +140,7 @@ impl Clients {
         }
         Ok(Self {
             consumer: Arc::new(made(&reading, &heard)?),
+            wanderer: Arc::new(made(&reading, &heard)?),
             producer: made(&writing, &heard)?,
             admin: made(&base, &heard)?,
             patience,
@@ -166,7 +169,7 @@ impl Clients {
     /// Serves what waits to be told; no record comes this way.
     pub(super) fn listen(&self) {
         for _ in 0..EVENTS {
-            let _ = self.consumer.poll(Duration::ZERO);
+            let _ = (self.consumer.poll(Duration::ZERO), self.wanderer.poll(Duration::ZERO));
         }
         self.producer.poll(Duration::ZERO);
     }

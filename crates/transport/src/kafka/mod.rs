@@ -10,8 +10,8 @@
 //! consumer group's offsets, which brokers forget a week after the last commit of a
 //! group without members; and a state and its position are then read in one way.
 //!
-//! Kafka's timestamps are milliseconds: where ours says more it goes along in
-//! the header `alpheus.time`, which is not shown.
+//! A record's time goes along in the header `alpheus.time`, which is not shown:
+//! Kafka's own timestamp is when it was sent.
 
 mod client;
 mod options;

@@ -5,10 +5,13 @@ use crate::local::DEFAULT_MAX_STAGED;
 use std::fmt;
 use std::time::Duration;
 
-/// Properties that the store's promises rest on: nobody else sets them.
-const OURS: [&str; 12] = [
+/// Properties that the store's promises rest on, by all their names: nobody else sets them.
+const OURS: [&str; 18] = [
     "acks",
+    "allow.auto.create.topics",
     "bootstrap.servers",
+    "client.rack",
+    "delivery.timeout.ms",
     "enable.auto.commit",
     "enable.auto.offset.store",
     "enable.idempotence",
@@ -17,6 +20,9 @@ const OURS: [&str; 12] = [
     "isolation.level",
     "message.max.bytes",
     "message.timeout.ms",
+    "metadata.broker.list",
+    "request.required.acks",
+    "test.mock.num.brokers",
     "transaction.timeout.ms",
     "transactional.id",
 ];
@@ -30,7 +36,7 @@ const MAX_PREFIX: usize = 100;
 pub struct Options {
     /// Some brokers of the cluster, `host:port`, with commas between.
     pub brokers: String,
-    /// What all names of the store begin with: one store, one prefix.
+    /// What all names of the store begin with, a dot at its end: one store, one prefix.
     pub prefix: String,
     /// Further properties of librdkafka, such as those of TLS and SASL; see
     /// [`Options::read_properties`].
@@ -38,6 +44,9 @@ pub struct Options {
     /// The most bytes of accepted batches that wait for a commit, so also of one
     /// batch; default 64 MiB. With what librdkafka copies, three times that is held.
     pub max_staged: usize,
+    /// On how many brokers a record must be before it counts as durable; default 1. Topics
+    /// with fewer replicas, or a smaller `min.insync.replicas`, are refused.
+    pub least_copies: u16,
     /// How long a call waits for brokers that do not answer, and a transaction may
     /// take; default 60 seconds, at most 15 minutes, which is a broker's own limit.
     pub patience: Duration,
@@ -64,6 +73,7 @@ impl Options {
             prefix: prefix.to_owned(),
             properties: Vec::new(),
             max_staged: DEFAULT_MAX_STAGED,
+            least_copies: 1,
             patience: Duration::from_secs(60),
         }
     }
@@ -88,7 +98,9 @@ impl Options {
     /// Refuses what would undo a promise.
     pub(super) fn check(&self) -> Result<(), Refused> {
         let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-        if self.prefix.len() > MAX_PREFIX || !self.prefix.bytes().all(good) {
+        let is_own = |part: &str| matches!(part, "state" | "store");
+        let is_clear = self.prefix.ends_with('.') && !self.prefix.split('.').any(is_own);
+        if self.prefix.len() > MAX_PREFIX || !self.prefix.bytes().all(good) || !is_clear {
             return Err(Refused::Prefix { limit: MAX_PREFIX });
         }
         match self.properties.iter().find(|(name, _)| OURS.contains(&name.as_str())) {
@@ -125,7 +137,11 @@ mod tests {
         options.read_properties("isolation.level=read_uncommitted").unwrap();
         let refused = options.check();
         assert!(matches!(refused, Err(Refused::Property { name }) if name == "isolation.level"));
-        for prefix in ["a b", "ä", &"x".repeat(101)] {
+        options.properties = vec![("metadata.broker.list".into(), "elsewhere:9092".into())];
+        assert!(options.check().is_err(), "another name of what is ours");
+        for prefix in
+            ["a b.", "ä.", "", "a", "a.state.", "store.", &format!("{}.", "x".repeat(100))]
+        {
             let refused = Options::new("localhost:9092", prefix).check();
             assert!(matches!(refused, Err(Refused::Prefix { .. })), "{prefix}");
         }

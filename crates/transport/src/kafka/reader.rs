@@ -2,14 +2,15 @@
 //!
 //! Between records there may be gaps: ends of transactions, what was aborted, what was
 //! compacted. That nothing lies before an offset is known only from an end of
-//! the partition that was reported after we had asked for just these records.
+//! the partition that was reported after we had asked for just these records, by a
+//! replica that has come as far.
 
 use super::client::{Clients, Context};
 use super::refused::Refused;
 use crate::names::Offset;
 use crate::store::Limits;
-use rdkafka::consumer::Consumer;
 use rdkafka::consumer::base_consumer::PartitionQueue;
+use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset as At, TopicPartitionList};
@@ -21,9 +22,10 @@ const AGAIN: Duration = Duration::from_millis(2);
 /// How long one look into a queue takes at most.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The partitions that are being read.
+/// The partitions that are being read, each at one place.
 pub(super) struct Reader {
     clients: Arc<Clients>,
+    consumer: Arc<BaseConsumer<Context>>,
     cursors: Mutex<Cursors>,
     arrived: Arc<dyn Fn() + Send + Sync>,
 }
@@ -36,6 +38,20 @@ struct Cursor {
     next: Option<u64>,
     /// It has reported an end, and does so once for each.
     ended: bool,
+    used: Instant,
+}
+
+/// Where a reader stands in a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It goes on just there.
+    Here,
+    /// It has not read this partition.
+    Nowhere,
+    /// Elsewhere, since it was last used.
+    Elsewhere(Instant),
+    /// It is reading.
+    Busy,
 }
 
 /// What to read.
@@ -52,8 +68,23 @@ pub(super) struct Wanted<'a> {
 impl Reader {
     /// `arrived` is called, from a thread of librdkafka, when a partition that was
     /// read has something new.
-    pub(super) fn new(clients: Arc<Clients>, arrived: Arc<dyn Fn() + Send + Sync>) -> Self {
-        Self { clients, cursors: Mutex::default(), arrived }
+    pub(super) fn new(
+        clients: Arc<Clients>,
+        consumer: Arc<BaseConsumer<Context>>,
+        arrived: Arc<dyn Fn() + Send + Sync>,
+    ) -> Self {
+        Self { clients, consumer, cursors: Mutex::default(), arrived }
+    }
+
+    /// Whether it would go on at an offset without losing what it fetched ahead.
+    pub(super) fn standing(&self, topic: &str, partition: i32, at: Offset) -> Standing {
+        let cursor = self.cursors().get(&(topic.to_owned(), partition)).cloned();
+        let Some(cursor) = cursor else { return Standing::Nowhere };
+        match cursor.try_lock() {
+            Ok(cursor) if cursor.next == Some(at.0) => Standing::Here,
+            Ok(cursor) => Standing::Elsewhere(cursor.used),
+            Err(_) => Standing::Busy,
+        }
     }
 
     /// The first offset there is, and the end of what is decided.
@@ -61,8 +92,7 @@ impl Reader {
         self.clients.listen();
         let until = Instant::now() + self.clients.patience;
         loop {
-            let asked =
-                self.clients.consumer.fetch_watermarks(topic, partition, until - Instant::now());
+            let asked = self.consumer.fetch_watermarks(topic, partition, until - Instant::now());
             match asked {
                 Ok((low, high)) => return Ok((offset(low), offset(high))),
                 // While a leader is elected, or a broker starts.
@@ -85,6 +115,7 @@ impl Reader {
         let mut cursor = lock(&cursor);
         let outcome = self.read_at(&mut cursor, wanted, take);
         cursor.next = outcome.as_ref().ok().map(|next| next.0);
+        cursor.used = Instant::now();
         outcome
     }
 
@@ -95,15 +126,17 @@ impl Reader {
         take: &mut dyn FnMut(&BorrowedMessage<'_>) -> usize,
     ) -> Result<Offset, Refused> {
         let Wanted { topic, from, end, limits, .. } = wanted;
-        let (mut at, mut left) = (from.0, limits);
-        let mut is_sure = cursor.next != Some(at);
-        if is_sure {
+        let (mut at, mut left, mut is_proved) = (from.0, limits, false);
+        if cursor.next != Some(at) {
             self.seek(cursor, wanted, at)?;
         }
         let until = Instant::now() + self.clients.patience;
-        while at < end.0 {
+        // At the end what waits in the queue is taken too: only when it is empty does the
+        // next thing that comes wake anybody.
+        let is_at_end = at >= end.0;
+        while at < end.0 || is_at_end {
             let has_some = left.records < limits.records;
-            let is_quick = has_some || (cursor.ended && !is_sure);
+            let is_quick = is_at_end || has_some || (cursor.ended && !is_proved);
             match cursor.queue.poll(if is_quick { Duration::ZERO } else { LOOK }) {
                 Some(Ok(message)) => {
                     cursor.ended = false;
@@ -119,24 +152,43 @@ impl Reader {
                 }
                 Some(Err(KafkaError::PartitionEOF(_))) => {
                     cursor.ended = true;
-                    if has_some {
-                        break;
-                    }
-                    at = if is_sure { end.0 } else { at };
+                    at = if is_proved && !has_some { at.max(end.0) } else { at };
                 }
                 Some(Err(error)) if !is_passing(&error) => {
                     return Err(self.clients.refused("read", topic, error));
                 }
-                None if has_some => break,
-                None if !is_sure => {
+                None if has_some || is_at_end => break,
+                None if !is_proved => {
+                    self.prove(cursor, wanted, until)?;
                     self.seek(cursor, wanted, at)?;
-                    is_sure = true;
+                    is_proved = true;
                 }
                 Some(Err(_)) | None if Instant::now() > until => return Err(self.silence(topic)),
                 Some(Err(_)) | None => self.clients.listen(),
             }
         }
         Ok(Offset(at))
+    }
+
+    /// Waits until the replica that we read has come to the end that its leader told: after
+    /// an election, or if it follows, it may lag behind.
+    fn prove(
+        &self,
+        cursor: &mut Cursor,
+        wanted: Wanted<'_>,
+        until: Instant,
+    ) -> Result<(), Refused> {
+        self.seek(cursor, wanted, wanted.end.0)?;
+        loop {
+            match cursor.queue.poll(LOOK) {
+                Some(Ok(_) | Err(KafkaError::PartitionEOF(_))) => return Ok(()),
+                Some(Err(error)) if !is_passing(&error) => {
+                    return Err(self.clients.refused("read", wanted.topic, error));
+                }
+                _ if Instant::now() > until => return Err(self.silence(wanted.topic)),
+                _ => self.clients.listen(),
+            }
+        }
     }
 
     fn silence(&self, topic: &str) -> Refused {
@@ -152,7 +204,7 @@ impl Reader {
         }
         let mut list = TopicPartitionList::new();
         list.add_partition(topic, partition);
-        let left = self.clients.consumer.incremental_unassign(&list);
+        let left = self.consumer.incremental_unassign(&list);
         left.map_err(|error| self.clients.refused("read", topic, error))
     }
 
@@ -168,14 +220,14 @@ impl Reader {
             return Ok(Arc::clone(cursor));
         }
         // The queue first, so that nothing goes to the one that all share.
-        let queue = self.clients.consumer.split_partition_queue(topic, partition);
+        let queue = self.consumer.split_partition_queue(topic, partition);
         let mut queue = queue.ok_or_else(|| refused(KafkaError::NoMessageReceived))?;
         let arrived = Arc::clone(&self.arrived);
         queue.set_nonempty_callback(move || arrived());
         let mut list = TopicPartitionList::new();
         list.add_partition_offset(topic, partition, raw(from.0)).map_err(refused)?;
-        self.clients.consumer.incremental_assign(&list).map_err(refused)?;
-        let cursor = Cursor { queue, next: Some(from.0), ended: false };
+        self.consumer.incremental_assign(&list).map_err(refused)?;
+        let cursor = Cursor { queue, next: Some(from.0), ended: false, used: Instant::now() };
         let cursor = Arc::new(Mutex::new(cursor));
         cursors.insert((topic.to_owned(), partition), Arc::clone(&cursor));
         Ok(cursor)
@@ -187,8 +239,7 @@ impl Reader {
         cursor.ended = false;
         let until = Instant::now() + self.clients.patience;
         loop {
-            let sought =
-                self.clients.consumer.seek(topic, partition, raw(at), self.clients.patience);
+            let sought = self.consumer.seek(topic, partition, raw(at), self.clients.patience);
             match sought {
                 Ok(()) => return Ok(()),
                 // A partition that was assigned just now is not fetched yet.

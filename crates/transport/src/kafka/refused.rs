@@ -22,7 +22,9 @@ pub enum Refused {
         name: String,
     },
     /// A prefix that no topic's name could have.
-    #[error("a prefix is at most {limit} characters of a-z A-Z 0-9 . _ -")]
+    #[error(
+        "a prefix is at most {limit} characters of a-z A-Z 0-9 . _ -, ends in a dot, and no part of it is `state` or `store`"
+    )]
     Prefix {
         /// The most characters.
         limit: usize,
@@ -74,7 +76,7 @@ pub enum Refused {
         /// What it is.
         have: String,
         /// What it must be.
-        want: &'static str,
+        want: String,
     },
     /// A record or state value beyond what the topic takes.
     #[error("topic {topic} takes records of {limit} bytes (max.message.bytes), not {bytes}")]

@@ -2,7 +2,7 @@
 
 use super::client::Clients;
 use super::options::Options;
-use super::reader::{Reader, Wanted};
+use super::reader::{Reader, Standing, Wanted};
 use super::refused::Refused;
 use super::topics::{Kind, Known, Names, Topics};
 use super::transaction::{TIME_HEADER, Transactions, position_of};
@@ -20,22 +20,24 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// What framing adds to a record at most, beside its headers' own.
 const FRAMING: usize = 512;
 const AGAIN: Duration = Duration::from_millis(1);
 
-/// A store in a Kafka cluster. The reader is dropped first: its callbacks, on threads
+/// A store in a Kafka cluster. The readers are dropped first: their callbacks, on threads
 /// of librdkafka, must not be the last to hold the queue.
 pub(super) struct Kafka {
-    reader: Reader,
+    readers: [Reader; 2],
     queue: Arc<Queue<Transactions>>,
     clients: Arc<Clients>,
     topics: Topics,
     names: Names,
     arrived: Arc<AtomicBool>,
+    /// One space is made at a time.
+    making: Mutex<()>,
 }
 
 /// One accepted batch.
@@ -52,25 +54,37 @@ pub(super) struct Change {
 pub(super) struct Shared {
     spaces: HashMap<Space, BTreeMap<Bytes, Bytes>>,
     positions: HashMap<(Group, Partition), Offset>,
-    ends: HashMap<Partition, Offset>,
+    ours: HashMap<Partition, Ours>,
+}
+
+/// Where our records of the last transaction begin and end in a partition.
+#[derive(Clone, Copy, Debug)]
+struct Ours {
+    first: Offset,
+    end: Offset,
 }
 
 pub(super) fn open(options: &Options) -> Result<Arc<dyn Store>, Error> {
     let clients = Arc::new(Clients::new(options)?);
     let (names, id) = (Names::new(options), options.writer_id());
-    let topics = Topics::new(Arc::clone(&clients));
-    // Before anything else, since it says best what is wrong with a connection.
-    let there = topics.list()?;
+    let topics = Topics::new(Arc::clone(&clients), options.least_copies);
+    // Before anybody is fenced: who cannot open the store must not end the one who has it.
+    topics.check_all(&names)?;
     // Whoever had the store can write no more, and what it had begun is decided.
     let fenced = clients.producer.init_transactions(clients.patience);
     fenced.map_err(|error| clients.refused("become the writer", &id, error))?;
     clients.answered();
-    let writer = Transactions { clients: Arc::clone(&clients), names: names.clone(), id };
+    let (deciding, writing) = (AtomicBool::new(false), Arc::clone(&clients));
+    let writer = Transactions { clients: writing, names: names.clone(), id, deciding };
     let queue = Arc::new(Queue::new(writer, Shared::default(), options.max_staged));
     let arrived = Arc::new(AtomicBool::new(false));
-    let reader = Reader::new(Arc::clone(&clients), wakes(&queue, &arrived));
-    let store = Kafka { reader, queue, clients, topics, names, arrived };
-    store.load(&there)?;
+    let wakes = wakes(&queue, &arrived);
+    let readers = [&clients.consumer, &clients.wanderer].map(|consumer| {
+        Reader::new(Arc::clone(&clients), Arc::clone(consumer), Arc::clone(&wakes))
+    });
+    let making = Mutex::default();
+    let store = Kafka { readers, queue, clients, topics, names, arrived, making };
+    store.load()?;
     Ok(Arc::new(store))
 }
 
@@ -100,17 +114,24 @@ impl Change {
 }
 
 impl Shared {
-    /// A change is durable; how many records it had.
-    pub(super) fn take(&mut self, change: Change) -> u64 {
+    /// A transaction is durable; how many records it had.
+    pub(super) fn take(&mut self, group: Vec<Change>) -> u64 {
+        let mut ours: HashMap<Partition, Ours> = HashMap::new();
+        for appended in group.iter().flat_map(|change| change.placed.appended()) {
+            let (first, end) = (appended.first, appended.end);
+            let ours = ours.entry(appended.partition.clone()).or_insert(Ours { first, end });
+            (ours.first, ours.end) = (ours.first.min(first), ours.end.max(end));
+        }
+        self.ours.extend(ours);
+        group.into_iter().map(|change| self.take_one(change)).sum()
+    }
+
+    fn take_one(&mut self, change: Change) -> u64 {
         for (space, key, value) in change.states {
             self.put(&space, key, value);
         }
         for (group, partition, next) in change.positions {
             self.positions.insert((group, partition), next);
-        }
-        for appended in change.placed.appended() {
-            let end = self.ends.entry(appended.partition.clone()).or_default();
-            *end = (*end).max(appended.end);
         }
         change.appends.iter().flat_map(|(_, chunks)| chunks).map(Chunk::count).sum()
     }
@@ -130,51 +151,62 @@ impl Shared {
 
 impl Kafka {
     /// Reads positions and all state spaces that are there.
-    fn load(&self, there: &[String]) -> Result<(), Error> {
-        let positions = self.names.positions();
-        self.topics.ensure(&positions, 1, Kind::State)?;
-        self.each_last(&positions, &mut |shared, key, value| {
-            let next = value.and_then(|v| std::str::from_utf8(&v).ok()?.parse().ok());
-            if let Some((place, next)) = position_of(&key).zip(next) {
-                shared.positions.insert(place, Offset(next));
-            }
-        })?;
-        for name in there {
-            if let Some(space) = self.names.space_of(name) {
-                self.topics.check(name, Kind::State)?;
-                self.load_space(&space, name)?;
-            }
+    fn load(&self) -> Result<(), Error> {
+        let name = self.names.positions();
+        self.topics.ensure(&name, 1, Kind::State)?;
+        let mut positions = HashMap::new();
+        for (key, value) in self.last_values(&name)? {
+            let next = std::str::from_utf8(&value).ok().and_then(|next| next.parse().ok());
+            let Some((place, next)) = position_of(&key).zip(next) else {
+                return Err(Error::Corrupt { path: name.into(), what: "a position", source: None });
+            };
+            positions.insert(place, Offset(next));
+        }
+        self.queue.usable()?.shared.positions = positions;
+        for (name, space) in self.topics.spaces(&self.names)? {
+            self.load_space(&space, &name)?;
         }
         Ok(())
     }
 
+    /// The space is there once it is read whole.
     fn load_space(&self, space: &Space, name: &str) -> Result<(), Error> {
-        self.queue.usable()?.shared.spaces.entry(space.clone()).or_default();
-        self.each_last(name, &mut |shared, key, value| shared.put(space, key, value))
+        let values = self.last_values(name)?;
+        self.queue.usable()?.shared.spaces.insert(space.clone(), values);
+        Ok(())
     }
 
-    /// Goes through a compacted topic, in order.
-    fn each_last(
-        &self,
-        topic: &str,
-        each: &mut dyn FnMut(&mut Shared, Bytes, Option<Bytes>),
-    ) -> Result<(), Error> {
-        let (mut from, end) = self.reader.bounds(topic, 0)?;
+    /// What a compacted topic says.
+    fn last_values(&self, topic: &str) -> Result<BTreeMap<Bytes, Bytes>, Error> {
+        let [reader, _] = &self.readers;
+        let (mut from, end) = reader.bounds(topic, 0)?;
+        let mut values = BTreeMap::new();
         while from < end {
-            let limits = Limits::default();
-            let mut read = Vec::new();
-            let wanted = Wanted { topic, partition: 0, from, end, limits };
-            from = self.reader.read(wanted, &mut |message| {
-                let copy = |part: Option<&[u8]>| part.map(Bytes::copy_from_slice);
-                let key = copy(message.key()).unwrap_or_default();
-                read.push((key, copy(message.payload())));
+            let wanted = Wanted { topic, partition: 0, from, end, limits: Limits::default() };
+            from = reader.read(wanted, &mut |message| {
+                let key = Bytes::copy_from_slice(message.key().unwrap_or_default());
+                match message.payload() {
+                    Some(value) => values.insert(key, Bytes::copy_from_slice(value)),
+                    None => values.remove(&key),
+                };
                 message.key_len() + message.payload_len()
             })?;
-            let mut state = self.queue.usable()?;
-            read.into_iter().for_each(|(key, value)| each(&mut state.shared, key, value));
         }
-        self.reader.forget(topic, 0)?;
-        Ok(())
+        reader.forget(topic, 0)?;
+        Ok(values)
+    }
+
+    /// The reader that goes on at an offset, or loses least by going there.
+    fn reader(&self, topic: &str, partition: i32, at: Offset) -> &Reader {
+        let [first, second] = &self.readers;
+        let standing = |reader: &Reader| reader.standing(topic, partition, at);
+        match (standing(first), standing(second)) {
+            (Standing::Here | Standing::Nowhere, _) => first,
+            (_, Standing::Here | Standing::Nowhere) => second,
+            (Standing::Elsewhere(one), Standing::Elsewhere(other)) if one < other => first,
+            (Standing::Elsewhere(_), Standing::Busy) => first,
+            _ => second,
+        }
     }
 
     /// A partition's topic in the cluster, and its number there.
@@ -209,30 +241,53 @@ impl Kafka {
         Ok(())
     }
 
-    /// What a partition holds, with all that we have committed to it.
-    fn extent(&self, name: &str, index: i32, ours: Option<Offset>) -> Result<Bounds, Error> {
+    /// What a partition holds, with all that we have committed to it, unless a
+    /// transaction of somebody else is open before that.
+    fn extent(&self, partition: &Partition) -> Result<Extent, Error> {
+        drop(self.queue.usable()?);
+        let (name, index, _) = self.place(partition)?;
+        let [reader, _] = &self.readers;
         let until = Instant::now() + self.clients.patience;
+        let mut again = AGAIN;
         loop {
-            let (start, end) = self.reader.bounds(name, index)?;
-            // A commit is durable a moment before its mark stands in each partition.
-            if ours.is_none_or(|ours| end >= ours) || Instant::now() > until {
-                return Ok(Bounds { start, end });
+            let (start, end) = reader.bounds(&name, index)?;
+            // Marks of a transaction may stand here and not yet there: what is decided and
+            // not published is not seen.
+            let deciding = self.queue.writer().deciding.load(Ordering::SeqCst);
+            let state = if deciding { self.queue.after_write()? } else { self.queue.usable()? };
+            let ours = state.shared.ours.get(partition).copied();
+            drop(state);
+            // A commit is durable a moment before its mark stands in each partition: until
+            // then, and then alone, what is decided ends where our records begin.
+            let lacks_mark = ours.is_some_and(|ours| ours.first == end && ours.end > end);
+            if !lacks_mark || Instant::now() > until {
+                let bounds = Bounds { start, end };
+                return Ok(Extent {
+                    name,
+                    index,
+                    bounds,
+                    known: ours.map_or(end, |o| o.end.max(end)),
+                });
             }
-            std::thread::sleep(AGAIN);
+            std::thread::sleep(again);
+            again = (again * 2).min(AGAIN * 16);
         }
     }
+}
 
-    /// Where our own records of a partition end; an error if a write has failed.
-    fn ours(&self, partition: &Partition) -> Result<Option<Offset>, Error> {
-        Ok(self.queue.usable()?.shared.ends.get(partition).copied())
-    }
+/// A partition in the cluster, and what it holds.
+struct Extent {
+    name: String,
+    index: i32,
+    bounds: Bounds,
+    /// The end of what we know to be there, though it may be hidden.
+    known: Offset,
 }
 
 impl Store for Kafka {
     fn ensure_topic(&self, topic: &Topic, partitions: u32) -> Result<(), Error> {
         self.queue.flush()?;
-        let (known, _) =
-            self.topics.ensure(&self.names.topic(topic)?, partitions, Kind::Records)?;
+        let known = self.topics.ensure(&self.names.topic(topic)?, partitions, Kind::Records)?;
         if known.partitions == partitions {
             return Ok(());
         }
@@ -240,12 +295,14 @@ impl Store for Kafka {
     }
 
     fn partitions(&self, topic: &Topic) -> Result<Option<u32>, Error> {
+        drop(self.queue.usable()?);
         let known = self.topics.find(&self.names.topic(topic)?)?;
         Ok(known.map(|known| known.partitions))
     }
 
     fn ensure_space(&self, space: &Space) -> Result<(), Error> {
         self.queue.flush()?;
+        let _one = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         if self.queue.usable()?.shared.spaces.contains_key(space) {
             return Ok(());
         }
@@ -257,6 +314,7 @@ impl Store for Kafka {
     fn commit_buffered(&self, batch: Batch) -> Result<Pending, Error> {
         let (bytes, placed) = (batch.bytes(), Placed::default());
         let parts = batch.into_parts();
+        drop(self.queue.usable()?);
         self.check(&parts)?;
         let sequence = self.queue.stage(bytes, |shared| {
             parts.states.iter().try_for_each(|(space, ..)| shared.space(space).map(drop))?;
@@ -275,35 +333,30 @@ impl Store for Kafka {
     }
 
     fn read(&self, partition: &Partition, from: Offset, limits: Limits) -> Result<Fetched, Error> {
-        let ours = self.ours(partition)?;
-        let (name, index, _) = self.place(partition)?;
-        let bounds = self.extent(&name, index, ours)?;
-        let Bounds { start, end } = bounds;
-        if from < start || from > end {
+        let Extent { name, index, bounds, known } = self.extent(partition)?;
+        if from < bounds.start || from > known {
             let partition = partition.clone();
             return Err(Error::OffsetOutOfRange { partition, offset: from, bounds });
         }
-        // Between our last record and a next offset lies the mark of our commit.
-        let is_mark = |at: Offset| ours == Some(at) && end.0 == at.0 + 1;
-        if from == end || is_mark(from) {
-            return Ok(Fetched::of_records(Vec::new(), end));
+        // Of what is hidden by somebody's open transaction there is nothing yet.
+        if from > bounds.end {
+            return Ok(Fetched::of_records(Vec::new(), from));
         }
+        let end = bounds.end;
         let limits = Limits { records: limits.records.max(1), ..limits };
         let mut records = Vec::new();
         let wanted = Wanted { topic: &name, partition: index, from, end, limits };
-        let next = self.reader.read(wanted, &mut |message| {
+        let next = self.reader(&name, index, from).read(wanted, &mut |message| {
             let record = record_of(message);
             let bytes = record.len();
             records.push(record);
             bytes
         })?;
-        Ok(Fetched::of_records(records, if is_mark(next) { end } else { next }))
+        Ok(Fetched::of_records(records, next))
     }
 
     fn bounds(&self, partition: &Partition) -> Result<Bounds, Error> {
-        let ours = self.ours(partition)?;
-        let (name, index, _) = self.place(partition)?;
-        self.extent(&name, index, ours)
+        self.extent(partition).map(|extent| extent.bounds)
     }
 
     fn truncate_before(&self, partition: &Partition, before: Offset) -> Result<(), Error> {

@@ -17,7 +17,21 @@ use std::time::{Duration, Instant};
 /// What every topic must take: librdkafka gathers records up to about a million bytes.
 const LEAST_BYTES: usize = 1 << 20;
 /// What topics of ours take: our largest record with its framing.
-const OUR_BYTES: &str = "16842752";
+const RECORD_BYTES: &str = "16842752";
+/// What topics of state take: as much as a batch has by default.
+const STATE_BYTES: &str = "68157440";
+/// Compaction passes over the segment that is being written: so it is small, though
+/// larger than a value may be, and closed every hour.
+const COMPACTED: [(&str, &str); 5] = [
+    ("cleanup.policy", "compact"),
+    ("segment.bytes", "134217728"),
+    ("segment.ms", "3600000"),
+    ("min.cleanable.dirty.ratio", "0.1"),
+    ("delete.retention.ms", "86400000"),
+];
+/// Nothing goes before we let go of it.
+const KEPT: [(&str, &str); 3] =
+    [("cleanup.policy", "delete"), ("retention.ms", "-1"), ("retention.bytes", "-1")];
 const AGAIN: Duration = Duration::from_millis(10);
 
 /// The names of a store in its cluster.
@@ -45,6 +59,7 @@ pub(super) enum Kind {
 /// Topics of the cluster that were looked up.
 pub(super) struct Topics {
     clients: Arc<Clients>,
+    least_copies: u16,
     known: Mutex<HashMap<String, Known>>,
 }
 
@@ -76,16 +91,25 @@ impl Names {
 }
 
 impl Topics {
-    pub(super) fn new(clients: Arc<Clients>) -> Self {
-        Self { clients, known: Mutex::default() }
+    pub(super) fn new(clients: Arc<Clients>, least_copies: u16) -> Self {
+        Self { clients, least_copies, known: Mutex::default() }
     }
 
-    /// The names of all topics there are.
-    pub(super) fn list(&self) -> Result<Vec<String>, Refused> {
+    /// The topics of the store's state spaces, by the cluster's list.
+    pub(super) fn spaces(&self, names: &Names) -> Result<Vec<(String, Space)>, Refused> {
         let patience = self.clients.patience;
         let all = self.clients.consumer.fetch_metadata(None, patience);
         let all = all.map_err(|e| self.clients.refused("list", "topics", e))?;
-        Ok(all.topics().iter().map(|topic| topic.name().to_owned()).collect())
+        let all = all.topics().iter().map(|topic| topic.name().to_owned());
+        Ok(all.filter_map(|name| names.space_of(&name).map(|space| (name, space))).collect())
+    }
+
+    /// Sees that all state that is there is kept.
+    pub(super) fn check_all(&self, names: &Names) -> Result<(), Refused> {
+        for (name, _) in self.spaces(names)? {
+            self.check(&name, Kind::State)?;
+        }
+        Ok(())
     }
 
     /// What there is by this name.
@@ -93,7 +117,7 @@ impl Topics {
         if let Some(known) = self.remembered().get(name) {
             return Ok(Some(*known));
         }
-        let Some(partitions) = self.partitions(name)? else { return Ok(None) };
+        let Some((partitions, _)) = self.partitions(name)? else { return Ok(None) };
         let settings = self.settings(name)?;
         let max_bytes = number(name, &settings, "max.message.bytes")?;
         if max_bytes < LEAST_BYTES {
@@ -105,42 +129,54 @@ impl Topics {
     }
 
     /// Makes a topic unless it is there, and sees that it keeps what it must.
-    pub(super) fn ensure(
-        &self,
-        name: &str,
-        partitions: u32,
-        kind: Kind,
-    ) -> Result<(Known, bool), Refused> {
-        let is_new = self.partitions(name)?.is_none() && self.create(name, partitions, kind)?;
+    pub(super) fn ensure(&self, name: &str, partitions: u32, kind: Kind) -> Result<Known, Refused> {
+        if self.partitions(name)?.is_none() {
+            self.create(name, partitions, kind)?;
+        }
         let until = Instant::now() + self.clients.patience;
         loop {
             if let Some(known) = self.find(name)? {
-                if !is_new {
-                    self.check(name, kind)?;
-                }
-                return Ok((known, is_new));
+                self.check(name, kind)?;
+                return Ok(known);
             }
-            if Instant::now() > until {
-                let source = KafkaError::MetadataFetch(Code::OperationTimedOut);
-                return Err(self.clients.refused("make", name, source));
-            }
-            std::thread::sleep(AGAIN);
+            self.wait(name, until)?;
         }
     }
 
-    /// Sees that a topic of state is compacted, and one of records is not.
+    /// Sees that a topic of state keeps the last value of each key, one of records all,
+    /// and both as many copies as were asked for.
     pub(super) fn check(&self, name: &str, kind: Kind) -> Result<(), Refused> {
         let settings = self.settings(name)?;
-        let policy = value(&settings, "cleanup.policy");
-        match kind {
-            Kind::State if policy != "compact" => {
-                Err(wrong(name, &settings, "cleanup.policy", "compact"))
+        let wanted = match kind {
+            Kind::Records => &KEPT[..],
+            Kind::State => &COMPACTED[..1],
+        };
+        for &(setting, want) in wanted {
+            if value(&settings, setting) != want {
+                return Err(wrong(name, &settings, setting, want));
             }
-            Kind::Records if policy.contains("compact") => {
-                Err(wrong(name, &settings, "cleanup.policy", "delete"))
-            }
-            _ => Ok(()),
         }
+        let least = usize::from(self.least_copies);
+        let copies = self.partitions(name)?.map_or(0, |(_, copies)| copies);
+        if copies < least {
+            let (topic, have) = (name.to_owned(), copies.to_string());
+            let want = format!("{least} or more");
+            return Err(Refused::TopicSetting { topic, setting: "replicas", have, want });
+        }
+        if number(name, &settings, "min.insync.replicas")? < least {
+            let want = format!("{least} or more");
+            return Err(wrong(name, &settings, "min.insync.replicas", &want));
+        }
+        Ok(())
+    }
+
+    fn wait(&self, name: &str, until: Instant) -> Result<(), Refused> {
+        if Instant::now() > until {
+            let source = KafkaError::MetadataFetch(Code::OperationTimedOut);
+            return Err(self.clients.refused("find a leader of", name, source));
+        }
+        std::thread::sleep(AGAIN);
+        Ok(())
     }
 
     /// Drops the records before an offset.
@@ -169,40 +205,52 @@ impl Topics {
         AdminOptions::new().request_timeout(patience).operation_timeout(patience)
     }
 
-    /// How many partitions the topic has, once each has a leader.
-    fn partitions(&self, name: &str) -> Result<Option<u32>, Refused> {
+    /// How many partitions the topic has, and copies of each; waits until each has a leader.
+    fn partitions(&self, name: &str) -> Result<Option<(u32, usize)>, Refused> {
         let refused = |error| self.clients.refused("describe", name, error);
-        let patience = self.clients.patience;
-        let found = self.clients.consumer.fetch_metadata(Some(name), patience).map_err(refused)?;
-        let Some(topic) = found.topics().iter().find(|topic| topic.name() == name) else {
-            return Ok(None);
-        };
-        match topic.error().map(Code::from) {
-            Some(Code::UnknownTopicOrPartition | Code::UnknownTopic) => Ok(None),
-            Some(code) => Err(refused(KafkaError::MetadataFetch(code))),
-            None => Ok(led(topic)),
+        let until = Instant::now() + self.clients.patience;
+        loop {
+            let patience = self.clients.patience;
+            let found = self.clients.consumer.fetch_metadata(Some(name), patience);
+            let found = found.map_err(refused)?;
+            let topic = found.topics().iter().find(|topic| topic.name() == name);
+            match topic.map(|topic| (topic, topic.error().map(Code::from))) {
+                None | Some((_, Some(Code::UnknownTopicOrPartition | Code::UnknownTopic))) => {
+                    return Ok(None);
+                }
+                Some((_, Some(Code::LeaderNotAvailable))) => {}
+                Some((_, Some(code))) => return Err(refused(KafkaError::MetadataFetch(code))),
+                Some((topic, None)) => {
+                    if let Some(count) = led(topic) {
+                        return Ok(Some(count));
+                    }
+                }
+            }
+            self.wait(name, until)?;
         }
     }
 
-    /// Whether it was us who made it.
-    fn create(&self, name: &str, partitions: u32, kind: Kind) -> Result<bool, Refused> {
+    fn create(&self, name: &str, partitions: u32, kind: Kind) -> Result<(), Refused> {
         let count = i32::try_from(partitions).unwrap_or(i32::MAX);
-        // By the broker's defaults replicated. Kept until we let go of it; what a replay
-        // writes has the times of long ago, or of tomorrow.
-        let topic = NewTopic::new(name, count, TopicReplication::Fixed(-1))
-            .set("max.message.bytes", OUR_BYTES)
-            .set("message.timestamp.before.max.ms", "9223372036854775807")
-            .set("message.timestamp.after.max.ms", "9223372036854775807");
-        let topic = match kind {
-            Kind::Records => topic.set("cleanup.policy", "delete").set("retention.ms", "-1"),
-            Kind::State => topic.set("cleanup.policy", "compact"),
+        let (bytes, settings) = match kind {
+            Kind::Records => (RECORD_BYTES, &KEPT[..]),
+            Kind::State => (STATE_BYTES, &COMPACTED[..]),
         };
+        // Replicated by the brokers' default.
+        let mut topic = NewTopic::new(name, count, TopicReplication::Fixed(-1));
+        topic = topic.set("max.message.bytes", bytes);
+        for (setting, value) in settings {
+            topic = topic.set(setting, value);
+        }
+        let copies = self.least_copies.to_string();
+        if self.least_copies > 1 {
+            topic = topic.set("min.insync.replicas", &copies);
+        }
         let made = self.clients.admin.create_topics([&topic], &self.options());
         let made = pollster::block_on(made);
         let made = made.map_err(|e| self.clients.refused("make", name, e))?;
         match made.into_iter().next() {
-            None | Some(Ok(_)) => Ok(true),
-            Some(Err((_, Code::TopicAlreadyExists))) => Ok(false),
+            None | Some(Ok(_) | Err((_, Code::TopicAlreadyExists))) => Ok(()),
             Some(Err((_, code))) => {
                 Err(self.clients.refused("make", name, KafkaError::AdminOp(code)))
             }
@@ -220,13 +268,14 @@ impl Topics {
     }
 }
 
-fn led(topic: &MetadataTopic) -> Option<u32> {
+fn led(topic: &MetadataTopic) -> Option<(u32, usize)> {
     let partitions = topic.partitions();
     let is_led = |p: &rdkafka::metadata::MetadataPartition| {
         p.leader() >= 0 && !p.error().is_some_and(|error| error.is_error())
     };
     let count = u32::try_from(partitions.len()).ok();
-    count.filter(|&count| count > 0 && partitions.iter().all(is_led))
+    let copies = partitions.iter().map(|partition| partition.replicas().len()).min()?;
+    count.filter(|_| partitions.iter().all(is_led)).map(|count| (count, copies))
 }
 
 fn value(settings: &ConfigResource, name: &str) -> String {
@@ -237,11 +286,7 @@ fn number(topic: &str, settings: &ConfigResource, name: &'static str) -> Result<
     value(settings, name).parse().map_err(|_| wrong(topic, settings, name, "a number"))
 }
 
-fn wrong(
-    topic: &str,
-    settings: &ConfigResource,
-    setting: &'static str,
-    want: &'static str,
-) -> Refused {
-    Refused::TopicSetting { topic: topic.to_owned(), setting, have: value(settings, setting), want }
+fn wrong(topic: &str, settings: &ConfigResource, setting: &'static str, want: &str) -> Refused {
+    let (topic, have) = (topic.to_owned(), value(settings, setting));
+    Refused::TopicSetting { topic, setting, have, want: want.to_owned() }
 }

@@ -12,15 +12,19 @@ use crate::record::{Chunk, Record};
 use bytes::Bytes;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 use rdkafka::message::{Header, OwnedHeaders};
-use rdkafka::producer::{BaseRecord, Producer};
+use rdkafka::producer::{BaseRecord, Producer, PurgeConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Microseconds since 1970, eight bytes, big-endian: where milliseconds say less.
+/// A record's own time: microseconds since 1970, eight bytes, big-endian. Kafka's is when
+/// it was sent: by that brokers refuse records of tomorrow, and some overwrite it.
 pub(super) const TIME_HEADER: &str = "alpheus.time";
 /// What goes along with records whose place nobody asks for.
 const NOBODY: usize = 0;
+/// How long ending a failed transaction may take.
+const ABORT: Duration = Duration::from_secs(1);
 const TURN: Duration = Duration::from_millis(1);
 
 /// Writes transactions.
@@ -29,6 +33,8 @@ pub(super) struct Transactions {
     pub(super) names: Names,
     /// The transactional id.
     pub(super) id: String,
+    /// A transaction may be decided that is not published yet.
+    pub(super) deciding: AtomicBool,
 }
 
 /// The last value of each key of each state space, by the space's topic.
@@ -50,6 +56,7 @@ impl Writer for Transactions {
         let begun = self.clients.producer.begin_transaction();
         let written = begun.and_then(|()| self.send_all(group, until)).and_then(|()| {
             self.acknowledged(until)?;
+            self.deciding.store(true, Ordering::SeqCst);
             self.commit(until)
         });
         written.map_err(|error| self.given_up(error))?;
@@ -58,7 +65,9 @@ impl Writer for Transactions {
     }
 
     fn publish(&self, shared: &mut Shared, group: Vec<Change>) -> u64 {
-        group.into_iter().map(|change| shared.take(change)).sum()
+        let records = shared.take(group);
+        self.deciding.store(false, Ordering::SeqCst);
+        records
     }
 
     fn abandoned(&self) -> Error {
@@ -75,7 +84,8 @@ impl Transactions {
             for (partition, chunks) in &change.appends {
                 number += 1;
                 // Checked when the change was accepted.
-                let Ok(topic) = self.names.topic(&partition.topic) else { continue };
+                let unknown = |_| KafkaError::MessageProduction(Code::UnknownTopic);
+                let topic = self.names.topic(&partition.topic).map_err(unknown)?;
                 let index = i32::try_from(partition.index).unwrap_or(i32::MAX);
                 for record in chunks.iter().flat_map(Chunk::records) {
                     self.send_record(&topic, index, &record, number, until)?;
@@ -110,11 +120,9 @@ impl Transactions {
         number: usize,
         until: Instant,
     ) -> Result<(), KafkaError> {
-        let milliseconds = i64::try_from(record.timestamp / 1_000).unwrap_or(i64::MAX);
         let mut sent = BaseRecord::with_opaque_to(topic, number)
             .partition(partition)
-            .payload(&record.value[..])
-            .timestamp(milliseconds);
+            .payload(&record.value[..]);
         if !record.key.is_empty() {
             sent = sent.key(&record.key[..]);
         }
@@ -125,10 +133,7 @@ impl Transactions {
         for (name, value) in record.headers() {
             headers = header(headers, name, value);
         }
-        // To librdkafka, zero is now.
-        if !record.timestamp.is_multiple_of(1_000) || milliseconds == 0 {
-            headers = header(headers, TIME_HEADER, &record.timestamp.to_be_bytes());
-        }
+        headers = header(headers, TIME_HEADER, &record.timestamp.to_be_bytes());
         self.send(sent.headers(headers), until)
     }
 
@@ -184,9 +189,17 @@ impl Transactions {
 
     /// Ends a transaction that failed, as far as that is possible, and says why it did.
     fn given_up(&self, error: KafkaError) -> Error {
-        // A fenced producer cannot, and after silence the next to open the store does.
-        let _ = self.clients.producer.abort_transaction(Duration::from_secs(1));
+        self.deciding.store(false, Ordering::SeqCst);
         let failed = self.clients.deliveries().failed.take().filter(|(_, e)| !is_purged(e));
+        // A fenced producer cannot, and after silence the next to open the store does. It
+        // waits for reports that we must take.
+        let producer = &self.clients.producer;
+        producer.purge(PurgeConfig::default().queue().inflight());
+        let until = Instant::now() + ABORT;
+        while producer.in_flight_count() > 0 && Instant::now() < until {
+            producer.poll(TURN);
+        }
+        let _ = producer.abort_transaction(ABORT);
         let (on, error) = failed.unwrap_or_else(|| (self.id.clone(), error));
         let fatal = self.clients.producer.client().fatal_error();
         let error = fatal.map_or(error, |(code, _)| KafkaError::Global(code));
@@ -230,4 +243,21 @@ pub(super) fn position_of(key: &[u8]) -> Option<(Group, Partition)> {
     let group = Group::new(parts.next()?).ok()?;
     let topic = crate::Topic::new(parts.next()?).ok()?;
     Some((group, topic.partition(parts.next()?.parse().ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_have_keys_that_are_read_back_and_nothing_else_is() {
+        let place = (Group::new("g.1").unwrap(), crate::Topic::new("t-2").unwrap().partition(7));
+        let key = position_key(&place.0, &place.1);
+        assert_eq!(key, "g.1/t-2/7");
+        assert_eq!(position_of(key.as_bytes()), Some(place));
+        for bad in ["", "g", "g/t", "g/t/", "g/t/x", "g/t/1/2", "g//1", "/t/1", "g/t/-1"] {
+            assert_eq!(position_of(bad.as_bytes()), None, "{bad}");
+        }
+        assert_eq!(position_of(b"g/t\xff/1"), None);
+    }
 }

@@ -42,7 +42,7 @@ impl World {
         }
         let keeper = signing(u8::try_from(deposit.keeper.0).unwrap()).verifying_key();
         let Ok(grant) = deposit.grant.open(&keeper) else { return };
-        let entry = Entry::of(&grant, deposit.content, &deposit.sealed);
+        let entry = Entry::of(&grant, self.agreed.key_epoch, deposit.content, &deposit.sealed);
         let entry = Signed::new(&entry, &signing(u8::try_from(id.0).unwrap()));
         let to = (usize::from(id.0) + 1) % 4;
         self.send(Party::Smoother(to), Letter::Receipt(Receipt { by: id, entry }));

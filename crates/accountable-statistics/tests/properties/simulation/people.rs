@@ -119,12 +119,13 @@ impl World {
                     walker.since = self.minute;
                 }
             }
-            Letter::Refused(ephemeral, by) => {
+            Letter::Refused(ephemeral, by, shown) => {
+                let pinned = self.town.pinned.clone();
                 let walker = &mut self.walkers[who];
                 let mine = |attempt: &&mut Attempt| attempt.ephemeral() == ephemeral;
                 if let Some(attempt) = walker.attempt.as_mut().filter(mine) {
-                    attempt.refused_deposit(by);
-                    if attempt.is_lost(&self.town.pinned) {
+                    let _ = attempt.refused_deposit(&pinned, by, &shown);
+                    if attempt.is_lost(&pinned) {
                         self.give_up(who);
                     }
                 }

@@ -6,7 +6,7 @@ use crate::entropy;
 use crate::failure::{Blame, Category, Failure};
 use alpheus_accountable_statistics::interval::Interval;
 use alpheus_accountable_statistics::tuple::{
-    Binding, Checker, Contribution, Prover, Terms, ThresholdKey, Tuple,
+    Binding, Checker, Contribution, Prover, Terms, ThresholdKey, Tuple, message_base,
 };
 use alpheus_crypto::group::{Element, SecretScalar};
 use alpheus_crypto::hash::Digest;
@@ -68,6 +68,18 @@ fn check(checker: &Checker, arrived: &[Arrived]) -> usize {
     verdicts.iter().filter(|verdict| verdict.is_ok()).count()
 }
 
+/// One number, without any proof, as beside Paillier in docs/decisions/0022.
+fn encrypted(effort: Effort, key: &Element, rng: &mut ChaCha20Rng) -> Figure {
+    let (number, blinding) = (SecretScalar::from_small(9), SecretScalar::random(rng));
+    let message = message_base();
+    let nanoseconds = effort.time(|| {
+        let terms = [(&number, &message), (&blinding, key)];
+        _ = black_box((Element::base().times(&blinding), Element::combine(&terms, &[], &[])));
+    });
+    let what = "one number encrypted, no proof (Paillier: see docs/decisions/0022)";
+    Figure::alone(GROUP, what.into(), "ms", nanoseconds / 1e6)
+}
+
 /// Milliseconds of one core.
 ///
 /// # Errors
@@ -75,7 +87,7 @@ fn check(checker: &Checker, arrived: &[Arrived]) -> usize {
 pub(super) fn figures(effort: Effort) -> Result<Vec<Figure>, Failure> {
     let mut rng = entropy::rng()?;
     let key = Element::base().times(&SecretScalar::random(&mut rng)).blame(Category::Check)?;
-    let mut figures = Vec::new();
+    let mut figures = vec![encrypted(effort, &key, &mut rng)];
     for (name, highest, square) in SHAPES {
         let interval = Interval::new(0, highest, square).blame(Category::Check)?;
         let terms = Terms::new(ThresholdKey(key), interval);

@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod kernel;
+mod load;
 mod servers;
 
 use crate::bench::measure::Effort;

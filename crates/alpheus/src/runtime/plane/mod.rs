@@ -94,7 +94,7 @@ pub(super) trait Plane: Sums + Send + Sync {
     /// grace, before `idle`.
     fn due(&self, plan: &PlanId, idle: Timestamp) -> Option<Window>;
 
-    /// Closes a window that is due; none if nobody was online in it.
+    /// Closes a window that is due; none if it cannot be closed.
     fn close(&mut self, plan: &PlanId, window: Window) -> Option<WindowReport>;
 
     /// Forgets a window that has ended.
@@ -115,7 +115,9 @@ pub(super) trait Plane: Sums + Send + Sync {
     }
 
     /// Takes what a coordinator gives out for sums.
-    fn give(&mut self, _id: &PlanId, _plan: &Plan, _given: &ForSums) {}
+    fn give(&mut self, _id: &PlanId, _plan: &Plan, _given: &ForSums) -> Result<(), ServiceError> {
+        Ok(())
+    }
 
     /// What it is to say to others, for the commit of the records that it rests on.
     fn staged(&mut self) -> Result<Batch, ServiceError> {

@@ -7,7 +7,7 @@ use crate::pass::link::LinkError;
 use crate::service::engine::Handle;
 use crate::stats::client::heard::definitions;
 use crate::stats::names::hex;
-use crate::stats::ways::{BRIEF, GRACE, Way, gathered};
+use crate::stats::ways::{BRIEF, GRACE, Way, gathered, release};
 use alpheus_accountable_statistics::aggregator::Examined;
 use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::Agreed;
@@ -191,9 +191,8 @@ impl Conductor {
         for (by, way) in self.ways.clone() {
             let what = (Errand::Release, name, by);
             if self.under_way.insert(what) {
-                let path = format!("/v1/release/{}", hex(&name));
                 self.errands.spawn(async move {
-                    (what, way.get::<Release>(&path).await.map(|release| Some(Box::new(release))))
+                    (what, release(&way, &name).await.map(|release| Some(Box::new(release))))
                 });
             }
         }

@@ -6,6 +6,8 @@ use crate::pass::ledger::FencedLedger;
 use crate::service::engine::Reply;
 use crate::service::shutdown::Trigger;
 use crate::stats::clock::Clock;
+use crate::stats::counts::desk::{Desk, NotCounted};
+use crate::stats::results::Row;
 use alpheus_accountable_statistics::aggregator::{Aggregator, Examined, Work};
 use alpheus_accountable_statistics::closing::Leaves;
 use alpheus_accountable_statistics::configuration::SmootherId;
@@ -13,8 +15,9 @@ use alpheus_accountable_statistics::definition::{Agreed, BadDefinition, Definiti
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::{Closing, Outcome, Release, Shown};
 use alpheus_accountable_statistics::refused::NotGathered;
+use alpheus_accountable_statistics::tally::{BadTally, Question};
 use alpheus_crypto::hash::Digest;
-use alpheus_crypto::ledger::LedgerError;
+use alpheus_crypto::ledger::{LedgerError, Step};
 use alpheus_crypto::signed::Signed;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -33,8 +36,14 @@ pub enum Job {
     Examined(Box<Examined>, Reply<Result<Signed<Closing>, NotGathered>>),
     /// How a smoother says that aggregates ended.
     Outcomes(SmootherId, Vec<Signed<Outcome>>),
-    /// All aggregates, and how they ended.
-    All(Reply<Vec<Ended>>),
+    /// A row for each aggregate and count.
+    All(Reply<Vec<Row>>),
+    /// The operator asks how many are somewhere.
+    Ask(Box<Signed<Question>>, Reply<Result<(), BadTally>>),
+    /// Counts that are not over.
+    Questions(Reply<Vec<Signed<Question>>>),
+    /// Somebody counts.
+    Count(Digest, Vec<u8>, Reply<Result<(), NotCounted>>),
     /// A closing.
     Closing(Digest, Reply<Option<Signed<Closing>>>),
     /// What a closing counts.
@@ -53,20 +62,12 @@ pub struct Due {
     pub sits_out: bool,
 }
 
-/// An aggregate for everybody.
-pub struct Ended {
-    /// What it is.
-    pub agreed: Agreed,
-    /// How it ended, once it has.
-    pub outcome: Option<Outcome>,
-    /// Slots that are empty or rejected, once it is closed.
-    pub rejected: Option<usize>,
-}
-
 /// The role and what it needs.
 pub struct Engine {
     /// The role.
     pub aggregator: Aggregator,
+    /// Counts.
+    pub desk: Desk,
     /// Its ledger.
     pub ledger: FencedLedger,
     /// The time.
@@ -136,6 +137,16 @@ impl Engine {
             }
             Job::Outcomes(by, outcomes) => self.hear(by, &outcomes)?,
             Job::All(reply) => drop(reply.send(self.all())),
+            Job::Questions(reply) => drop(reply.send(self.desk.questions(self.clock.now()))),
+            Job::Ask(signed, reply) => {
+                let asked = self.desk.ask(*signed, self.clock.now());
+                self.answer(asked, reply)?;
+            }
+            Job::Count(name, showing, reply) => {
+                let about = (&self.aggregator, self.clock.now());
+                let counted = self.desk.take(&name, &showing, about);
+                self.answer(counted, reply)?;
+            }
             Job::Closing(name, reply) => drop(reply.send(self.aggregator.closing(&name))),
             Job::Leaves(name, reply) => drop(reply.send(self.aggregator.leaves(&name))),
             Job::Stop => {}
@@ -158,8 +169,26 @@ impl Engine {
         let now = self.clock.now();
         let step = self.aggregator.poll(now);
         self.results.publish(&self.aggregator, &mut self.ledger, step)?;
+        let (step, rows) = self.desk.poll(now);
+        self.results.append(&mut self.ledger, step, rows)?;
         self.aggregator.prune(now, self.kept).commit(&mut self.ledger)?;
+        self.desk.prune(now, self.kept).commit(&mut self.ledger)?;
         self.results.forget(&self.aggregator);
+        Ok(())
+    }
+
+    /// Answers what a step releases once it is durable, or why there is none.
+    fn answer<T, E>(
+        &mut self,
+        done: Result<Step<T>, E>,
+        reply: Reply<Result<T, E>>,
+    ) -> Result<(), LedgerError> {
+        let done = match done {
+            Ok(step) => Ok(step.commit(&mut self.ledger)?),
+            Err(why) => Err(why),
+        };
+        // Who asked may be gone.
+        let _ = reply.send(done);
         Ok(())
     }
 
@@ -217,13 +246,17 @@ impl Engine {
         self.aggregator.aggregates().filter(open).map(due).collect()
     }
 
-    fn all(&mut self) -> Vec<Ended> {
-        let ended = |agreed: &Agreed| {
+    fn all(&self) -> Vec<Row> {
+        let row = |agreed: &Agreed| {
             let name = agreed.name();
-            let rejected = self.aggregator.missing(&name);
             let outcome = self.aggregator.published(&name);
-            Ended { agreed: agreed.clone(), outcome, rejected }
+            Row::new(agreed, outcome.as_ref(), self.aggregator.missing(&name))
         };
-        self.aggregator.aggregates().map(ended).collect()
+        let mut rows: Vec<Row> = self.aggregator.aggregates().map(row).collect();
+        rows.extend(self.desk.rows(self.clock.now()));
+        rows.sort_by(|a, b| {
+            (a.interval_start, &a.aggregate).cmp(&(b.interval_start, &b.aggregate))
+        });
+        rows
     }
 }

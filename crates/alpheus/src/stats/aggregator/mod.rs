@@ -10,6 +10,9 @@
 //! | `GET /v1/results` | all aggregates as JSON |
 //! | `GET /v1/results.csv` | the same for a spreadsheet |
 //! | `GET /v1/rows` | the same for this program |
+//! | `GET /v1/counts` | counts that are not over, as the operator has signed them |
+//! | `POST /v1/counts` | takes a count that the operator has signed |
+//! | `POST /v1/counts/{count}` | takes a showing of somebody who counts |
 //! | `GET /v1/closings/{aggregate}` | what is counted, signed |
 //! | `GET /v1/leaves/{aggregate}` | all leaves under the closing, for clients to find theirs |
 
@@ -20,7 +23,7 @@ pub mod published;
 
 use crate::commands::Globals;
 use crate::failure::{Blame, Category, Failure};
-use crate::network::answer::{ApiError, encode};
+use crate::network::answer::{ApiError, decode, encode};
 use crate::network::door::in_time;
 use crate::network::role::Role;
 use crate::pass::ledger::Found;
@@ -31,6 +34,7 @@ use crate::service::metrics::Requests;
 use crate::service::tls::TlsFiles;
 use crate::stats::card::Opened;
 use crate::stats::clock::Clock;
+use crate::stats::counts::desk::{Desk, NotCounted, divided};
 use crate::stats::keys;
 use crate::stats::names::name_in;
 use crate::stats::results::{Row, csv};
@@ -38,12 +42,14 @@ use crate::stats::role::{RoleArgs, Seat};
 use crate::stats::ways::{Way, Ways};
 use alpheus_accountable_statistics::aggregator::{Aggregator, Identity, Node};
 use alpheus_accountable_statistics::configuration::SmootherId;
+use alpheus_accountable_statistics::tally::{BadTally, NotTallied};
 use alpheus_crypto::ledger::Log;
+use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use counted::Counted;
 use engine::{Engine, Job};
@@ -54,7 +60,7 @@ Examples:
   alpheus stats aggregator --identity pki/aggregator --card roads/card.json --keys roads/aggregator --state run/aggregator --api 127.0.0.1:7702
   curl --cacert pki/ca.pem https://localhost:7702/v1/results";
 
-/// The largest request, of which none has a body.
+/// The largest request: a question, or a showing.
 const LARGEST: usize = 64 << 10;
 /// Days for which an aggregate is kept after its end, unless it is said otherwise.
 const KEPT: u64 = 366;
@@ -114,6 +120,8 @@ fn restore(
     let key = identity.key.verifying_key();
     let log = found.since_it_began();
     let Found { mut ledger, records, .. } = found;
+    let (counts, records) = divided(records);
+    let desk = Desk::restore(&card.pinned, &counts, clock.now()).blame(Category::Input)?;
     let restored = Aggregator::restore(&card.pinned, identity, Node::ALONE, records);
     let mut aggregator = restored.blame(Category::Input)?;
     if log == Log::Doubtful {
@@ -123,7 +131,7 @@ fn restore(
         aggregator.sit_out(clock.now()).commit(&mut ledger).blame(Category::Io)?;
     }
     let results = Results::open(&aggregator, &ledger)?;
-    Ok(Engine { aggregator, ledger, clock, key, results, kept, counted })
+    Ok(Engine { aggregator, desk, ledger, clock, key, results, kept, counted })
 }
 
 fn router(engine: Handle<Job>, requests: Requests) -> Router {
@@ -131,6 +139,8 @@ fn router(engine: Handle<Job>, requests: Requests) -> Router {
         .route("/v1/results", get(results))
         .route("/v1/results.csv", get(results_csv))
         .route("/v1/rows", get(rows))
+        .route("/v1/counts", get(questions).post(ask))
+        .route("/v1/counts/{count}", post(count))
         .route("/v1/closings/{aggregate}", get(closing))
         .route("/v1/leaves/{aggregate}", get(leaves))
         .route_layer(middleware::from_fn_with_state(requests, counted_by))
@@ -146,12 +156,46 @@ async fn counted_by(State(requests): State<Requests>, request: Request, next: Ne
     answer
 }
 
+impl From<BadTally> for ApiError {
+    fn from(why: BadTally) -> Self {
+        ApiError::new(StatusCode::CONFLICT, "count", why.to_string())
+    }
+}
+
+impl From<NotCounted> for ApiError {
+    fn from(why: NotCounted) -> Self {
+        let (status, rule) = match why {
+            NotCounted::Unknown => (StatusCode::NOT_FOUND, "unknown"),
+            NotCounted::SitsOut => (StatusCode::CONFLICT, "sits-out"),
+            NotCounted::Showing(NotTallied::Time) => (StatusCode::CONFLICT, "not-now"),
+            NotCounted::Showing(_) => (StatusCode::FORBIDDEN, "showing"),
+        };
+        ApiError::new(status, rule, why.to_string())
+    }
+}
+
 async fn all(engine: &Handle<Job>) -> Result<Vec<Row>, ApiError> {
-    let mut all = engine.ask(Job::All).await?;
-    all.sort_by_key(|ended| (ended.agreed.start, ended.agreed.place.clone()));
-    let row =
-        |ended: &engine::Ended| Row::new(&ended.agreed, ended.outcome.as_ref(), ended.rejected);
-    Ok(all.iter().map(row).collect())
+    Ok(engine.ask(Job::All).await?)
+}
+
+async fn questions(State(engine): State<Handle<Job>>) -> Result<Vec<u8>, ApiError> {
+    encode(&engine.ask(Job::Questions).await?)
+}
+
+async fn ask(State(engine): State<Handle<Job>>, body: Bytes) -> Result<Vec<u8>, ApiError> {
+    let signed = Box::new(decode(&body)?);
+    engine.ask(|reply| Job::Ask(signed, reply)).await??;
+    encode(&())
+}
+
+async fn count(
+    State(engine): State<Handle<Job>>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Result<Vec<u8>, ApiError> {
+    let (name, showing) = (name_in(&name)?, decode(&body)?);
+    engine.ask(|reply| Job::Count(name, showing, reply)).await??;
+    encode(&())
 }
 
 async fn results(State(engine): State<Handle<Job>>) -> Result<Json<Vec<Row>>, ApiError> {

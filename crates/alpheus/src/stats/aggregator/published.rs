@@ -43,8 +43,21 @@ impl Results {
         ledger: &mut FencedLedger,
         step: Step<T>,
     ) -> Result<T, LedgerError> {
-        let lines = self.new_rows(aggregator);
-        step.commit(&mut ledger.with(&self.log, lines))
+        let rows = self.new_rows(aggregator);
+        self.append(ledger, step, rows)
+    }
+
+    /// Commits, and appends these rows.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn append<T>(
+        &self,
+        ledger: &mut FencedLedger,
+        step: Step<T>,
+        rows: Vec<Logged>,
+    ) -> Result<T, LedgerError> {
+        step.commit(&mut ledger.with(&self.log, rows))
     }
 
     fn new_rows(&mut self, aggregator: &Aggregator) -> Vec<Logged> {

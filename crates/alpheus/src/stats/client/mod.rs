@@ -20,10 +20,11 @@ use crate::controller::keystore::read_key_file;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::serve::block_on;
 use crate::service::{Flags, Settings, path_flag};
-use crate::stats::card;
+use crate::stats::card::{self, Opened};
 use crate::stats::clock::Clock;
-use crate::stats::person::{self, Account};
-use crate::stats::plan::Plan;
+use crate::stats::counts::giver;
+use crate::stats::counts::plan::Planned;
+use crate::stats::person::{self, Account, Person};
 use crate::stats::ways::Ways;
 use book::Book;
 use contributor::{Contributor, Summary};
@@ -42,7 +43,8 @@ A sample is a number in a line. Of a file, lines are given one after the other, 
 aggregates that take them; of standard input a line is a sample of the moment in which it is read,
 and dropped if nothing takes it then; lines of a file go out at drawn moments. It ends once its input
 has ended and all that it gave is counted, as a quorum of smoothers has signed; if that is not so, or
-nobody shows it, it fails, says whom to tell, and keeps the receipts.
+nobody shows it, it fails, says whom to tell, and keeps the receipts. Of a plan with `release: count`
+it counts once in the count that runs, or the next one, and ends once that is acknowledged.
 
 speed.yaml is what this client has agreed to: a definition that says anything else gets nothing.
 Killed, it goes on where it was. Give nobody else its state, and keep no copies: what an old copy
@@ -90,7 +92,7 @@ struct NotCounted(u64, Complaint);
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let settings = globals.settings(flags(args))?;
     let stats = settings.stats.clone().unwrap_or_default();
-    let plan = Plan::open(&args.plan)?;
+    let plan = Planned::open(&args.plan)?;
     let card = card::open(&Settings::needed(&stats.card, "stats.card")?)?;
     let clock = Clock::of(stats.clock.as_deref())?;
     let secret = read_key_file(&args.secret_file)?;
@@ -99,19 +101,38 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let store = settings.open_store(&globals.health, &globals.metrics)?;
     let state = Settings::needed(&settings.state, "state")?;
     let book = Book::open(store, &state.join("fence"))?;
+    let account = Account { name: &args.account, secret: &secret };
+    let plan = match plan {
+        Planned::Sums(plan) => *plan,
+        Planned::Count(plan) => {
+            return block_on(async {
+                let person = Arc::new(Mutex::new(enter(&card, &account, &clock, book).await?));
+                giver::run(&card, &clock, &plan, &person).await
+            });
+        }
+    };
     let input = Input::open(args.input.as_deref(), &book, &plan, &clock)?;
     let summary = block_on(async {
-        let account = Account { name: &args.account, secret: &secret };
-        let (ways, records) = (Ways::new(&card)?, Book::records);
-        let person = person::register(&card.pinned, &ways, &account, &clock, book, records).await?;
-        eprintln!("taking part as {}", args.account);
-        let person = Arc::new(Mutex::new(person));
+        let person = Arc::new(Mutex::new(enter(&card, &account, &clock, book).await?));
         let volunteers = !args.no_dummies;
         Contributor::new(card, clock, plan, person, volunteers)?.run(input).await
     })?;
     told(&summary);
     let first = summary.complaints.first_key_value();
     first.map_or(Ok(()), |(why, many)| Err(NotCounted(*many, *why))).blame(Category::Check)
+}
+
+/// Gets the account's credentials.
+async fn enter(
+    card: &Opened,
+    account: &Account<'_>,
+    clock: &Clock,
+    book: Book,
+) -> Result<Person<Book>, Failure> {
+    let ways = Ways::new(card)?;
+    let person = person::register(&card.pinned, &ways, account, clock, book, Book::records).await?;
+    eprintln!("taking part as {}", account.name);
+    Ok(person)
 }
 
 fn told(summary: &Summary) {

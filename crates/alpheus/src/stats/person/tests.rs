@@ -4,6 +4,7 @@ use super::*;
 use crate::pass::link::Base;
 use crate::stats::keys;
 use crate::stats::testing::Place;
+use alpheus_accountable_statistics::messages::{InPlace, Receipt};
 use alpheus_accountable_statistics::registrar::Registrar;
 use alpheus_crypto::ledger::Log;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,6 +16,8 @@ enum Manner {
     Honest,
     /// Its receipt is of another upload.
     OfAnother,
+    /// It says that the slot is another's, and shows nothing of that other's.
+    Lying,
     /// As a server says it that has too much to do.
     Busy,
     /// Nothing ever comes.
@@ -112,32 +115,41 @@ fn front(place: &Place, id: usize, entry: Entry, manner: Manner) -> Base {
     let by = SmootherId(u16::try_from(id).unwrap());
     let receipt = |entry: &Entry| {
         let entry = place.signed_by(id, entry);
-        Some((200, postcard::to_allocvec(&Receipt { by, entry }).unwrap()))
+        Receipt { by, entry }
     };
+    let said = |answer: Deposited| Some((200, postcard::to_allocvec(&answer).unwrap()));
     server(match manner {
-        Manner::Honest => receipt(&entry),
-        Manner::OfAnother => receipt(&other),
+        Manner::Honest => said(Deposited::Kept(receipt(&entry))),
+        Manner::OfAnother => said(Deposited::Kept(receipt(&other))),
+        Manner::Lying => said(Deposited::Taken(InPlace::Signed(receipt(&entry)))),
         Manner::Busy => busy(),
         Manner::Silent => None,
     })
 }
 
-/// Deposits where three smoothers are honest and one is not.
-async fn certified_despite(manner: Manner) -> bool {
+/// Deposits where each smoother answers in its manner.
+async fn deposited(manners: [Manner; 4]) -> (Place, Person<Records>, Attempt) {
     let mut place = Place::new();
     let (mut person, clock) = person(&place);
     let mut attempt = granted(&place, &mut person, &clock);
     let entry = *attempt.entry().unwrap();
-    for id in 0..4 {
-        let manner = if id == 0 { manner } else { Manner::Honest };
+    for (id, manner) in manners.into_iter().enumerate() {
         place.card.smoothers[id].0 = front(&place, id, entry, manner);
     }
     let ways = Ways::new(&place.card).unwrap();
     let person = Arc::new(Mutex::new(person));
     deposit(&person, &mut attempt, &ways, &place.card.pinned).await.unwrap();
+    let person = Arc::into_inner(person).unwrap().into_inner().unwrap();
+    (place, person, attempt)
+}
+
+/// Deposits where three smoothers are honest and one is not.
+async fn certified_despite(manner: Manner) -> bool {
+    let honest = Manner::Honest;
+    let (place, person, attempt) = deposited([manner, honest, honest, honest]).await;
     let receipts = attempt.receipts();
     assert!(receipts.iter().all(|receipt| receipt.by.0 != 0), "it gave none");
-    let stored = Attempt::restore_all(attempt.agreed(), &lock(&person).ledger).unwrap();
+    let stored = Attempt::restore_all(attempt.agreed(), &person.ledger).unwrap();
     assert_eq!(stored[0].receipts(), receipts, "they are durable");
     attempt.certificate(&place.card.pinned).is_some()
 }
@@ -145,6 +157,20 @@ async fn certified_despite(manner: Manner) -> bool {
 #[tokio::test]
 async fn an_upload_is_certified_though_a_receipt_is_of_something_else() {
     assert!(certified_despite(Manner::OfAnother).await);
+}
+
+#[tokio::test]
+async fn an_upload_is_certified_though_a_smoother_says_that_the_slot_is_anothers() {
+    assert!(certified_despite(Manner::Lying).await);
+}
+
+/// Given again, it would count twice as soon as they sign it after all.
+#[tokio::test]
+async fn an_upload_is_not_lost_by_smoothers_that_only_say_so() {
+    let (lying, honest) = (Manner::Lying, Manner::Honest);
+    let (place, _, attempt) = deposited([lying, lying, honest, honest]).await;
+    assert!(attempt.certificate(&place.card.pinned).is_none());
+    assert!(!attempt.is_lost(&place.card.pinned));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 //! | request | by | answers |
 //! | --- | --- | --- |
 //! | `POST /v1/slots` | clients | a slot for a showing |
-//! | `POST /v1/deposits` | clients | a receipt for a deposit |
+//! | `POST /v1/deposits` | clients | a receipt for a deposit, or what stands in its place |
 //! | `POST /v1/certificates` | clients | takes the receipts of a quorum |
 //! | `GET /v1/key` | everybody | the keys that were made, signed by a quorum |
 //! | `POST /v1/definitions/propose` | whoever defines | this smoother's signature |
@@ -14,7 +14,7 @@
 //! | `GET /v1/said/{boot}/{from}` | smoothers | what this smoother has said |
 //! | `GET /v1/certificates/{aggregate}` | smoothers | the receipts of quorums that it has |
 //! | `GET /v1/kept/{aggregate}/{slot}` | smoothers | what is sealed for a certified slot |
-//! | `GET /v1/release/{aggregate}` | aggregator | what is deposited, once the time has come |
+//! | `GET /v1/release/{aggregate}/{from}` | aggregator | what is deposited, once the time has come, some slots at a time |
 //! | `POST /v1/check/{aggregate}` | aggregator | tuples to check |
 //! | `POST /v1/close` | aggregator | a closing to agree to |
 //! | `GET /v1/outcomes` | aggregator | how aggregates ended |
@@ -75,7 +75,7 @@ pub fn peers(api: Api) -> Router {
         .route("/v1/said/{boot}/{from}", door.guard(get(said), smoothers, 0))
         .route("/v1/certificates/{aggregate}", door.guard(get(certificates), smoothers, 0))
         .route("/v1/kept/{aggregate}/{slot}", door.guard(get(kept), smoothers, 0))
-        .route("/v1/release/{aggregate}", door.guard(get(release), aggregator, 0))
+        .route("/v1/release/{aggregate}/{from}", door.guard(get(release), aggregator, 0))
         .route("/v1/check/{aggregate}", door.guard(post(check), aggregator, LARGEST))
         .route("/v1/close", door.guard(post(close), aggregator, LARGEST))
         .route("/v1/outcomes", door.guard(get(outcomes), aggregator, 0))
@@ -83,12 +83,21 @@ pub fn peers(api: Api) -> Router {
         .with_state(api)
 }
 
+/// Counts requests, of clients only what this smoother failed to answer: how many ask for slots,
+/// and when, is the number of samples, which is nobody's business before the aggregate closes.
 async fn counted(State(api): State<Api>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let name = path.trim_start_matches("/v1/").split('/').next().unwrap_or_default().to_owned();
     let answer = next.run(request).await;
-    api.requests.count(name, answer.status().as_u16());
+    if !hidden(&name) || answer.status().is_server_error() {
+        api.requests.count(name, answer.status().as_u16());
+    }
     answer
+}
+
+/// Whether requests of this kind say how many samples there are.
+fn hidden(name: &str) -> bool {
+    matches!(name, "slots" | "deposits" | "certificates" | "kept" | "said")
 }
 
 impl From<NoSlot> for ApiError {
@@ -203,9 +212,12 @@ async fn said(
     encode(&page)
 }
 
-async fn release(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
+async fn release(
+    State(api): State<Api>,
+    Path((name, from)): Path<(String, u32)>,
+) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
-    encode(&api.engine.ask(|reply| Job::Release(name, reply)).await??)
+    encode(&api.engine.ask(|reply| Job::Release(name, from, reply)).await??)
 }
 
 async fn check(
@@ -227,4 +239,81 @@ async fn close(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError>
 
 async fn outcomes(State(api): State<Api>) -> Result<Vec<u8>, ApiError> {
     encode(&api.bulletin.outcomes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::engine::channel;
+    use crate::service::http::Peer;
+    use crate::service::metrics::Metrics;
+    use axum::Extension;
+    use axum::body::Body;
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+    use rcgen::{CertificateParams, KeyPair, SanType};
+    use std::sync::Arc;
+
+    /// What a smoother serves, whose engine does nothing any more.
+    fn api(metrics: &Metrics) -> Api {
+        let (engine, _) = channel();
+        let requests = metrics.requests("stats_requests");
+        Api { engine, bulletin: Bulletin::new(1), requests }
+    }
+
+    async fn ask(router: &Router, method: &str, path: &str) -> StatusCode {
+        let request = Request::builder().method(method).uri(path).body(Body::from("no message"));
+        let answer = TowerToHyperService::new(router.clone()).call(request.unwrap()).await;
+        answer.unwrap().status()
+    }
+
+    /// The routes of peers as this party reaches them; none shows no certificate.
+    fn reached_by(name: Option<&str>) -> Router {
+        let certificate = name.map(|name| {
+            let mut params = CertificateParams::new([]).unwrap();
+            params.subject_alt_names.push(SanType::URI(name.try_into().unwrap()));
+            let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+            Arc::from(certificate.der().as_ref())
+        });
+        let address = "127.0.0.1:1".parse().unwrap();
+        peers(api(&Metrics::new())).layer(Extension(Peer { address, certificate }))
+    }
+
+    /// Until an aggregate closes, nobody is to know how many samples it has; who reads metrics
+    /// neither.
+    #[tokio::test]
+    async fn requests_of_clients_are_not_counted_unless_this_smoother_fails() {
+        let metrics = Metrics::new();
+        let router = clients(api(&metrics));
+        for path in ["/v1/slots", "/v1/deposits", "/v1/certificates", "/v1/definitions"] {
+            assert!(ask(&router, "POST", path).await.is_client_error());
+        }
+        let said = metrics.text();
+        assert!(["slots", "deposits", "certificates"].iter().all(|name| !said.contains(name)));
+        assert!(said.contains("definitions"));
+    }
+
+    /// What says when deposits came, or opens a sum, is for smoothers; what is deposited, and how
+    /// it ended, for the aggregator.
+    #[tokio::test]
+    async fn nobody_asks_what_is_anothers() {
+        let name = "00".repeat(32);
+        let of_smoothers =
+            ["said/1/0".into(), format!("certificates/{name}"), format!("kept/{name}/0")];
+        let of_aggregator = [format!("release/{name}/0"), "outcomes".into()];
+        let posted = [format!("check/{name}"), "close".into()];
+        let gets = |paths: &[String]| paths.iter().map(|path| ("GET", path.clone())).collect();
+        let [smoothers, mut aggregator]: [Vec<_>; 2] = [gets(&of_smoothers), gets(&of_aggregator)];
+        aggregator.extend(posted.into_iter().map(|path| ("POST", path)));
+        let (one, two) = ("alpheus://smoother/eve", "alpheus://aggregator/eve");
+        for (routes, who) in [(&smoothers, one), (&aggregator, two)] {
+            for (method, path) in routes {
+                for other in [Some(one), Some(two), Some("alpheus://registrar/eve"), None] {
+                    let status = ask(&reached_by(other), method, &format!("/v1/{path}")).await;
+                    let shut = [StatusCode::FORBIDDEN, StatusCode::UNAUTHORIZED].contains(&status);
+                    assert_eq!(shut, other != Some(who), "{path} by {other:?}: {status}");
+                }
+            }
+        }
+    }
 }

@@ -32,6 +32,19 @@ pub enum Said {
     Opening(Signed<Opening>),
 }
 
+impl Said {
+    /// Of which aggregate it is, as whoever says it has it: to find who is to hear it.
+    #[must_use]
+    pub fn said_to_be_for(&self) -> Option<Digest> {
+        match self {
+            Self::Receipt(receipt) => receipt.said_to_be_for(),
+            Self::Ready(ready) => Some(ready.dangerous_unverified()?.aggregate),
+            Self::Opening(opening) => Some(opening.dangerous_unverified()?.ready.aggregate),
+            Self::Word(_) | Self::Card(_) | Self::Key(_) | Self::Definition(_) => None,
+        }
+    }
+}
+
 /// Some of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Page {
@@ -61,7 +74,7 @@ struct Board {
 /// So many keys are shown: those of the running and the next key epoch are among them.
 const KEYS: usize = 8;
 /// So much is given at a time.
-const PAGE: usize = 512;
+pub const PAGE: usize = 512;
 
 impl Board {
     fn add(&mut self, said: Said) {

@@ -1,7 +1,7 @@
 //! Fetches what the other smoothers have said. Everybody asks, nobody pushes: what was
 //! missed is asked for again.
 
-use super::bulletin::Page;
+use super::bulletin::{PAGE, Page};
 use super::engine::Job;
 use crate::service::engine::Handle;
 use crate::stats::names::hex;
@@ -10,10 +10,13 @@ use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::messages::Entry;
 use alpheus_crypto::seal::Sealed;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How often.
 const ROUND: Duration = Duration::from_millis(50);
+/// How soon after a page that was full.
+const SOON: Duration = Duration::from_millis(5);
 /// How long after a peer did not answer it is asked again.
 const LATER: Duration = Duration::from_millis(500);
 
@@ -24,14 +27,13 @@ pub async fn run(by: SmootherId, way: Way, engine: Handle<Job>) {
         let path = format!("/v1/said/{boot}/{next}");
         match way.get::<Page>(&path).await {
             Ok(page) => {
-                let idle = page.said.is_empty();
-                if !idle {
+                let full = page.said.len() >= PAGE;
+                if !page.said.is_empty() {
                     engine.tell(Job::Heard(by, page.said)).await;
                 }
                 (boot, next) = (page.boot, page.next);
-                if idle {
-                    tokio::time::sleep(ROUND).await;
-                }
+                // What is said meanwhile comes together; who always has more is heard so fast.
+                tokio::time::sleep(if full { SOON } else { ROUND }).await;
             }
             Err(error) => {
                 tracing::debug!(%error, "asking a smoother");
@@ -41,16 +43,24 @@ pub async fn run(by: SmootherId, way: Way, engine: Handle<Job>) {
     }
 }
 
-/// Fetches from a peer what is lacking before a release.
+/// Fetches from a peer what is lacking before a release, and once of each aggregate what it knows
+/// to be certified: a smoother that comes back from an old copy of its state finds its own
+/// signatures there.
 pub async fn complete(way: Way, engine: Handle<Job>) {
+    let mut asked = BTreeSet::new();
     loop {
         tokio::time::sleep(LATER).await;
-        for need in engine.ask(Job::Needs).await.unwrap_or_default() {
+        let needs = engine.ask(Job::Needs).await.unwrap_or_default();
+        asked.retain(|name| needs.iter().any(|need| need.aggregate == *name));
+        for need in needs {
             let name = hex(&need.aggregate);
-            if need.uncertified {
+            if need.uncertified || !asked.contains(&need.aggregate) {
                 let path = format!("/v1/certificates/{name}");
                 match way.get::<Vec<Endorsed<Entry>>>(&path).await {
-                    Ok(certificates) => engine.tell(Job::Certified(certificates)).await,
+                    Ok(certificates) => {
+                        asked.insert(need.aggregate);
+                        engine.tell(Job::Certified(certificates)).await;
+                    }
                     Err(error) => tracing::debug!(%error, "asking for certificates"),
                 }
             }

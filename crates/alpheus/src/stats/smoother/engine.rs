@@ -2,7 +2,9 @@
 //! made durable by one flush of the disk; nothing is answered before.
 
 use super::bulletin::{Bulletin, Said};
+use super::shards::{Left, Task, Tasks};
 use super::side::Side;
+use super::together::Together;
 use crate::pass::ledger::FencedLedger;
 use crate::service::engine::Reply;
 use crate::service::shutdown::Trigger;
@@ -12,11 +14,9 @@ use alpheus_accountable_statistics::definition::{Agreed, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::keymaking::Talk;
 use alpheus_accountable_statistics::messages::{
-    Card, Closing, Deposit, End, Entry, Grant, Outcome, Receipt, Release, Shown, SlotRequest,
+    Card, Closing, Deposit, Deposited, End, Entry, Grant, Outcome, Release, Shown, SlotRequest,
 };
-use alpheus_accountable_statistics::refused::{
-    NoSlot, NotClosed, NotDefined, NotHeard, NotReleased,
-};
+use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, NotReleased};
 use alpheus_accountable_statistics::smoother::Smoother;
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::hash::Digest;
@@ -25,20 +25,23 @@ use alpheus_crypto::seal::Sealed;
 use alpheus_crypto::sign::VerifyingKey;
 use alpheus_crypto::signed::Signed;
 use rand_chacha::ChaCha20Rng;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 
 /// As many are done together.
 const BATCH: usize = 256;
-/// So much that was heard too early is kept.
+/// So much that was heard too early is kept, of each smoother its share, each of so many bytes.
 const EARLY: usize = 4096;
+const EARLY_BYTES: usize = 4096;
+/// So many slots are released at a time.
+pub const RELEASED: usize = 4096;
 
 /// Something to do.
 pub enum Job {
     /// A client asks for a slot.
     Request(Box<SlotRequest>, Reply<Result<Signed<Grant>, NoSlot>>),
     /// A client deposits.
-    Deposit(Box<Deposit>, Reply<Result<Receipt, NoSlot>>),
+    Deposit(Box<Deposit>, Reply<Result<Deposited, NoSlot>>),
     /// Somebody proposes a definition.
     Define(Box<Signed<Definition>>, Reply<Result<Signed<Definition>, NotDefined>>),
     /// A quorum has signed one.
@@ -55,8 +58,8 @@ pub enum Job {
     Kept(Digest, u32, Reply<Option<Sealed>>),
     /// A peer had it.
     Keep(Digest, u32, Box<Sealed>),
-    /// The aggregator asks for what is deposited.
-    Release(Digest, Reply<Result<Release, NotReleased>>),
+    /// The aggregator asks for what is deposited, from a slot on.
+    Release(Digest, u32, Reply<Result<Release, NotReleased>>),
     /// The aggregator shows tuples.
     Check(Digest, Vec<Shown>, Reply<Result<(), NotClosed>>),
     /// The aggregator closes.
@@ -69,7 +72,7 @@ pub enum Job {
     Stop,
 }
 
-/// What a smoother lacks of an aggregate that is about to be released.
+/// What a smoother lacks of an open aggregate: something only if it is about to be released.
 pub struct Need {
     /// Which.
     pub aggregate: Digest,
@@ -98,45 +101,9 @@ pub struct Engine {
     /// Drawn here alone.
     pub rng: ChaCha20Rng,
     /// What was heard before what it rests on.
-    pub early: VecDeque<(SmootherId, Said)>,
-}
-
-/// What follows once it is durable.
-type Then = Box<dyn FnOnce(&Bulletin) + Send>;
-
-/// What is done together.
-#[derive(Default)]
-struct Together(Vec<Step<Then>>);
-
-impl Together {
-    fn add<T: Send + 'static>(
-        &mut self,
-        step: Step<T>,
-        then: impl FnOnce(T, &Bulletin) + Send + 'static,
-    ) {
-        self.0.push(step.then(|released| {
-            let then: Then = Box::new(move |bulletin: &Bulletin| then(released, bulletin));
-            Step::new(Vec::new(), then)
-        }));
-    }
-
-    /// Answers what a step releases, or why there is none.
-    fn answer<T: Send + 'static, E: Send + 'static>(
-        &mut self,
-        done: Result<Step<T>, E>,
-        reply: Reply<Result<T, E>>,
-        tell: impl FnOnce(&T, &Bulletin) + Send + 'static,
-    ) {
-        match done {
-            Ok(step) => self.add(step, move |released, bulletin| {
-                tell(&released, bulletin);
-                let _ = reply.send(Ok(released));
-            }),
-            Err(why) => self.add(Step::new(Vec::new(), ()), move |(), _| {
-                let _ = reply.send(Err(why));
-            }),
-        }
-    }
+    pub early: Vec<(SmootherId, Said)>,
+    /// Something has come that it may rest on.
+    pub stirred: bool,
 }
 
 /// Runs until it is told to stop, or its ledger fails.
@@ -164,46 +131,39 @@ pub fn name_of(key: &VerifyingKey, outcome: &Signed<Outcome>) -> Option<Digest> 
 impl Engine {
     fn work(&mut self, jobs: &mut mpsc::Receiver<Job>) -> Result<(), LedgerError> {
         while let Some(first) = jobs.blocking_recv() {
-            let mut together = Together::default();
-            let mut next = Some(first);
+            let (mut together, mut tasks) = (Together::default(), Tasks::default());
+            let (mut next, mut many, mut stops) = (Some(first), 0, false);
             while let Some(job) = next {
-                if matches!(job, Job::Stop) {
-                    return self.commit(together);
-                }
-                self.job(job, &mut together);
-                next = if together.0.len() < BATCH { jobs.try_recv().ok() } else { None };
+                many += 1;
+                stops = matches!(job, Job::Stop);
+                self.job(job, &mut together, &mut tasks);
+                next = if many < BATCH && !stops { jobs.try_recv().ok() } else { None };
             }
-            self.commit(together)?;
-        }
-        Ok(())
-    }
-
-    fn commit(&mut self, together: Together) -> Result<(), LedgerError> {
-        for then in Step::join(together.0).commit(&mut self.ledger)? {
-            then(&self.bulletin);
+            self.tasks(tasks, &mut together);
+            if std::mem::take(&mut self.stirred) {
+                self.hear_early(&mut together);
+            }
+            together.commit(&mut self.ledger, &self.bulletin)?;
+            if stops {
+                break;
+            }
         }
         Ok(())
     }
 
     /// What clients and definers ask.
-    fn job(&mut self, job: Job, together: &mut Together) {
-        let now = self.clock.now();
+    fn job(&mut self, job: Job, together: &mut Together, tasks: &mut Tasks) {
         match job {
             Job::Request(request, reply) => {
-                let done = self.smoother.request(now, &request, &mut self.rng);
-                together.answer(done, reply, |_, _| ());
+                tasks.add(request.aggregate, Task::Request(request, reply));
             }
-            Job::Deposit(deposit, reply) => {
-                let done = self.smoother.deposit(now, (*deposit).clone());
-                if matches!(done, Err(NoSlot::SlotTaken)) {
-                    together.add(self.smoother.compare_grants(&deposit), |(), _| ());
-                }
-                together.answer(done, reply, |receipt, bulletin| {
-                    bulletin.say(Said::Receipt(Box::new(receipt.clone())));
-                });
-            }
+            Job::Deposit(deposit, reply) => match deposit.said_to_be_for() {
+                Some(aggregate) => tasks.add(aggregate, Task::Deposit(deposit, reply)),
+                None => drop(reply.send(Err(NoSlot::NotGranted))),
+            },
             Job::Define(definition, reply) => {
-                together.answer(self.smoother.define(now, &definition), reply, |_, _| ());
+                let done = self.smoother.define(self.clock.now(), &definition);
+                together.answer(done, reply, |_, _| ());
             }
             Job::Learn(signed, reply) => {
                 let done = self.learn(&signed, together);
@@ -213,18 +173,18 @@ impl Engine {
                 let end = self.smoother.end(&name);
                 together.add(Step::new(Vec::new(), end), |end, _| drop(reply.send(end)));
             }
-            job => self.job_of_servers(job, now, together),
+            job => self.job_of_servers(job, together, tasks),
         }
     }
 
     /// What other smoothers and the aggregator ask.
-    fn job_of_servers(&mut self, job: Job, now: Time, together: &mut Together) {
+    fn job_of_servers(&mut self, job: Job, together: &mut Together, tasks: &mut Tasks) {
+        let now = self.clock.now();
         match job {
             Job::Certified(certificates) => {
                 for certificate in certificates {
-                    match self.smoother.hear_certificate(now, &certificate) {
-                        Ok(step) => together.add(step, |(), _| ()),
-                        Err(why) => tracing::debug!(%why, "a certificate is not taken"),
+                    if let Some(entry) = certificate.dangerous_unverified() {
+                        tasks.add(entry.aggregate, Task::Certified(Box::new(certificate)));
                     }
                 }
             }
@@ -239,24 +199,17 @@ impl Engine {
             Job::Keep(name, slot, sealed) => {
                 together.add(self.smoother.keep(&name, slot, *sealed), |(), _| ());
             }
-            Job::Release(name, reply) => {
-                let done = self.smoother.release(now, &name);
+            Job::Release(name, from, reply) => {
+                let done = self.smoother.release_from(now, &name, (from, RELEASED));
                 together.answer(done.map(|list| Step::new(Vec::new(), list)), reply, |_, _| ());
             }
-            Job::Check(name, shown, reply) => {
-                let done = match self.smoother.check(now, &name, shown) {
-                    // What it has agreed to is checked already.
-                    Err(NotClosed::Latched) => Ok(()),
-                    Err(why) => Err(why),
-                    Ok(verdicts) => verdicts.into_iter().collect(),
-                };
-                together.answer(done.map(|()| Step::new(Vec::new(), ())), reply, |(), _| ());
-            }
-            Job::Close(closing, reply) => self.close(&closing, reply, together),
+            Job::Check(name, shown, reply) => tasks.add(name, Task::Check(shown, reply)),
+            Job::Close(closing, reply) => match closing.dangerous_unverified() {
+                Some(said) => tasks.add(said.aggregate, Task::Close(closing, reply)),
+                None => drop(reply.send(Err(NotClosed::Signature))),
+            },
             Job::Heard(by, said) => {
-                for said in said {
-                    self.hear(by, said, together);
-                }
+                said.into_iter().for_each(|said| self.hear(by, said, together, tasks));
             }
             Job::Tick => self.tick(together),
             // Of clients, or the end.
@@ -269,20 +222,62 @@ impl Engine {
         }
     }
 
-    /// What is to be fetched of aggregates that take no more deposits.
+    /// Does what is sorted by aggregate.
+    fn tasks(&mut self, tasks: Tasks, together: &mut Together) {
+        let at = (self.clock.now(), self.key);
+        for done in tasks.work(&mut self.smoother, at, &mut self.rng) {
+            together.extend(done.together);
+            self.stirred |= done.agreed;
+            done.left.into_iter().for_each(|left| self.left(left, together));
+        }
+    }
+
+    /// What an aggregate alone cannot decide on.
+    fn left(&mut self, left: Left, together: &mut Together) {
+        let now = self.clock.now();
+        if !matches!(left, Left::Early(..)) {
+            tracing::warn!("this smoother has signed what it does not remember, and sits out");
+        }
+        let step = match left {
+            Left::Early(by, said) => return self.keep_early(by, said),
+            Left::ForgottenOf(certificate) => self.smoother.hear_certificate(now, &certificate),
+            Left::Forgotten(_, Said::Receipt(receipt)) => self.smoother.hear_receipt(&receipt, now),
+            Left::Forgotten(by, Said::Ready(ready)) => {
+                let heard = self.smoother.hear_ready(now, by, &ready, &mut self.rng);
+                heard.map(|step| step.then(|_| Step::new(Vec::new(), ())))
+            }
+            Left::Forgotten(..) => return,
+        };
+        match step {
+            Ok(step) => together.add(step, |(), _| ()),
+            Err(why) => tracing::warn!(%why, "what this smoother said is not taken"),
+        }
+    }
+
+    /// Keeps what rests on something that is not here yet, of each smoother its share.
+    fn keep_early(&mut self, by: SmootherId, said: Said) {
+        let small = postcard::to_allocvec(&said).is_ok_and(|bytes| bytes.len() <= EARLY_BYTES);
+        let most = EARLY / self.side.pinned().smoothers.len().max(1);
+        if small && self.early.iter().filter(|(of, _)| *of == by).count() < most {
+            self.early.push((by, said));
+        }
+    }
+
+    /// Open aggregates, and what is to be fetched of those that take no more deposits.
     fn needs(&self, now: Time) -> Vec<Need> {
         let open = self.agreed.values().filter(|agreed| {
             let over = self.smoother.outcome(&agreed.name()).is_some();
-            !over && agreed.filled() <= now && now < agreed.deadline()
+            !over && now < agreed.deadline()
         });
         let need = |agreed: &Agreed| {
             let aggregate = agreed.name();
             let certified = |slot| self.smoother.certified(&aggregate, slot).is_some();
-            let uncertified = !(0..agreed.slots).all(certified);
-            let lacking = self.smoother.lacking(&aggregate);
+            let filled = agreed.filled() <= now;
+            let uncertified = filled && !(0..agreed.slots).all(certified);
+            let lacking = if filled { self.smoother.lacking(&aggregate) } else { Vec::new() };
             Need { aggregate, uncertified, lacking }
         };
-        open.map(need).filter(|need| need.uncertified || !need.lacking.is_empty()).collect()
+        open.map(need).collect()
     }
 
     fn learn(
@@ -290,7 +285,13 @@ impl Engine {
         signed: &Endorsed<Definition>,
         together: &mut Together,
     ) -> Result<(), NotDefined> {
+        let name = Agreed::open(signed, self.side.pinned())?.name();
+        // It is durable, or will be before anything is answered.
+        if self.agreed.contains_key(&name) {
+            return Ok(());
+        }
         let step = self.smoother.learn(signed)?;
+        self.stirred = true;
         let signed = signed.clone();
         let known = &mut self.agreed;
         let step = step.then(|agreed| {
@@ -301,84 +302,31 @@ impl Engine {
         Ok(())
     }
 
-    fn close(
-        &mut self,
-        closing: &Signed<Closing>,
-        reply: Reply<Result<(), NotClosed>>,
-        together: &mut Together,
-    ) {
-        let step = match self.smoother.close(self.clock.now(), closing) {
-            Ok(step) => step,
-            Err(why) => {
-                let _ = reply.send(Err(why));
-                return;
-            }
-        };
-        let mut own = None;
-        let step = step.then(|ready| {
-            own = Some(ready.clone());
-            Step::new(Vec::new(), ready)
-        });
-        together.add(step, move |ready, bulletin| {
-            bulletin.say(Said::Ready(ready));
-            let _ = reply.send(Ok(()));
-        });
-        if let Some(ready) = own {
-            self.hear(self.smoother.id(), Said::Ready(ready), together);
-        }
-        self.hear_early(together);
-    }
-
-    /// Hears what a peer has said; what rests on something that is not here yet is kept.
-    fn hear(&mut self, by: SmootherId, said: Said, together: &mut Together) {
-        let now = self.clock.now();
-        let heard = match &said {
-            Said::Word(word) => {
-                self.side.hear(by, word);
-                return;
-            }
-            Said::Card(card) => {
-                self.hear_card(by, card, together);
-                return;
-            }
-            Said::Key(endorsed) => {
-                self.learn_key(endorsed, together);
-                return;
-            }
+    /// Hears what a peer has said.
+    fn hear(&mut self, by: SmootherId, said: Said, together: &mut Together, tasks: &mut Tasks) {
+        match &said {
+            Said::Word(word) => self.side.hear(by, word),
+            Said::Card(card) => self.hear_card(by, card, together),
+            Said::Key(endorsed) => self.learn_key(endorsed, together),
             Said::Definition(signed) => {
                 if let Err(why) = self.learn(signed, together) {
                     tracing::warn!(%why, by = by.0, "a definition is not learnt");
                 }
-                return;
             }
-            Said::Receipt(receipt) => {
-                let step = self.smoother.hear_receipt(receipt, now);
-                step.map(|step| step.then(|()| Step::new(Vec::new(), Vec::new())))
-            }
-            Said::Ready(ready) => self.smoother.hear_ready(now, by, ready, &mut self.rng),
-            Said::Opening(opening) => self.smoother.hear_opening(now, by, opening, &mut self.rng),
-        };
-        match heard {
-            Ok(step) => {
-                let key = self.key;
-                together.add(step, move |out, bulletin| {
-                    bulletin.put_out(|outcome| name_of(&key, outcome), out);
-                });
-            }
-            Err(NotHeard::Unknown | NotHeard::OtherSet) => {
-                self.early.push_back((by, said));
-                while self.early.len() > EARLY {
-                    self.early.pop_front();
-                }
-            }
-            Err(why) => tracing::warn!(%why, by = by.0, "what a smoother says is not taken"),
+            Said::Receipt(_) | Said::Ready(_) | Said::Opening(_) => match said.said_to_be_for() {
+                Some(aggregate) => tasks.add(aggregate, Task::Heard(by, said)),
+                None => tracing::warn!(by = by.0, "what a smoother says is not readable"),
+            },
         }
     }
 
+    /// Hears again what was heard before what it rests on.
     fn hear_early(&mut self, together: &mut Together) {
+        let mut tasks = Tasks::default();
         for (by, said) in std::mem::take(&mut self.early) {
-            self.hear(by, said, together);
+            self.hear(by, said, together, &mut tasks);
         }
+        self.tasks(tasks, together);
     }
 
     fn tick(&mut self, together: &mut Together) {
@@ -386,7 +334,6 @@ impl Engine {
         together.add(self.smoother.poll(now), move |out, bulletin| {
             bulletin.put_out(|outcome| name_of(&key, outcome), out);
         });
-        self.hear_early(together);
         self.forget(now, together);
         for (epoch, step) in self.side.tick(now, &self.smoother, &mut self.rng) {
             self.talk(epoch, step, together);
@@ -452,6 +399,7 @@ impl Engine {
         }
         match self.smoother.learn_key(endorsed, self.side.share(&card)) {
             Ok(step) => {
+                self.stirred = true;
                 let changes = self.side.end(card.key_epoch, endorsed);
                 let endorsed = endorsed.clone();
                 let step = step.then(|()| Step::new(changes, endorsed));

@@ -1,6 +1,8 @@
 //! `alpheus stats smoother`: gives out slots, keeps deposits, decrypts with the others.
 //!
 //! - [`engine`]: the role on a thread of its own, one writer of its ledger,
+//! - [`shards`]: work on aggregates, each by a thread of its own,
+//! - [`together`]: what is committed at once, and answered after it,
 //! - [`side`]: keys of key epochs, as smoothers make them,
 //! - [`api`]: the requests,
 //! - [`bulletin`]: what it has said, for peers to fetch,
@@ -10,7 +12,9 @@ pub mod api;
 pub mod bulletin;
 pub mod courier;
 pub mod engine;
+pub mod shards;
 pub mod side;
+pub mod together;
 
 use crate::commands::Globals;
 use crate::entropy;
@@ -39,7 +43,7 @@ use bulletin::Bulletin;
 use engine::{Engine, Job, name_of};
 use rand_core::Rng;
 use side::Side;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -164,7 +168,6 @@ fn restore(found: Found, card: &Opened, folder: &Path, clock: Clock) -> Result<E
         known.insert(name, agreed);
     }
     bulletin.put_out(|outcome| name_of(&key, outcome), smoother.repeat(now));
-    let early = VecDeque::new();
-    let agreed = known;
-    Ok(Engine { smoother, ledger, agreed, side, bulletin, key, clock, rng, early })
+    let (agreed, early, stirred) = (known, Vec::new(), false);
+    Ok(Engine { smoother, ledger, agreed, side, bulletin, key, clock, rng, early, stirred })
 }

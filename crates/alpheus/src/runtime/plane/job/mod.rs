@@ -1,13 +1,17 @@
 //! Window sums by a job beside this process, over topics of the same store: the service tells
 //! it plans, opening sets and answers, and reads what it has of streams and windows.
 //!
+//! A window that the clock closes counts the streams that nothing was told of, and one that
+//! nothing was told of at all fails by that name: the job may lag, and nothing goes unsaid.
+//!
 //! Nothing that stands in these topics twice does harm: the job takes the first opening set
 //! and the first answer of each, and a window that has ended is not opened again. So what is
 //! noted here saves reading; it need not be exact.
 //!
 //! # Privacy
-//! This process sees counts, times and borders of streams, and answers under their masks; of
-//! ciphertexts nothing but sums over opening sets.
+//! This process sees counts, times and borders of streams, and answers: under their masks, or
+//! of a single controller without. Of ciphertexts it sees nothing but sums over opening sets. Who
+//! else may read `sums` reads results: both sums of a window stand there.
 
 mod sums;
 mod tail;
@@ -134,12 +138,8 @@ impl Job {
         Ok(())
     }
 
-    fn say(&mut self, to: &Partition, at: Timestamp, message: &impl JobMessage) {
-        written(append(&mut self.out, to, at, message));
-    }
-
-    fn say_set(&mut self, id: &PlanId, set: &SumSet, rows: usize) {
-        let Some(windows) = self.plans.get(id) else { return };
+    fn say_set(&mut self, id: &PlanId, set: &SumSet, rows: usize) -> Result<(), ServiceError> {
+        let Some(windows) = self.plans.get(id) else { return Ok(()) };
         let start = set.window.start;
         let opening = Opening {
             plan: *id,
@@ -152,10 +152,10 @@ impl Job {
             rows: u32::try_from(rows).unwrap_or(u32::MAX),
         };
         let to = self.topics.job.instructions.partition(0);
-        self.say(&to, set.window.end, &opening);
+        append(&mut self.out, &to, set.window.end, &opening)
     }
 
-    fn say_answer(&mut self, id: &PlanId, answer: &Answer) {
+    fn say_answer(&mut self, id: &PlanId, answer: &Answer) -> Result<(), ServiceError> {
         let Answer { window, controller, opens, words } = answer;
         let (start, rows) = (window.start, words.clone());
         let token = Token { plan: *id, start, controller: *controller, opens: *opens, rows };
@@ -163,17 +163,17 @@ impl Job {
         let partition = partition_for_key(&key, self.token_partitions);
         let to = self.topics.job.tokens.partition(partition);
         if self.out.bytes() < MOST {
-            return self.say(&to, window.end, &token);
+            return append(&mut self.out, &to, window.end, &token);
         }
         if self.answers.last().is_none_or(|last| last.bytes() >= MOST) {
             self.answers.push(Batch::new());
         }
-        if let Some(last) = self.answers.last_mut() {
-            written(append(last, &to, window.end, &token));
-        }
+        let last = self.answers.last_mut();
+        last.map_or(Ok(()), |last| append(last, &to, window.end, &token))
     }
 
-    fn read_summaries(&mut self, dead: &mut Batch) -> Result<(), ServiceError> {
+    /// Of windows that start no later than `latest`.
+    fn read_summaries(&mut self, latest: Timestamp, dead: &mut Batch) -> Result<(), ServiceError> {
         let Job { store, plans, summaries, since, reached, topics, .. } = self;
         summaries.read(store.as_ref(), |partition, record| {
             *since += 1;
@@ -182,7 +182,7 @@ impl Job {
                 Err(bad) => return refuse(dead, topics, &record, bad.name()),
             };
             let Some(windows) = plans.get_mut(&summary.plan) else { return Ok(()) };
-            match windows.take(partition, record.offset, summary) {
+            match windows.take(latest, (partition, record.offset), summary) {
                 Ok(end) => *reached = end.max(*reached),
                 Err(Misfit) => return refuse(dead, topics, &record, Misfit::NAME),
             }
@@ -213,10 +213,10 @@ fn append(
     Ok(batch.append(to, &NewRecord { value: &value, timestamp: at.0, ..Default::default() })?)
 }
 
-/// A message that is too long for any store: its window fails for want of its sums.
+/// What is short enough for every store, or was cut to be.
 fn written(appended: Result<(), ServiceError>) {
     if let Err(error) = appended {
-        tracing::error!(%error, "a message to the job cannot be written");
+        tracing::error!(%error, "a short record cannot be written");
     }
 }
 
@@ -276,9 +276,9 @@ impl Plane for Job {
     fn unregister(&mut self, plan: &PlanId) {
         if self.plans.remove(plan).is_some() {
             let to = self.topics.job.instructions.partition(0);
-            self.say(&to, self.reached, &PlanEnd { plan: *plan });
-            // A key of this length is taken.
-            let _ = self.out.delete(&self.topics.service, mark_of(plan));
+            written(append(&mut self.out, &to, self.reached, &PlanEnd { plan: *plan }));
+            let marked = self.out.delete(&self.topics.service, mark_of(plan));
+            written(marked.map_err(ServiceError::from));
         }
     }
 
@@ -293,9 +293,9 @@ impl Plane for Job {
         self.reached
     }
 
-    fn ingest(&mut self, _: Timestamp, _: &mut Counters) -> Result<(), ServiceError> {
+    fn ingest(&mut self, now: Timestamp, _: &mut Counters) -> Result<(), ServiceError> {
         let mut dead = Batch::new();
-        self.read_summaries(&mut dead)?;
+        self.read_summaries(now.plus(self.shape.skew), &mut dead)?;
         self.read_sums(&mut dead)?;
         if !dead.is_empty() {
             self.store.commit(dead)?;
@@ -308,14 +308,9 @@ impl Plane for Job {
         self.plans.get(plan)?.due(idle)
     }
 
+    /// Of a window that nothing was told of too: whether anybody was online is not known.
     fn close(&mut self, plan: &PlanId, window: Window) -> Option<WindowReport> {
-        let windows = self.plans.get_mut(plan)?;
-        let (report, rows) = (windows.close(window), windows.rows());
-        if report.is_none() {
-            // Nobody was online; the job waits for a set all the same.
-            self.say_set(plan, &SumSet::none(window), rows);
-        }
-        report
+        Some(self.plans.get_mut(plan)?.close(window))
     }
 
     fn finish(&mut self, plan: &PlanId, window: Window) {
@@ -347,7 +342,7 @@ impl Plane for Job {
         true
     }
 
-    fn give(&mut self, id: &PlanId, plan: &Plan, given: &ForSums) {
+    fn give(&mut self, id: &PlanId, plan: &Plan, given: &ForSums) -> Result<(), ServiceError> {
         match given {
             ForSums::Set(set) => self.say_set(id, set, plan.release.outputs()),
             ForSums::Answer(answer) => self.say_answer(id, answer),
@@ -367,6 +362,8 @@ impl Plane for Job {
 
     fn take_sums(&mut self) -> Vec<(Record, WindowSum)> {
         self.sums_taken = self.sums.positions().to_vec();
+        // Tasks of the job commit apart: totals go on best in the order of windows.
+        self.came.sort_by_key(|(_, sum)| (sum.plan, sum.start));
         std::mem::take(&mut self.came)
     }
 

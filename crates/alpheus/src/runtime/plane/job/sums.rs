@@ -5,8 +5,8 @@ use alpheus_encrypted_stream::job::{SetDigest, Tally, WindowSum};
 use alpheus_encrypted_stream::ledger::Step;
 
 /// Opens a window that waits for its sums, if they are those of its opening set by number and
-/// digest; else the window fails, and the reason is for the dead letters. Of a window that
-/// has ended it changes nothing.
+/// digest; else the reason is for the dead letters, and the window goes on waiting. Of a window
+/// that has ended it changes nothing.
 pub(in crate::runtime) fn open_sums(
     coordinator: &mut Coordinator,
     sum: &WindowSum,
@@ -29,10 +29,12 @@ pub(in crate::runtime) fn open_sums(
         digest: SetDigest::of_controllers(&sum.plan, sum.start, &set.controllers),
     };
     if (sum.streams, sum.controllers) != (streams, controllers) {
-        return (coordinator.summed_others(sum.start), Some("other-set"));
+        coordinator.summed_others(sum.start);
+        return (Step::default(), Some("other-set"));
     }
     if sum.ciphertexts.len() != outputs || sum.tokens.len() != outputs {
-        return (coordinator.summed_others(sum.start), Some("other-length"));
+        coordinator.summed_others(sum.start);
+        return (Step::default(), Some("other-length"));
     }
     (coordinator.summed(sum.start, &sum.ciphertexts, &sum.tokens), None)
 }

@@ -45,25 +45,24 @@ impl Windows {
         Windows { view, streams, next: from, windows: BTreeMap::new() }
     }
 
-    /// Rows of the plan's release.
-    pub(super) fn rows(&self) -> usize {
-        self.view.rows.len()
-    }
-
     /// Streams by their positions.
     pub(super) fn streams_at(&self, positions: &[u32]) -> impl Iterator<Item = StreamId> {
         positions.iter().filter_map(|at| self.streams.get(*at as usize).copied())
     }
 
-    /// Takes a summary that stands there; the last of a stream holds, until its window is
-    /// closed. The end of its window.
+    /// Takes a summary that stands there, of a window that starts no later than `latest`; the
+    /// last of a stream holds, but what is complete stays so, until its window is closed. The
+    /// end of its window.
     pub(super) fn take(
         &mut self,
-        partition: u32,
-        offset: Offset,
+        latest: Timestamp,
+        (partition, offset): (u32, Offset),
         summary: Summary,
     ) -> Result<Timestamp, Misfit> {
         let window = self.view.window_at(summary.start).ok_or(Misfit)?;
+        if window.start > latest {
+            return Err(Misfit);
+        }
         if self.streams.get(summary.position as usize) != Some(&summary.stream) {
             return Err(Misfit);
         }
@@ -78,7 +77,10 @@ impl Windows {
         if let Some(first) = gathered.first.get_mut(partition) {
             first.get_or_insert(offset);
         }
-        gathered.streams.insert(summary.position, (summary.check_sum, summary.judgement));
+        let known = gathered.streams.get(&summary.position);
+        if summary.judgement.is_ok() || !known.is_some_and(|(_, judgement)| judgement.is_ok()) {
+            gathered.streams.insert(summary.position, (summary.check_sum, summary.judgement));
+        }
         Ok(window.end)
     }
 
@@ -91,11 +93,12 @@ impl Windows {
         (over || told == self.streams.len()).then_some(window)
     }
 
-    /// Closes the next window; none if nobody was online in it. What comes for it from now
-    /// on changes nothing.
-    pub(super) fn close(&mut self, window: Window) -> Option<WindowReport> {
+    /// Closes the next window. What comes for it from now on changes nothing.
+    pub(super) fn close(&mut self, window: Window) -> WindowReport {
         self.next = self.next.max(window.end);
-        let gathered = self.windows.get_mut(&window.start)?;
+        let gathered = self.windows.entry(window.start).or_default();
+        let untold = self.streams.len().saturating_sub(gathered.streams.len());
+        let untold = u32::try_from(untold).unwrap_or(u32::MAX);
         let (mut complete, mut excluded) = (Vec::new(), Vec::new());
         for (position, (check_sum, judgement)) in std::mem::take(&mut gathered.streams) {
             match judgement {
@@ -103,7 +106,7 @@ impl Windows {
                 Err(why) => excluded.push((position, Exclusion::from(why))),
             }
         }
-        Some(WindowReport { window, complete, excluded })
+        WindowReport { window, complete, excluded, untold }
     }
 
     /// Forgets a window that has ended.
@@ -138,6 +141,8 @@ mod tests {
     use alpheus_policy::time::Span;
 
     const WINDOW: u64 = 10_000_000;
+    /// No window of these tests starts later.
+    const LATE: Timestamp = Timestamp(5 * WINDOW);
 
     fn windows() -> Windows {
         let view = PlanView {
@@ -165,22 +170,25 @@ mod tests {
     #[test]
     fn a_window_closes_once_all_are_told_of_or_its_time_is_up_and_not_again() {
         let mut windows = windows();
-        windows.take(0, Offset(3), summary(0, 1, false)).unwrap();
+        windows.take(LATE, (0, Offset(3)), summary(0, 1, false)).unwrap();
         assert_eq!(windows.due(Timestamp(0)), None);
         assert_eq!(windows.due(Timestamp(2 * WINDOW + 4)), None);
         let window = windows.due(Timestamp(2 * WINDOW + 5)).unwrap();
-        windows.take(2, Offset(9), summary(1, 1, true)).unwrap();
-        windows.take(1, Offset(4), summary(0, 1, true)).unwrap();
+        windows.take(LATE, (2, Offset(9)), summary(1, 1, true)).unwrap();
+        windows.take(LATE, (1, Offset(4)), summary(0, 1, true)).unwrap();
+        windows.take(LATE, (1, Offset(5)), summary(0, 1, false)).unwrap();
         assert_eq!(windows.due(Timestamp(0)), Some(window));
-        let report = windows.close(window).unwrap();
-        assert_eq!((report.complete.len(), report.excluded.len()), (2, 0), "the last one holds");
-        windows.take(0, Offset(12), summary(0, 1, false)).unwrap();
+        let report = windows.close(window);
+        let told = (report.complete.len(), report.excluded.len(), report.untold);
+        assert_eq!(told, (2, 0, 0), "the last one holds");
+        windows.take(LATE, (0, Offset(12)), summary(0, 1, false)).unwrap();
         assert_eq!(windows.needed(), [Some(Offset(3)), Some(Offset(4)), Some(Offset(9))]);
         assert_eq!(windows.first_unfinished(), window.start);
         windows.finish(window);
         assert!(windows.needed().is_empty());
         assert_eq!(windows.first_unfinished(), window.end);
-        assert!(windows.close(windows.due(Timestamp(9 * WINDOW)).unwrap()).is_none());
+        let silent = windows.due(Timestamp(9 * WINDOW)).unwrap();
+        assert_eq!(windows.close(silent).untold, 2);
     }
 
     #[test]
@@ -189,8 +197,8 @@ mod tests {
         let mut other = summary(0, 1, true);
         other.position = 1;
         let between = Summary { start: Timestamp(WINDOW + 1), ..summary(0, 1, true) };
-        for bad in [other, between, summary(0, 0, true), summary(2, 1, true)] {
-            assert_eq!(windows.take(0, Offset(0), bad), Err(Misfit));
+        for bad in [other, between, summary(0, 0, true), summary(2, 1, true), summary(0, 6, true)] {
+            assert_eq!(windows.take(LATE, (0, Offset(0)), bad), Err(Misfit));
         }
         assert!(windows.needed().is_empty());
     }

@@ -87,6 +87,7 @@ impl World {
         let agreed = place.agreed(0);
         let entry = |slot: u32| Entry {
             aggregate: agreed.name(),
+            key_epoch: agreed.key_epoch,
             slot,
             revision: slot.into(),
             ephemeral: key(slot),

@@ -18,38 +18,48 @@ import java.util.Random;
 final class BenchApplication {
     /** Different events. */
     private static final int POOL = 64;
-    /** Room for sums of so many streams that no two statistics share a word, as in the paper. */
-    private static final String UNPACKED = "capacity: { population: 4000000000, eventsPerSecond: 2, window: 1hr }";
-
+    /** What stands behind a schema's attributes. */
+    private static final String OPTIONS = "streamPolicyOptions:";
     private final String name;
     private final Path file;
     private final Schema schema;
     private final Encoder encoder;
     private final long[][] pool = new long[POOL][];
 
-    private BenchApplication(String name, Path file, Schema schema) throws AlpheusException {
+    private BenchApplication(String name, Path file, Schema schema, int width) throws AlpheusException {
         this.name = name;
         this.file = file;
         this.schema = schema;
         this.encoder = new Encoder(schema);
         Random random = new Random(5);
         for (int i = 0; i < POOL; i++) {
-            pool[i] = schema.attributes().stream().mapToLong(each -> value(each, random)).toArray();
+            pool[i] = schema.attributes().stream().limit(width).mapToLong(each -> value(each, random)).toArray();
         }
     }
 
     /** An example as it is. */
     static BenchApplication example(Path examples, String name) throws IOException, AlpheusException {
         Path file = examples.resolve(name).resolve("schema.yaml");
-        return new BenchApplication(name, file, Schema.fromYaml(Files.readString(file)));
+        Schema schema = Schema.fromYaml(Files.readString(file));
+        return new BenchApplication(name, file, schema, schema.attributes().size());
     }
 
-    /** The same with room in every word, so that it has as many words as the paper's: none is packed. */
-    static BenchApplication unpacked(Path examples, String name, Path folder) throws IOException, AlpheusException {
-        List<String> lines = Files.readAllLines(examples.resolve(name).resolve("schema.yaml")).stream()
-                .map(line -> line.startsWith("capacity:") ? UNPACKED : line).toList();
-        Path file = Files.write(folder.resolve(name + "-unpacked.yaml"), lines);
-        return new BenchApplication(name + ", unpacked", file, Schema.fromYaml(Files.readString(file)));
+    /** The same with as many words as the paper has, where ours packs several statistics into one: the rest are pads. */
+    static BenchApplication padded(Path examples, String name, int words, Path folder)
+            throws IOException, AlpheusException {
+        BenchApplication packed = example(examples, name);
+        StringBuilder pads = new StringBuilder();
+        for (int pad = packed.words(); pad < words; pad++) {
+            pads.append("  - {name: pad").append(pad)
+                    .append(", type: [integer, optional], min: 0, max: 10, aggregations: [count]}\n");
+        }
+        String text = Files.readString(packed.file).replace(OPTIONS, pads + OPTIONS);
+        Path file = Files.writeString(folder.resolve(name + "-" + words + ".yaml"), text);
+        BenchApplication padded = new BenchApplication(name, file, Schema.fromYaml(text), packed.width());
+        if (padded.words() != words) {
+            throw new IllegalStateException(name + " has " + padded.words() + " words, not " + words);
+        }
+        return padded;
     }
 
     /** Mostly where histograms have bins. */
@@ -82,12 +92,17 @@ final class BenchApplication {
         return encoder.words();
     }
 
+    /** Attributes that have values. */
+    private int width() {
+        return pool[0].length;
+    }
+
     /** The values of a stream's event, as numbers. */
     long[] values(int stream, int event) {
         return pool[Math.floorMod(stream * 7 + event * 13, POOL)];
     }
 
-    /** Puts values into a row. */
+    /** Puts values into a row; attributes behind them are absent. */
     static void fill(List<Attribute> attributes, long[] values, Row row) {
         for (int i = 0; i < values.length; i++) {
             if (attributes.get(i).kind() instanceof AttributeKind.Numeric) {

@@ -34,8 +34,8 @@ final class BenchEncrypt {
     void run(BenchReport report) throws Exception {
         measure(report, BenchApplication.example(examples, "car-maintenance"));
         measure(report, BenchApplication.example(examples, "fitness"));
-        measure(report, BenchApplication.unpacked(examples, "fitness", folder));
-        measure(report, BenchApplication.example(examples, "web-analytics"));
+        measure(report, BenchApplication.padded(examples, "fitness", 683, folder));
+        measure(report, BenchApplication.padded(examples, "car-maintenance", 169, folder));
     }
 
     private void measure(BenchReport report, BenchApplication application) throws Exception {

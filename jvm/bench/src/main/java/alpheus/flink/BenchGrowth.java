@@ -11,7 +11,7 @@ import java.util.List;
 
 /** The same number of events from more and more streams, and over more partitions. */
 final class BenchGrowth {
-    private static final int EVENTS = 200_000;
+    private static final int EVENTS = 100_000;
 
     private final Broker broker;
     private final Path examples;
@@ -26,7 +26,7 @@ final class BenchGrowth {
     }
 
     void run(BenchReport report) throws Exception {
-        BenchApplication application = BenchApplication.example(examples, "car-maintenance");
+        BenchApplication application = BenchApplication.padded(examples, "car-maintenance", 169, folder);
         try (BenchHost host = new BenchHost(broker, folder, "ours", "4g")) {
             for (int streams = 100; streams <= (quick ? 1_000 : 100_000); streams *= 10) {
                 // At most a thousand events of a stream in a window, at least one.
@@ -48,8 +48,8 @@ final class BenchGrowth {
         try (BenchInput input = new BenchInput(broker, name, application, streams, windows, eventsAWindow, partitions,
                 List.of(Form.FRAMES))) {
             Extent extent = new Extent(application, streams, windows, BenchInput.START, 2, 1_000);
-            for (int pass = 0; pass < (quick ? 1 : 3); pass++) {
-                Cost cost = host.run(input.topic(Form.FRAMES), input.devices(), extent, () -> { });
+            for (int pass = 0; pass < (quick ? 1 : 2); pass++) {
+                Cost cost = host.run(input.topic(Form.FRAMES), input.devices(), extent, BenchHost.NOTHING);
                 cpu.add(input.events() / cost.cpu());
                 wall.add(input.events() / cost.wall());
             }

@@ -28,7 +28,10 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** A worker process. */
 final class BenchHost implements AutoCloseable {
-    private static final long PATIENCE_MILLIS = 600_000;
+    private static final long PATIENCE_MILLIS = 180_000;
+    /** Where all events are there already. */
+    static final Meanwhile NOTHING = () -> { };
+
     private static int runs;
 
     private final Broker broker;
@@ -116,7 +119,6 @@ final class BenchHost implements AutoCloseable {
                 "alpheus.idle.ms", "600000",
                 "alpheus.skew.ms", "60000",
                 "alpheus.topic.events", events,
-                "max.partition.fetch.bytes", "4000000",
                 "max.request.size", "8000000"));
         for (String topic : List.of("instructions", "tokens", "sums", "summaries", "dead-letters")) {
             settings.put("alpheus.topic." + topic, name + "-" + topic);
@@ -169,7 +171,8 @@ final class BenchHost implements AutoCloseable {
                 }
             }
             if (System.currentTimeMillis() > deadline || !process.isAlive()) {
-                throw new IOException(kind + ": " + clerk.done(windows) + " of " + windows + " windows came");
+                throw new IOException(kind + ": " + clerk.done(windows) + " of " + windows + " windows came; "
+                        + Files.readString(folder.resolve(kind + ".err")));
             }
         }
     }

@@ -10,8 +10,8 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 
 /** A recording in the broker. Its events are over: jobs read it as fast as they can. */
 final class BenchInput implements AutoCloseable {
-    /** Noon of a day. */
-    static final long START = 19_675L * 86_400_000_000L + 43_200_000_000L;
+    /** Yesterday's noon: what is a week old a broker lets go of. */
+    static final long START = (System.currentTimeMillis() / 86_400_000L - 1) * 86_400_000_000L + 43_200_000_000L;
 
     private final String name;
     private final BenchDevices devices;

@@ -38,9 +38,9 @@ final class BenchLatency {
 
     void run(BenchReport report) throws Exception {
         List<BenchApplication> applications = List.of(
-                BenchApplication.unpacked(examples, "fitness", folder),
-                BenchApplication.example(examples, "web-analytics"),
-                BenchApplication.example(examples, "car-maintenance"));
+                BenchApplication.padded(examples, "fitness", 683, folder),
+                BenchApplication.padded(examples, "web-analytics", 956, folder),
+                BenchApplication.padded(examples, "car-maintenance", 169, folder));
         for (BenchApplication application : applications) {
             for (int streams : quick ? new int[] {300} : new int[] {300, 1_200}) {
                 List<Double> raw = measure(application, streams, "raw", Form.RAW, 1_000);
@@ -55,7 +55,7 @@ final class BenchLatency {
     /** Milliseconds of each window but the first. */
     private List<Double> measure(BenchApplication application, int streams, String kind, Form form, long checkpoint)
             throws Exception {
-        int windows = quick ? 3 : 5;
+        int windows = quick ? 3 : 4;
         long tick = application.schema().tick();
         long start = (System.currentTimeMillis() * MILLI / tick + 2) * tick;
         String topic = "live-" + application.words() + "-" + streams + "-" + kind;

@@ -37,8 +37,8 @@ final class BenchThroughput {
     }
 
     void run(BenchReport report) throws Exception {
-        measure(report, BenchApplication.example(examples, "car-maintenance"), quick ? 5 : 30);
-        measure(report, BenchApplication.unpacked(examples, "fitness", folder), quick ? 2 : 10);
+        measure(report, BenchApplication.padded(examples, "car-maintenance", 169, folder), quick ? 5 : 20);
+        measure(report, BenchApplication.padded(examples, "fitness", 683, folder), quick ? 2 : 6);
     }
 
     private void measure(BenchReport report, BenchApplication application, int windows) throws Exception {
@@ -53,9 +53,9 @@ final class BenchThroughput {
                 hosts.add(new BenchHost(broker, folder, kind, "1500m"));
             }
             // The first pass of each is for its compiler.
-            for (int pass = 0; pass < (quick ? 2 : 6); pass++) {
+            for (int pass = 0; pass < (quick ? 2 : 4); pass++) {
                 for (BenchHost host : hosts) {
-                    Cost cost = host.run(input.topic(JOBS.get(host.kind())), input.devices(), extent, () -> { });
+                    Cost cost = host.run(input.topic(JOBS.get(host.kind())), input.devices(), extent, BenchHost.NOTHING);
                     if (pass > 0) {
                         double thousands = input.events() / 1e3;
                         cpu.computeIfAbsent(host.kind(), made -> new ArrayList<>()).add(thousands / cost.cpu() * 1e3);

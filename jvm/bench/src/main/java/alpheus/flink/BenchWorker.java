@@ -30,6 +30,7 @@ public final class BenchWorker {
 
     private JobClient job;
     private long cpuAtGo;
+    private volatile boolean stopping;
 
     private BenchWorker() {}
 
@@ -61,8 +62,8 @@ public final class BenchWorker {
             }
             default -> {
                 long spent = SYSTEM.getProcessCpuTime() - cpuAtGo;
+                stopping = true;
                 job.cancel().get();
-                job = null;
                 return Double.toString(spent / 1e6);
             }
         }
@@ -82,6 +83,7 @@ public final class BenchWorker {
 
     private void run(String kind, JobConfig config, int parallelism) throws Exception {
         BenchGate.shut();
+        stopping = false;
         StreamExecutionEnvironment flink = StreamExecutionEnvironment.createLocalEnvironment(parallelism, settings());
         switch (kind) {
             case "ours" -> WindowSumsJob.assemble(flink, config);
@@ -89,6 +91,12 @@ public final class BenchWorker {
             default -> PlainJob.assemble(flink, config, config.getString(JobConfig.SCHEMA));
         }
         job = flink.executeAsync(kind);
+        job.getJobExecutionResult().whenComplete((result, failure) -> {
+            if (failure != null && !stopping) {
+                failure.printStackTrace();
+                Runtime.getRuntime().halt(1);
+            }
+        });
         while (job.getJobStatus().get() != JobStatus.RUNNING) {
             Thread.sleep(50);
         }

@@ -147,9 +147,11 @@ class JobVectorsTest {
             assertEquals(number(node, "position"), summary.position());
             assertEquals(Long.parseUnsignedLong(text(node, "check_sum"), 16), summary.checkSum());
             Judgement judgement = summary.judgement();
-            String why = judgement.isComplete() ? "null"
-                    : judgement.why().name().toLowerCase(Locale.ROOT).replace('_', '-');
-            assertEquals(text(node, "why"), why);
+            assertEquals(node.map().get("why").isNothing(), judgement.isComplete());
+            if (!judgement.isComplete()) {
+                String why = judgement.why().name().toLowerCase(Locale.ROOT).replace('_', '-');
+                assertEquals(text(node, "why"), why);
+            }
             assertEquals(node.map().get("segments").list().size(), judgement.segments().size());
             assertArrayEquals(encoded(node), summary.bytes());
         }

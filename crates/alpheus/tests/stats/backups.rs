@@ -1,0 +1,91 @@
+//! A smoother whose state is put back from a copy, with its fence: it finds among what the others
+//! know what it has signed, and takes no part any more.
+
+use crate::common::{Process, alpheus};
+use crate::crashes::{LONG, Role, get, kill, roles_of};
+use crate::replay::{DEFINE, SOURCE, check_rows, csv, readings};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const SITS_OUT: &str = "has signed what it does not remember, and sits out";
+
+fn copy(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+}
+
+/// Waits for something of a replay that goes on.
+fn wait<T>(replay: &mut Process, what: &str, mut find: impl FnMut(&[Role]) -> Option<T>) -> T {
+    let until = Instant::now() + LONG;
+    loop {
+        assert!(!replay.has_ended() && Instant::now() < until, "{what}\n{}", replay.log());
+        if let Some(found) = find(&roles_of(replay.id())) {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn first_smoother(roles: &[Role]) -> Option<&Role> {
+    let first = |role: &&Role| role.arguments.iter().any(|argument| argument == "run/smoother-1");
+    roles.iter().find(first)
+}
+
+/// Whether an aggregate has a result.
+fn has_result(roles: &[Role]) -> Option<()> {
+    let aggregator = roles.iter().find(|role| role.name == "aggregator")?;
+    let api = aggregator.arguments.iter().position(|argument| argument == "--api")?;
+    let url = format!("https://{}/v1/results", aggregator.arguments[api + 1]);
+    let rows = get(&aggregator.folder, &url)?;
+    String::from_utf8(rows).ok()?.contains("\"state\":\"result\"").then_some(())
+}
+
+#[test]
+fn a_smoother_that_is_put_back_from_a_copy_sits_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("source.yaml", SOURCE);
+    write("define.yaml", DEFINE);
+    write("speed.csv", &csv(&readings()));
+    let mut command = alpheus(["stats", "replay", "--input", "speed.csv"]);
+    command.args(["--source", "source.yaml", "--define", "define.yaml", "--output", "out.csv"]);
+    command.env("ALPHEUS_LOG", "warn");
+    let mut replay = Process::start(command.current_dir(folder.path()));
+    // A copy of what it has before it has signed anything of an upload.
+    let state = wait(&mut replay, "no smoother", |roles| {
+        let state = first_smoother(roles)?.folder.join("run/smoother-1");
+        state.join("fence").exists().then_some(state)
+    });
+    let backup = folder.path().join("backup");
+    replay.freeze();
+    let id = first_smoother(&roles_of(replay.id())).unwrap().id.to_string();
+    let signal = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap();
+    signal("-STOP");
+    copy(&state, &backup);
+    signal("-CONT");
+    replay.thaw();
+    wait(&mut replay, "no result", has_result);
+    assert!(!replay.log().contains(SITS_OUT), "it remembers all it has said");
+    replay.freeze();
+    kill(first_smoother(&roles_of(replay.id())).unwrap());
+    fs::rename(&state, folder.path().join("lost")).unwrap_or_else(|_| {
+        copy(&state, &folder.path().join("lost"));
+        fs::remove_dir_all(&state).unwrap();
+    });
+    copy(&backup, &state);
+    replay.thaw();
+    wait(&mut replay, "nobody starts it again", |roles| {
+        first_smoother(roles).filter(|role| role.id.to_string() != id).map(|_| ())
+    });
+    // The recording waits until it has looked at what the others know.
+    replay.freeze();
+    let until = Instant::now() + LONG;
+    while !replay.log().contains(SITS_OUT) {
+        assert!(Instant::now() < until, "it does not sit out\n{}", replay.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    replay.thaw();
+    assert!(replay.wait().success(), "{}", replay.log());
+    check_rows(&fs::read_to_string(folder.path().join("out.csv")).unwrap());
+}

@@ -1,0 +1,53 @@
+"""The truth of a recording, worked out from its plaintext rows alone; shares nothing with Alpheus."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+
+Window = dict[str, list[Fraction]]
+
+
+def windows(rows: Path, start: int, length: int) -> dict[int, Window]:
+    """The values of each attribute by window, where the first row happens at `start`; milliseconds."""
+    found: dict[int, Window] = defaultdict(lambda: defaultdict(list))
+    with rows.open(newline="") as file:
+        first = None
+        for row in csv.DictReader(file):
+            time = int(row.pop("timestamp"))
+            first = time if first is None else first
+            at = start + time - first
+            for name, cell in row.items():
+                if cell and _is_number(cell):
+                    found[at // length * length][name].append(Fraction(cell))
+    return found
+
+
+def _is_number(cell: str) -> bool:
+    return cell.lstrip("-").replace(".", "", 1).isdigit()
+
+
+def statistic(function: str, values: list[Fraction]) -> float:
+    """Exactly, rounded once; a root by the library's."""
+    count, total = len(values), sum(values)
+    if function == "count":
+        return count
+    if function == "avg":
+        return float(total / count)
+    variance = sum(value * value for value in values) / count - (total / count) ** 2
+    return math.sqrt(variance) if function == "stddev" else float(variance)
+
+
+def differences(row: dict[str, object], window: Window) -> list[str]:
+    """Names of a result row's columns that are not the truth; `count_heart_rate` is a function of an attribute."""
+    wrong = []
+    for column, found in row.items():
+        function, _, attribute = column.partition("_")
+        if function in ("count", "avg", "var", "stddev"):
+            wanted = statistic(function, window.get(attribute, []))
+            if not isinstance(found, (int, float)) or not math.isclose(found, wanted, rel_tol=1e-12):
+                wrong.append(column)
+    return wrong
