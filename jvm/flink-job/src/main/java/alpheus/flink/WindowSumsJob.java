@@ -82,7 +82,7 @@ public final class WindowSumsJob {
                 .setProperties(config.client())
                 .setTopics(config.getString(topic))
                 .setGroupId(config.getString(JobConfig.NAME))
-                // Without its state it reads all again, and gives the same sums under the same keys.
+                // Without its state it reads all again; docs/protocol.md says what it then gives again.
                 .setStartingOffsets(OffsetsInitializer.earliest())
                 .setProperty("isolation.level", "read_committed")
                 .setDeserializer(reader)

@@ -34,7 +34,7 @@ class JobVectorsTest {
     }
 
     private static String text(Node node, String key) throws Exception {
-        return ((Scalar) node.map().get(key).value()).text();
+        return node.map().get(key).value() instanceof Scalar scalar ? scalar.text() : "null";
     }
 
     private static long number(Node node, String key) throws Exception {

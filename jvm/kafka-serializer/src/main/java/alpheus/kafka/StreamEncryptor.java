@@ -22,7 +22,8 @@ import java.util.random.RandomGenerator;
 /**
  * One stream's events as frames, in the order in which they go to the topic, with the borders and
  * sessions between them. It keeps no state on any disk: every start draws a session of its own, which
- * opens at the next tick, so that no key is ever used twice, whatever was killed, restored or copied.
+ * opens at the next tick, so that no key is ever used twice, whatever was killed or started again from a copy; but
+ * the memory of a running process must not be copied and run twice.
  * Whoever uses it holds a lock; it sends nothing itself.
  */
 final class StreamEncryptor implements AutoCloseable {

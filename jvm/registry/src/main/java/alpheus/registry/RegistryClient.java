@@ -32,6 +32,8 @@ public final class RegistryClient {
     private static final int NOT_FOUND = 404;
     private static final int CONFLICT = 409;
     private static final int UNPROCESSABLE = 422;
+    /** From here on it is no answer of the registry's, but of what stands before it, or of one that fails. */
+    private static final int SERVER_ERROR = 500;
 
     private final HttpClient http = HttpClient.newBuilder().connectTimeout(PATIENCE).build();
     private final String url;
@@ -159,7 +161,9 @@ public final class RegistryClient {
     private URI address(String path) throws RegistryException {
         try {
             URI address = URI.create(url + path);
-            if (!"http".equals(address.getScheme()) && !"https".equals(address.getScheme())) {
+            // Without a host it is no address, or several.
+            if (!"http".equals(address.getScheme()) && !"https".equals(address.getScheme())
+                    || address.getHost() == null) {
                 throw new RegistryException(Fault.UNREACHABLE, url);
             }
             return address;
@@ -175,7 +179,7 @@ public final class RegistryClient {
             case NOT_FOUND -> throw new RegistryException(Fault.NOT_FOUND, about);
             case CONFLICT -> throw new RegistryException(Fault.INCOMPATIBLE, about);
             case UNPROCESSABLE -> throw new RegistryException(Fault.INVALID, about);
-            default -> throw new RegistryException(Fault.MALFORMED, url);
+            default -> throw new RegistryException(status >= SERVER_ERROR ? Fault.UNREACHABLE : Fault.MALFORMED, url);
         }
     }
 

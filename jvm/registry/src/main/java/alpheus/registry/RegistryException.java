@@ -10,7 +10,7 @@ public final class RegistryException extends AlpheusException {
     /** What went wrong. */
     public enum Fault {
         /** No answer. */
-        UNREACHABLE("the schema registry does not answer at %s; check schema.registry.url, or name a file instead"),
+        UNREACHABLE("the schema registry does not answer at %s; check schema.registry.url, which is one address, or name a file instead"),
         /** The registry wants another identity. */
         UNAUTHORISED("the schema registry refuses this client for %s; check basic.auth.user.info"),
         /** There is no such subject, version or schema. */

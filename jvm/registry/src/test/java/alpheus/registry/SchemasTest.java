@@ -126,6 +126,20 @@ class SchemasTest {
     }
 
     @Test
+    void aProxyBeforeNoRegistryIsNoAnswer() throws Exception {
+        Path file = Files.writeString(folder.resolve("behind.avsc"), AVSC);
+        for (int failure : new int[] {500, 502, 503, 504}) {
+            registry.failure = failure;
+            assertFault(Fault.UNREACHABLE, "registry:" + SUBJECT);
+            Schemas withFile = new Schemas(client(), file);
+            assertEquals(Schema.fromAvsc(AVSC).id(), withFile.read("registry:" + SUBJECT).id());
+        }
+        RegistryClient two = new RegistryClient(registry.url() + "," + registry.url(), null);
+        RegistryException refused = assertThrows(RegistryException.class, () -> two.latest(SUBJECT));
+        assertEquals(Fault.UNREACHABLE, refused.fault());
+    }
+
+    @Test
     void theRegistryMayAskForAPassword() throws Exception {
         registry.authorization = "Basic bWU6c2VjcmV0";
         RegistryException refused = assertThrows(RegistryException.class, () -> schemas().read("registry:x"));

@@ -31,6 +31,8 @@ final class StubRegistry implements AutoCloseable {
     boolean compatible = true;
     /** Said instead of any answer. */
     String nonsense;
+    /** How it fails, if it does: so does a proxy that stands before none. */
+    int failure;
 
     StubRegistry() throws IOException {
         http = HttpServer.create(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0);
@@ -45,7 +47,9 @@ final class StubRegistry implements AutoCloseable {
     private synchronized void answer(HttpExchange exchange) throws IOException {
         String given = exchange.getRequestHeaders().getFirst("Authorization");
         String body = new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
-        if (nonsense != null) {
+        if (failure != 0) {
+            error(exchange, failure);
+        } else if (nonsense != null) {
             send(exchange, 200, nonsense);
         } else if (authorization != null && !authorization.equals(given)) {
             error(exchange, 401);
