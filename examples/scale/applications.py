@@ -142,11 +142,11 @@ class Deployment:
         return self._processes.start(f"{self.application.name}-fleet", [
             "java", "-Xmx400m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classpath,
             "alpheus.demo.Fleet", str(settings), str(self._rows(minutes)), str(self._folder / "devices"),
-            f"{self.application.name}.events", str(start)], folder=self._folder)
+            f"{self.application.name}.events", str(start), str(self._folder / "taken.csv")], folder=self._folder)
 
     def results(self) -> list[Row]:
         """Every window from the first that has a result to the last whole one, beside the truth."""
-        truth = windows(self._rows(self._minutes), self._start, _WINDOW)
+        truth = windows(self._folder / "taken.csv", _WINDOW)
         # Time passes a window's end with an event behind it; behind the last tick there is none.
         last = self._start + 60_000 * self._minutes - 2 * _WINDOW
         deadline = time.monotonic() + _PATIENCE

@@ -1,4 +1,4 @@
-"""The truth of a recording, worked out from its plaintext rows alone; shares nothing with Alpheus."""
+"""The truth of a recording, worked out from the plaintext that the application sent, alone; shares nothing with Alpheus."""
 
 from __future__ import annotations
 
@@ -11,23 +11,13 @@ from pathlib import Path
 Window = dict[str, list[Fraction]]
 
 
-def windows(rows: Path, start: int, length: int) -> dict[int, Window]:
-    """The values of each attribute by window, where the first row happens at `start`; milliseconds."""
+def windows(taken: Path, length: int) -> dict[int, Window]:
+    """The values of each attribute by window, of lines `milliseconds,attribute,value`."""
     found: dict[int, Window] = defaultdict(lambda: defaultdict(list))
-    with rows.open(newline="") as file:
-        first = None
-        for row in csv.DictReader(file):
-            time = int(row.pop("timestamp"))
-            first = time if first is None else first
-            at = start + time - first
-            for name, cell in row.items():
-                if cell and _is_number(cell):
-                    found[at // length * length][name].append(Fraction(cell))
+    with taken.open(newline="") as file:
+        for time, name, cell in csv.reader(file):
+            found[int(time) // length * length][name].append(Fraction(cell))
     return found
-
-
-def _is_number(cell: str) -> bool:
-    return cell.lstrip("-").replace(".", "", 1).isdigit()
 
 
 def statistic(function: str, values: list[Fraction]) -> float:

@@ -12,7 +12,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -26,8 +28,9 @@ public final class Fleet {
     /** Columns that are no reading: facts about the stream are told when it is made. */
     private static final Set<String> NO_READINGS = Set.of("timestamp", "stream", "region", "ageGroup", "model", "engineType");
 
-    private final AtomicLong sent = new AtomicLong();
-    private final AtomicLong early = new AtomicLong();
+    /** What the broker has taken, as rows: what was refused was never part of a stream, and the application knows. */
+    private final Queue<String> taken = new ConcurrentLinkedQueue<>();
+    private final AtomicLong refused = new AtomicLong();
     private final AtomicLong failed = new AtomicLong();
 
     private Fleet() {}
@@ -38,8 +41,8 @@ public final class Fleet {
     /**
      * Sends all rows.
      *
-     * @param arguments the settings' file, the rows (CSV), the folder of devices' files, the topic, and when the first
-     *     row happens, in milliseconds
+     * @param arguments the settings' file, the rows (CSV), the folder of devices' files, the topic, when the first
+     *     row happens, in milliseconds, and where to write what was taken
      * @throws Exception if a file cannot be read
      */
     public static void main(String[] arguments) throws Exception {
@@ -61,7 +64,8 @@ public final class Fleet {
         for (Thread device : devices) {
             device.join();
         }
-        System.out.println("sent " + fleet.sent + " early " + fleet.early + " failed " + fleet.failed);
+        Files.write(Path.of(arguments[5]), fleet.taken);
+        System.out.println("taken " + fleet.taken.size() + " values, refused rows " + fleet.refused + ", failed " + fleet.failed);
         System.exit(fleet.failed.get() == 0 ? 0 : 1);
     }
 
@@ -101,15 +105,16 @@ public final class Fleet {
     private void send(Producer<String, Map<String, String>> producer, String topic, Reading reading) {
         try {
             producer.send(new ProducerRecord<>(topic, null, reading.millis(), null, reading.values()), (metadata, failure) -> {
-                if (failure != null) {
+                if (failure == null) {
+                    reading.values().forEach((name, value) -> taken.add(reading.millis() + "," + name + "," + value));
+                } else {
                     System.err.println("not delivered: " + failure);
                     failed.incrementAndGet();
                 }
             });
-            sent.incrementAndGet();
         } catch (SerializationException late) {
-            // A session opens at a tick: what happened before it is no part of the stream.
-            early.incrementAndGet();
+            // A session opens at a tick: what happened before it is no part of the stream, nor what comes too late.
+            refused.incrementAndGet();
         }
     }
 }
