@@ -5,6 +5,7 @@ import java.util.List;
 import org.apache.kafka.common.errors.AuthenticationException;
 import org.apache.kafka.common.errors.ClusterAuthorizationException;
 import org.apache.kafka.common.errors.InvalidProducerEpochException;
+import org.apache.kafka.common.errors.InvalidTimestampException;
 import org.apache.kafka.common.errors.ProducerFencedException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.SerializationException;
@@ -38,6 +39,9 @@ final class BrokerRefusal {
             new Rule(UnknownTopicOrPartitionException.class, "the topic is not there; make it"),
             new Rule(RecordTooLargeException.class,
                     "a frame is larger than Kafka takes; raise max.request.size here and max.message.bytes of the topic"),
+            new Rule(InvalidTimestampException.class,
+                    "the broker finds a frame's time too far from its clock; check this machine's clock, and the topic's "
+                            + "message.timestamp.before.max.ms and message.timestamp.after.max.ms"),
             new Rule(TransactionAbortedException.class, "the transaction it was in was aborted"),
             new Rule(TimeoutException.class,
                     "the broker did not answer in time; check bootstrap.servers and that the topic is there"));

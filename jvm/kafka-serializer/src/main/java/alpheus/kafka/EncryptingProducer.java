@@ -86,6 +86,7 @@ public final class EncryptingProducer<K, V> implements Producer<K, V> {
         this.own = new OwnTransactions(kafka);
         this.counters = new StreamCounters(client == null ? "" : client.toString());
         try {
+            ProducerRules.check(settings);
             AlpheusConfig config = new AlpheusConfig(settings);
             StreamEncryptor encryptor = Encryptors.open(config, clock, counters);
             this.reader = Encryptors.reader(config);

@@ -64,6 +64,8 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
             throw new ConfigException(ProducerConfig.TRANSACTIONAL_ID_CONFIG, "",
                     "borders would not be in the transactions: use " + EncryptingProducer.class.getName());
         }
+        ProducerRules.check(settings);
+        ProducerRules.checkKeySerializer(settings);
         AlpheusConfig config = new AlpheusConfig(settings);
         if (config.isTimedByRecord()) {
             throw new ConfigException(AlpheusConfig.TIME, "record",
@@ -123,9 +125,12 @@ public final class EncryptingSerializer<V> implements Serializer<V> {
     @Override
     public void close() {
         if (keeper != null) {
-            keeper.close(closeMillis, () -> { });
-            borders.close(Duration.ofMillis(Math.max(closeMillis, 1)));
-            counters.close();
+            try {
+                keeper.close(closeMillis, () -> { });
+            } finally {
+                borders.close(Duration.ofMillis(Math.max(closeMillis, 1)));
+                counters.close();
+            }
         }
     }
 

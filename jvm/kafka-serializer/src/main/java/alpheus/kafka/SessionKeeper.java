@@ -9,6 +9,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.kafka.clients.producer.Callback;
+import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.errors.TimeoutException;
@@ -31,6 +32,9 @@ final class SessionKeeper {
     private final long maxBlockMicros;
     private final BorderTimer timer;
     private final ReentrantLock lock = new ReentrantLock(true);
+
+    /** Whether a thread runs a callback: it may be Kafka's own, without which nothing is sent or acknowledged. */
+    private final ThreadLocal<Boolean> callsBack = ThreadLocal.withInitial(() -> false);
 
     /** Whether anything was sent: only then is it known whither. */
     private boolean begun;
@@ -63,7 +67,7 @@ final class SessionKeeper {
 
     /** Encrypts an event and hands its frame to {@code send}, after all that stand before it. */
     <V, R> R event(RowReader<V> reader, V value, Long millis, Function<byte[], R> send) {
-        long deadline = clock.now() + maxBlockMicros;
+        long deadline = deadline();
         lockUntil(deadline);
         try {
             begun = true;
@@ -81,6 +85,16 @@ final class SessionKeeper {
         } finally {
             unlock();
         }
+    }
+
+    /** Whoever sends from a callback does not wait: what it waited for would wait for it. */
+    private long deadline() {
+        return clock.now() + (callsBack.get() ? 0 : maxBlockMicros);
+    }
+
+    private TimeoutException late(String words) {
+        return new TimeoutException(
+                callsBack.get() ? "nothing may wait in a callback, which Kafka's own thread runs: send from another" : words);
     }
 
     /** After a long sleep, borders go out in pieces. */
@@ -127,7 +141,7 @@ final class SessionKeeper {
                 return;
             }
             if (ready > deadline) {
-                throw new TimeoutException("the session opens at the next tick, which is later than max.block.ms "
+                throw late("the session opens at the next tick, which is later than max.block.ms "
                         + "allows to wait for; raise it, or shorten the schema's tick");
             }
             unlockedWait(ready, deadline);
@@ -153,7 +167,7 @@ final class SessionKeeper {
 
     private void lockUntil(long deadline) {
         if (!locks(deadline - clock.now())) {
-            throw new TimeoutException("another frame of this producer waits for the broker, for longer than "
+            throw late("another frame of this producer waits for the broker, for longer than "
                     + "max.block.ms allows to wait; see that the broker takes records");
         }
     }
@@ -193,7 +207,7 @@ final class SessionKeeper {
 
     /** Does something while no frame is made. */
     void exclusively(Runnable run) {
-        lockUntil(clock.now() + maxBlockMicros);
+        lockUntil(deadline());
         try {
             run.run();
         } finally {
@@ -220,9 +234,19 @@ final class SessionKeeper {
                 failed(generation, failure);
             }
             if (callback != null) {
-                callback.onCompletion(metadata, failure);
+                callBack(callback, metadata, failure);
             }
         };
+    }
+
+    private void callBack(Callback callback, RecordMetadata metadata, Exception failure) {
+        boolean before = callsBack.get();
+        callsBack.set(true);
+        try {
+            callback.onCompletion(metadata, failure);
+        } finally {
+            callsBack.set(before);
+        }
     }
 
     /** The first frame that fails says why; those behind it fail for the same reason. */

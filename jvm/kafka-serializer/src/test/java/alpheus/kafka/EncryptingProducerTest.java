@@ -124,6 +124,26 @@ class EncryptingProducerTest {
         assertTrue(kafka.closed());
     }
 
+    /** Sending again what failed is usual; Kafka's own thread must not wait for a tick, or for a lock. */
+    @Test
+    void whoSendsFromACallbackDoesNotWait() throws Exception {
+        kafka = mock(false);
+        List<Exception> refused = new ArrayList<>();
+        try (EncryptingProducer<String, Object> producer = producer()) {
+            producer.send(record(Map.of("power", 1)));
+            Callback again = (metadata, failure) -> refused.add(assertThrows(
+                    TimeoutException.class, () -> producer.send(record(Map.of("power", 2)))));
+            producer.send(record(Map.of("power", 2)), again);
+            kafka.completeNext();
+            kafka.completeNext();
+            long before = clock.now();
+            kafka.errorNext(new TimeoutException("gone"));
+            assertEquals(before, clock.now());
+        }
+        assertEquals(1, refused.size());
+        assertTrue(refused.get(0).getMessage().contains("callback"), refused.get(0).getMessage());
+    }
+
     /** Kafka Connect sets all there is. */
     @Test
     void waitingForEverIsAllowed() throws Exception {
@@ -336,6 +356,11 @@ class EncryptingProducerTest {
                 "alpheus.device.file", folder.resolve("schema.yaml").toString(),
                 "alpheus.time", "later",
                 "alpheus.lateness.ms", "-1",
+                "partitioner.class", "x.Y",
+                "partitioner.ignore.keys", "true",
+                "acks", "1",
+                "enable.idempotence", "false",
+                "max.in.flight.requests.per.connection", "6",
                 "alpheus.row.reader", "no.such.Reader").entrySet()) {
             device.settings.clear();
             device.settings.putAll(good);

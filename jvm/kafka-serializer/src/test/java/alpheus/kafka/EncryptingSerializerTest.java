@@ -83,6 +83,10 @@ class EncryptingSerializerTest {
         device.settings.put("alpheus.time", "record");
         assertThrows(ConfigException.class, this::serializer);
         device.settings.put("alpheus.time", "clock");
+        device.settings.put("key.serializer", "org.apache.kafka.common.serialization.StringSerializer");
+        assertTrue(assertThrows(ConfigException.class, this::serializer).getMessage().contains("keys in the clear"));
+        device.settings.put("key.serializer", StreamKeySerializer.class);
+        serializer().close();
         device.settings.put("transactional.id", "t");
         ConfigException refused = assertThrows(ConfigException.class, this::serializer);
         assertTrue(refused.getMessage().contains("EncryptingProducer"), refused.getMessage());

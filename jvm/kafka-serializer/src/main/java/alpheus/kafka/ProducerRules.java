@@ -1,0 +1,52 @@
+// Settings of a producer that would cost an encrypted stream its events, or its secrecy, without a word.
+package alpheus.kafka;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.common.config.ConfigException;
+
+/**
+ * Settings of a producer that would cost an encrypted stream its events, or its secrecy, without a word: they
+ * are refused by name.
+ */
+final class ProducerRules {
+    private record Rule(String setting, Set<String> allowed, String words) {
+        void check(Map<String, ?> settings) {
+            Object value = settings.get(setting);
+            if (value != null && !allowed.contains(value.toString().strip())) {
+                throw new ConfigException(setting, value, words);
+            }
+        }
+    }
+
+    private static final String ONE_PARTITION =
+            "a stream is in the partition of its id, and its borders with it; leave this setting out";
+    private static final String ONCE =
+            "a frame that comes twice or out of order costs its stream the tick; leave this setting out";
+
+    private static final List<Rule> RULES = List.of(
+            new Rule(ProducerConfig.PARTITIONER_CLASS_CONFIG, Set.of(), ONE_PARTITION),
+            new Rule(ProducerConfig.PARTITIONER_IGNORE_KEYS_CONFIG, Set.of("false"), ONE_PARTITION),
+            new Rule(ProducerConfig.ACKS_CONFIG, Set.of("all", "-1"), ONCE),
+            new Rule(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, Set.of("true"), ONCE),
+            new Rule(ProducerConfig.MAX_IN_FLIGHT_REQUESTS_PER_CONNECTION, Set.of("1", "2", "3", "4", "5"), ONCE));
+
+    private ProducerRules() {}
+
+    /** Refuses what breaks a stream. */
+    static void check(Map<String, ?> settings) {
+        RULES.forEach(rule -> rule.check(settings));
+    }
+
+    /** Refuses a serializer of keys that sends the application's own, in the clear. */
+    static void checkKeySerializer(Map<String, ?> settings) {
+        Object value = settings.get(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG);
+        String name = value instanceof Class<?> given ? given.getName() : String.valueOf(value);
+        if (value != null && !StreamKeySerializer.class.getName().equals(name)) {
+            throw new ConfigException(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, name,
+                    "it would send your keys in the clear: use " + StreamKeySerializer.class.getName());
+        }
+    }
+}
