@@ -22,6 +22,7 @@ final class PartitionTimes implements WatermarkGenerator<byte[]> {
     private final LongSupplier clockMillis;
     private final LongSupplier activeNanos;
     private long latest = NONE;
+    private long reached = NONE;
     private long movedNanos;
 
     /**
@@ -49,20 +50,23 @@ final class PartitionTimes implements WatermarkGenerator<byte[]> {
 
     @Override
     public void onEvent(byte[] frame, long millis, WatermarkOutput output) {
-        long now = clockMillis.getAsLong();
-        long time = Math.min(millis, now);
-        if (time > latest && millis - limits.skew() <= now) {
-            latest = time;
-            movedNanos = activeNanos.getAsLong();
+        if (millis > latest && millis - limits.skew() <= clockMillis.getAsLong()) {
+            latest = millis;
         }
     }
 
     @Override
     public void onPeriodicEmit(WatermarkOutput output) {
+        // A frame that came early counts when the clock has reached its time.
+        long time = Math.min(latest, clockMillis.getAsLong());
+        if (time > reached) {
+            reached = time;
+            movedNanos = activeNanos.getAsLong();
+        }
         if (activeNanos.getAsLong() - movedNanos > 1_000_000L * limits.idle()) {
             output.markIdle();
-        } else if (latest != NONE) {
-            output.emitWatermark(new Watermark(latest - limits.disorder() - 1));
+        } else if (reached != NONE) {
+            output.emitWatermark(new Watermark(reached - limits.disorder() - 1));
         }
     }
 }

@@ -62,10 +62,13 @@ class PartitionTimesTest {
         assertEquals(now - 1, watermark, "it ends nobody's window early");
         long before = now;
         now += 1_000;
-        frame(before + 200);
-        assertEquals(before + 199, watermark);
+        times.onPeriodicEmit(output);
+        assertEquals(before + 999, watermark, "it goes on with the clock, though no other frame comes");
         frame(before + 100);
-        assertEquals(before + 199, watermark, "it never goes back");
+        assertEquals(before + 999, watermark, "it never goes back");
+        now += SKEW;
+        times.onPeriodicEmit(output);
+        assertEquals(before + SKEW - 1, watermark, "to the frame's time, and no further");
     }
 
     @Test
