@@ -203,7 +203,7 @@ async fn anybody_sees_aggregates_and_why_some_have_no_result() {
         state: state.to_owned(),
     };
     let rows = [row(0, "result"), row(30_000, "not all slots were filled"), row(60_000, "open")];
-    let rows = postcard::to_allocvec(&rows).unwrap();
+    let rows = postcard::to_allocvec(&rows[..]).unwrap();
     let rows = axum::routing::get(move || std::future::ready(rows.clone()));
     let routes = axum::Router::new().route("/v1/rows", rows);
     let (_serving, aggregator) = common::serving::serve(&tls, routes);

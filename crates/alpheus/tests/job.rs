@@ -159,7 +159,9 @@ fn rows_are_those_of_a_service_that_adds_up_itself() {
 
 /// Lives until a fault, or until it is tired, beside a job that forgets everything now and
 /// then; then the next one.
-fn ordeal(seed: u64, controllers: Controllers) -> u64 {
+///
+/// How many lives it took, how many windows opened, and of how many.
+fn ordeal(seed: u64, controllers: Controllers) -> [u64; 3] {
     let recording = Recording::made(STREAMS, WINDOWS);
     let scene = scene(&recording, controllers, Span::seconds(600), PATIENT);
     let (mut house, mut draw) = (House::new(), Draw(seed));
@@ -190,9 +192,7 @@ fn ordeal(seed: u64, controllers: Controllers) -> u64 {
         if let Ok(Some(rows)) = lived {
             check(&rows, &recording.truth(), &about);
             let opened = rows.iter().filter(|row| row.status == "ok").count();
-            assert!(2 * opened > rows.len(), "{about}: {rows:?}");
-            assert!(house.witness.tokens() > 0, "{about}");
-            return number;
+            return [number, opened as u64, rows.len() as u64];
         }
     }
     panic!("seed {seed}: it does not come to an end")
@@ -205,8 +205,15 @@ fn seeds() -> u64 {
 #[test]
 fn windows_open_once_beside_a_job_that_repeats_itself_whenever_the_service_ends() {
     for controllers in [Controllers::Count(1), Controllers::PerOwner] {
-        let ended: u64 = (0..seeds()).map(|seed| ordeal(seed, controllers)).sum();
-        assert!(ended > seeds(), "only {ended} ends");
+        let [mut lives, mut opened, mut rows] = [0; 3];
+        for seed in 0..seeds() {
+            let [more, ok, all] = ordeal(seed, controllers);
+            (lives, opened, rows) = (lives + more, opened + ok, rows + all);
+        }
+        assert!(lives > seeds(), "only {lives} ends");
+        // A controller that finds less on its disk than its fence has seen answers for no window
+        // before.
+        assert!(4 * opened > 3 * rows, "{opened} of {rows} windows opened");
     }
 }
 

@@ -370,5 +370,6 @@ impl Plane for Job {
     fn bury(&mut self, record: &Record, reason: &str) {
         let to = &self.topics.job.dead_letters;
         written(bury(&mut self.out, to, REASON, record, reason).map_err(ServiceError::from));
+        self.dead = true;
     }
 }
