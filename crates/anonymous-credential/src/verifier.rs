@@ -100,7 +100,7 @@ impl Verifier {
         let factor = self.key.x0.plus(&self.key.x2.times(&m2));
         let terms = [(&factor, &login.u), (&self.key.x1, &login.cm)];
         let v = Element::combine(&terms, &[], &[&login.c]).map_err(|_| Refused::Proof)?;
-        let statement = statements::showing(pinned, login, &v);
+        let statement = statements::showing(pinned, login, &v).statement;
         let proof = Proof::from_bytes(&login.proof, &statement).map_err(Malformed::from)?;
         Ok(Claim::new(statement, proof))
     }

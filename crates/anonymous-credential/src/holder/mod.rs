@@ -22,13 +22,13 @@ use crate::limit::Limit;
 use crate::messages::{Login, Logout, ReUp, SessionId, TagId};
 use crate::schedule::{Epoch, Period, Time};
 use crate::sessions::connection;
-use crate::statements;
-use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use crate::statements::{self, Showing};
+use alpheus_crypto::group::{Element, Multiple, SecretScalar, Vanished};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sigma::NotProven;
+use alpheus_crypto::sigma::{ElementAt, NotProven, Opening};
 use alpheus_crypto::sign::{Signature, SigningKey};
 use rand_core::CryptoRng;
 use std::collections::BTreeMap;
@@ -293,27 +293,43 @@ impl Holder {
         message: &Digest,
         rng: &mut impl CryptoRng,
     ) -> Result<Login, HolderRefused> {
-        let vanished = |Vanished| NotProven::Vanished;
         let [a, r, z] = [1, 2, 3].map(|j| hedge.scalar(j));
         let (g, h) = (Element::base(), Element::second_base());
-        let u = self.u.times(&a).map_err(vanished)?;
-        let bits = Bits::new(self.pinned.limit, index, hedge)?;
+        let (context, x1) = (self.pinned.context(epoch), &self.pinned.issuer.x1);
+        // Cm = m1·Ũ + z·H, by what Ũ is a multiple of.
+        let (minus_r, m1_a) = (SecretScalar::from_small(0).minus(&r), self.m1.times(&a));
+        let (inverse, bits) = (self.shifted(index)?, Bits::new(self.pinned.limit, index, hedge));
+        let fixed: [&[Multiple<'_>]; 5] = [
+            &[(&a, &self.u)],
+            &[(&a, &self.mac), (&r, &g)],
+            &[(&m1_a, &self.u), (&z, &h)],
+            &[(&inverse, &context)],
+            &[(&z, x1), (&minus_r, &g)],
+        ];
+        let committed = bits.0.iter().map(|[bit, blind, _]| [(bit, &g), (blind, &h)]);
+        let committed: Vec<[Multiple<'_>; 2]> = committed.collect();
+        let sums = fixed.into_iter().chain(committed.iter().map(<[_; 2]>::as_slice));
+        let made = Element::combine_all(&sums.collect::<Vec<_>>());
+        let made = made.map_err(|Vanished| NotProven::Vanished)?;
+        let [u, c, cm, tag, v, committed @ ..] = made.as_slice() else {
+            return Err(NotProven::Vanished.into());
+        };
+        let (holder, bits_of) = (session_key(&hedge.seed()).verifying_key(), committed.to_vec());
         let login = Login {
             epoch,
-            holder: session_key(&hedge.seed()).verifying_key(),
+            holder,
             message: *message,
-            c: Element::combine(&[(&a, &self.mac), (&r, &g)], &[], &[]).map_err(vanished)?,
-            cm: Element::combine(&[(&self.m1, &u), (&z, &h)], &[], &[]).map_err(vanished)?,
-            u,
-            tag: self.tag(epoch, index)?,
-            bits: bits.commitments.clone(),
+            u: *u,
+            c: *c,
+            cm: *cm,
+            tag: *tag,
+            bits: bits_of,
             proof: Vec::new(),
         };
-        let (x1, minus_r) = (&self.pinned.issuer.x1, SecretScalar::from_small(0).minus(&r));
-        let v = Element::combine(&[(&z, x1), (&minus_r, &g)], &[], &[]).map_err(vanished)?;
         let mut witness = vec![&self.m1, &z, &r];
-        witness.extend(bits.secrets.iter().flatten());
-        let proof = statements::showing(&self.pinned, &login, &v).prove(&witness, rng)?;
+        witness.extend(bits.0.iter().flatten());
+        let showing = statements::showing(&self.pinned, &login, v);
+        let proof = showing.statement.prove_by(&witness, &bits.openings(&showing), rng)?;
         Ok(Login { proof: proof.to_bytes(), ..login })
     }
 
@@ -343,9 +359,14 @@ impl Holder {
 
     /// τ = (m1 + i)⁻¹·T.
     fn tag(&self, epoch: Epoch, index: u32) -> Result<Element, NotProven> {
+        let tag = self.pinned.context(epoch).times(&self.shifted(index)?);
+        tag.map_err(|Vanished| NotProven::Vanished)
+    }
+
+    /// (m1 + i)⁻¹.
+    fn shifted(&self, index: u32) -> Result<SecretScalar, NotProven> {
         let shifted = self.m1.plus(&SecretScalar::from_small(index));
-        let inverse = shifted.inverted().map_err(|_| NotProven::Vanished)?;
-        self.pinned.context(epoch).times(&inverse).map_err(|Vanished| NotProven::Vanished)
+        shifted.inverted().map_err(|_| NotProven::Vanished)
     }
 }
 
@@ -369,23 +390,26 @@ fn session_key(seed: &Secret<32>) -> SigningKey {
     SigningKey::from_seed(&derive(seed.expose(), labels::CREDENTIAL_SESSION_KEY, &[]))
 }
 
-/// D_j = b_j·G + s_j·H, and (b_j, s_j, s'_j) with s'_j = (1 − b_j)·s_j.
-struct Bits {
-    commitments: Vec<Element>,
-    secrets: Vec<[SecretScalar; 3]>,
-}
+/// (b_j, s_j, s'_j) with s'_j = (1 − b_j)·s_j; D_j = b_j·G + s_j·H.
+struct Bits(Vec<[SecretScalar; 3]>);
 
 impl Bits {
-    fn new(limit: Limit, index: u32, hedge: &Hedge) -> Result<Self, NotProven> {
-        let (g, h) = (Element::base(), Element::second_base());
-        let mut bits = Self { commitments: Vec::new(), secrets: Vec::new() };
-        for (j, bit) in (4..).zip(limit.decompose(index)) {
+    fn new(limit: Limit, index: u32, hedge: &Hedge) -> Self {
+        let secrets = |(j, bit): (u64, SecretScalar)| {
             let blind = hedge.scalar(j);
             let square = SecretScalar::from_small(1).minus(&bit).times(&blind);
-            let commitment = Element::combine(&[(&bit, &g), (&blind, &h)], &[], &[]);
-            bits.commitments.push(commitment.map_err(|Vanished| NotProven::Vanished)?);
-            bits.secrets.push([bit, blind, square]);
-        }
-        Ok(bits)
+            [bit, blind, square]
+        };
+        Self((4..).zip(limit.decompose(index)).map(secrets).collect())
+    }
+
+    /// What each D_j is made of: G and H have tables.
+    fn openings(&self, showing: &Showing) -> Vec<Opening> {
+        let (g, h) = showing.bases;
+        let opening = |(of, [bit, blind, _]): (&ElementAt, &[SecretScalar; 3])| Opening {
+            of: *of,
+            terms: vec![(bit.duplicate(), g), (blind.duplicate(), h)],
+        };
+        showing.bits.iter().zip(&self.0).map(opening).collect()
     }
 }
