@@ -183,8 +183,8 @@ impl Engine {
         match job {
             Job::Certified(certificates) => {
                 for certificate in certificates {
-                    if let Some(entry) = certificate.dangerous_unverified() {
-                        tasks.add(entry.aggregate, Task::Certified(Box::new(certificate)));
+                    if let Some(aggregate) = certificate.dangerous_first() {
+                        tasks.add(aggregate, Task::Certified(Box::new(certificate)));
                     }
                 }
             }
