@@ -6,7 +6,7 @@ use crate::messages::{Login, ReUp, Request, Response};
 use crate::schedule::Period;
 use alpheus_crypto::group::{Element, SecretScalar, Vanished};
 use alpheus_crypto::labels;
-use alpheus_crypto::sigma::{ElementAt, SecretAt, Statement, Term};
+use alpheus_crypto::sigma::{ElementAt, Own, SecretAt, Statement, Term};
 
 /// Of (m1, r1): E1 = m1·G + r1·H. Bound to configuration, period and account.
 pub(crate) fn request(pinned: &Pinned, account: &[u8], period: Period, e1: &Element) -> Statement {
@@ -90,6 +90,10 @@ pub(crate) fn showing(pinned: &Pinned, login: &Login, v: &Element) -> Showing {
     }
     Showing { statement: s, bases: (g, h), bits: committed }
 }
+
+/// What showings of several credentials with the same index do not share: (m1, z, r), and the
+/// equations of Cm, V and T.
+pub(crate) const OWN: Own = Own { secrets: 3, equations: 3 };
 
 /// The statement of a showing, and where in it G, H and the D_j are.
 pub(crate) struct Showing {

@@ -9,8 +9,10 @@
 //! culprits are found. `docs/protocol.md` has the bytes.
 
 mod check;
+mod together;
 
 pub use check::{Claim, Culprits, check_all};
+pub use together::{Beside, Joined, Own, Part, prove_together};
 
 use crate::group::{
     Element, InvalidElement, InvalidScalar, Multiple, PublicScalar, SecretScalar, Vanished,

@@ -10,8 +10,9 @@ mod about;
 mod codes;
 mod records;
 mod request;
+mod showing;
 
-pub use about::About;
+pub use about::{About, show_together};
 pub use records::{DamagedRecord, forget_before};
 pub use request::Requesting;
 
@@ -22,15 +23,16 @@ use crate::limit::Limit;
 use crate::messages::{Login, Logout, ReUp, SessionId, TagId};
 use crate::schedule::{Epoch, Period, Time};
 use crate::sessions::connection;
-use crate::statements::{self, Showing};
-use alpheus_crypto::group::{Element, Multiple, SecretScalar, Vanished};
+use crate::statements;
+use alpheus_crypto::group::{Element, SecretScalar, Vanished};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::kdf::derive;
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
-use alpheus_crypto::sigma::{ElementAt, NotProven, Opening};
+use alpheus_crypto::sigma::NotProven;
 use alpheus_crypto::sign::{Signature, SigningKey};
 use rand_core::CryptoRng;
+use showing::Bits;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
@@ -293,44 +295,12 @@ impl Holder {
         message: &Digest,
         rng: &mut impl CryptoRng,
     ) -> Result<Login, HolderRefused> {
-        let [a, r, z] = [1, 2, 3].map(|j| hedge.scalar(j));
-        let (g, h) = (Element::base(), Element::second_base());
-        let (context, x1) = (self.pinned.context(epoch), &self.pinned.issuer.x1);
-        // Cm = m1·Ũ + z·H, by what Ũ is a multiple of.
-        let (minus_r, m1_a) = (SecretScalar::from_small(0).minus(&r), self.m1.times(&a));
-        let (inverse, bits) = (self.shifted(index)?, Bits::new(self.pinned.limit, index, hedge));
-        let fixed: [&[Multiple<'_>]; 5] = [
-            &[(&a, &self.u)],
-            &[(&a, &self.mac), (&r, &g)],
-            &[(&m1_a, &self.u), (&z, &h)],
-            &[(&inverse, &context)],
-            &[(&z, x1), (&minus_r, &g)],
-        ];
-        let committed = bits.0.iter().map(|[bit, blind, _]| [(bit, &g), (blind, &h)]);
-        let committed: Vec<[Multiple<'_>; 2]> = committed.collect();
-        let sums = fixed.into_iter().chain(committed.iter().map(<[_; 2]>::as_slice));
-        let made = Element::combine_all(&sums.collect::<Vec<_>>());
-        let made = made.map_err(|Vanished| NotProven::Vanished)?;
-        let [u, c, cm, tag, v, committed @ ..] = made.as_slice() else {
-            return Err(NotProven::Vanished.into());
-        };
-        let (holder, bits_of) = (session_key(&hedge.seed()).verifying_key(), committed.to_vec());
-        let login = Login {
-            epoch,
-            holder,
-            message: *message,
-            u: *u,
-            c: *c,
-            cm: *cm,
-            tag: *tag,
-            bits: bits_of,
-            proof: Vec::new(),
-        };
-        let mut witness = vec![&self.m1, &z, &r];
-        witness.extend(bits.0.iter().flatten());
-        let showing = statements::showing(&self.pinned, &login, v);
-        let proof = showing.statement.prove_by(&witness, &bits.openings(&showing), rng)?;
-        Ok(Login { proof: proof.to_bytes(), ..login })
+        let bits = Bits::new(self.pinned.limit, index, hedge)?;
+        let shown = self.unproven((epoch, index), hedge, message, &bits)?;
+        let witness = shown.witness(&self.m1, &bits);
+        let openings = bits.openings(&shown.showing);
+        let proof = shown.showing.statement.prove_by(&witness, &openings, rng)?;
+        Ok(Login { proof: proof.to_bytes(), ..shown.login })
     }
 
     /// Hedged randomness of one showing.
@@ -375,6 +345,14 @@ impl Holder {
 struct Hedge(Zeroizing<Vec<u8>>);
 
 impl Hedge {
+    /// Of showings that are made together: each one's, one after the other.
+    fn joined(all: &[Self]) -> Self {
+        let length = all.iter().map(|hedge| hedge.0.len()).sum();
+        let mut joined = Zeroizing::new(Vec::with_capacity(length));
+        all.iter().for_each(|hedge| joined.extend_from_slice(&hedge.0));
+        Self(joined)
+    }
+
     fn scalar(&self, j: u64) -> SecretScalar {
         let parts: [&[u8]; 2] = [&self.0, &j.to_be_bytes()];
         SecretScalar::hashed(labels::CREDENTIAL_SHOWING_SECRETS, &parts)
@@ -388,28 +366,4 @@ impl Hedge {
 
 fn session_key(seed: &Secret<32>) -> SigningKey {
     SigningKey::from_seed(&derive(seed.expose(), labels::CREDENTIAL_SESSION_KEY, &[]))
-}
-
-/// (b_j, s_j, s'_j) with s'_j = (1 − b_j)·s_j; D_j = b_j·G + s_j·H.
-struct Bits(Vec<[SecretScalar; 3]>);
-
-impl Bits {
-    fn new(limit: Limit, index: u32, hedge: &Hedge) -> Self {
-        let secrets = |(j, bit): (u64, SecretScalar)| {
-            let blind = hedge.scalar(j);
-            let square = SecretScalar::from_small(1).minus(&bit).times(&blind);
-            [bit, blind, square]
-        };
-        Self((4..).zip(limit.decompose(index)).map(secrets).collect())
-    }
-
-    /// What each D_j is made of: G and H have tables.
-    fn openings(&self, showing: &Showing) -> Vec<Opening> {
-        let (g, h) = showing.bases;
-        let opening = |(of, [bit, blind, _]): (&ElementAt, &[SecretScalar; 3])| Opening {
-            of: *of,
-            terms: vec![(bit.duplicate(), g), (blind.duplicate(), h)],
-        };
-        showing.bits.iter().zip(&self.0).map(opening).collect()
-    }
 }
