@@ -25,7 +25,7 @@ struct Several {
 
 impl Several {
     fn new(seed: u8) -> Self {
-        let mut towns: Vec<Town> = (0..MANY as u8).map(|at| Town::new(1, seed + at)).collect();
+        let mut towns: Vec<Town> = (seed..).take(MANY).map(|seed| Town::new(1, seed)).collect();
         let devices = towns.iter_mut().map(|town| town.device(b"ada")).collect();
         Self { towns, devices }
     }

@@ -56,7 +56,7 @@ fn showings_together_byte_for_byte() {
 #[test]
 fn bad_showings_together_are_refused_by_name() {
     for (name, case) in bad("together", "place alone length equation") {
-        let place = (number(&case, "place") as usize, 3);
+        let place = (small(&case, "place") as usize, 3);
         let refusal = verify(&case, &case, place, &bytes(&case, "showing")).unwrap_err();
         assert_eq!(format!("{refusal:?}"), text(&case, "error"), "{name}");
     }

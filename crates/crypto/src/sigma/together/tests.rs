@@ -4,7 +4,7 @@ use super::*;
 use crate::sigma::{Claim, check_all};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
-const LABEL: &str = "alpheus/test-statement/v1";
+const LABEL: &str = "alpheus/test-together/v1";
 const OWN: Own = Own { secrets: 1, equations: 1 };
 
 /// own·G + shared·H, and shared·G: the second equation is the same in all.
