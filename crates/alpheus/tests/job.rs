@@ -83,7 +83,7 @@ enum Voice {
     Clear,
     Stormy(Draw),
     /// Says nothing until it was asked so often, and everything then.
-    Lagging(u32),
+    Lagging(u64),
     Silent,
 }
 
@@ -330,7 +330,7 @@ fn windows_wait_for_a_job_that_lags_and_close_once_it_is_beyond_them() {
         }
         life.results()
     };
-    let (clear, lagging) = (rows(Voice::Clear), rows(Voice::Lagging(WINDOWS as u32 / 2)));
+    let (clear, lagging) = (rows(Voice::Clear), rows(Voice::Lagging(WINDOWS / 2)));
     assert!(check(&clear, &recording.truth(), "clear").len() < 2, "but for the last one");
     assert_eq!(clear, lagging);
     assert!(clear.iter().filter(|row| row.status == "ok").count() as u64 > WINDOWS / 2);
