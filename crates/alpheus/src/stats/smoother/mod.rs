@@ -99,7 +99,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (id, bulletin) = (engine.smoother.id(), engine.bulletin.clone());
     let (handle, jobs) = channel();
     let requests = globals.metrics.requests("stats_requests");
-    let api = Api { engine: handle.clone(), bulletin, requests };
+    let smoothers = card.smoothers.len();
+    let api = Api { engine: handle.clone(), bulletin, smoothers, requests };
     let part = globals.health.part("smoother");
     let (worker, broken) =
         Worker::start("smoother", move |trigger| engine::run(engine, jobs, trigger))?;
