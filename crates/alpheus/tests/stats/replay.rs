@@ -76,7 +76,8 @@ fn replay_of(folder: &Path, speeds: &str, define: &str, part: &[&str]) -> Output
     recorded(folder, speeds, define).args(part).output().unwrap()
 }
 
-fn recorded(folder: &Path, speeds: &str, define: &str) -> Command {
+/// A recording, and what is made of it, ready to be started.
+pub(crate) fn recorded(folder: &Path, speeds: &str, define: &str) -> Command {
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     write("source.yaml", SOURCE);
     write("define.yaml", define);
