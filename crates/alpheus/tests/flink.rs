@@ -16,9 +16,6 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How far ahead devices send, at once; the job takes what is a minute ahead at most.
-const SECONDS: u64 = 50;
-
 /// What runs the job, if this machine has it.
 fn classpath() -> Option<String> {
     let made = concat!(env!("CARGO_MANIFEST_DIR"), "/../../jvm/flink-job/target/classpath");
@@ -72,19 +69,14 @@ fn windows(running: &Running) -> BTreeSet<String> {
 }
 
 /// Waits for so many whole windows: a broker, a cluster and a job take their time to start.
-fn at_least(running: &Running, flink: &Process, many: usize, after: &str) -> BTreeSet<String> {
-    let end = Instant::now() + 3 * PATIENCE;
+fn at_least(running: &Running, many: usize, after: &str) -> BTreeSet<String> {
+    let end = Instant::now() + 4 * PATIENCE;
     loop {
         let windows = windows(running);
         if windows.len() >= many {
             return windows;
         }
-        let seen = windows.len();
-        assert!(
-            Instant::now() < end,
-            "{seen} of {many} whole windows after {after}\n{}",
-            flink.log()
-        );
+        assert!(Instant::now() < end, "{} of {many} whole windows after {after}", windows.len());
         std::thread::sleep(Duration::from_secs(1));
     }
 }
@@ -101,21 +93,23 @@ fn rows_are_the_plaintexts_whatever_is_killed() {
     let mut flink = job(&running.place, &made(), &classpath);
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
-    let _devices = running.feed_for(SECONDS);
-    let seen = at_least(&running, &flink, 1, "the start").len();
+    let _devices = running.feed();
+    let seen = at_least(&running, 1, "the start").len();
 
     running.service.kill();
     let api = running.server.strip_prefix("https://").unwrap().to_owned();
     running.service = running.place.server(&api);
-    let seen = at_least(&running, &flink, seen + 1, "the service").len();
+    let seen = at_least(&running, seen + 1, "the service").len();
 
     flink.kill();
     flink = job(&running.place, &made(), &classpath);
-    let seen = at_least(&running, &flink, seen + 1, "the job").len();
+    let seen = at_least(&running, seen + 1, "the job").len();
 
     broker.order("kill");
     broker.order("start");
-    let all = at_least(&running, &flink, seen + 1, "the broker");
+    at_least(&running, seen + 1, "the broker");
     assert!(!flink.has_ended(), "{}", flink.log());
-    assert!(all.len() as u64 <= SECONDS / 2, "{all:?}");
+    // Forty readings of each house, a second apart, make at least so many whole windows.
+    let all = at_least(&running, 19, "all of it");
+    assert!(all.len() <= 20, "{all:?}");
 }

@@ -126,6 +126,8 @@ fn live(
         voice.speak(job, store.as_ref())?;
     }
     life.embedded.pump(end.plus(idle))?;
+    // As the process does when it is told to stop.
+    life.embedded.manager.service.checkpoint()?;
     Ok(Some(life.results()))
 }
 
@@ -192,6 +194,10 @@ fn ordeal(seed: u64, controllers: Controllers) -> [u64; 3] {
         if let Ok(Some(rows)) = lived {
             check(&rows, &recording.truth(), &about);
             let opened = rows.iter().filter(|row| row.status == "ok").count();
+            // Whose first commit came without its fence answers for no window of before.
+            let is_restored = rows.iter().any(|row| row.status.contains("ledger was restored"));
+            assert!(is_restored || 2 * opened > rows.len(), "{about}: {rows:?}");
+            assert!(is_restored || house.witness.tokens() > 0, "{about}");
             return [number, opened as u64, rows.len() as u64];
         }
     }
@@ -211,8 +217,6 @@ fn windows_open_once_beside_a_job_that_repeats_itself_whenever_the_service_ends(
             (lives, opened, rows) = (lives + more, opened + ok, rows + all);
         }
         assert!(lives > seeds(), "only {lives} ends");
-        // A controller that finds less on its disk than its fence has seen answers for no window
-        // before.
         assert!(2 * opened > rows, "{opened} of {rows} windows opened");
     }
 }
@@ -257,8 +261,7 @@ fn sums_of_other_sets_are_dead_letters_and_the_truth_that_follows_opens() {
     let rows = calm(&scene, &house, &mut fresh(&scene), 2);
     assert!(check(&rows, &recording.truth(), "the truth").is_empty());
     let dead = dead_letters(house.stores().service.as_ref());
-    // Their windows were under way when the first service ended, so that the next read them again.
-    let expected = [("other-length".to_owned(), 2), ("other-set".to_owned(), 6)];
+    let expected = [("other-length".to_owned(), 1), ("other-set".to_owned(), 3)];
     assert_eq!(dead, BTreeMap::from(expected));
 }
 

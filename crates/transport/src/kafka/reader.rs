@@ -27,6 +27,8 @@ pub(super) struct Reader {
     clients: Arc<Clients>,
     consumer: Arc<BaseConsumer<Context>>,
     cursors: Mutex<Cursors>,
+    /// The furthest end that was told of each partition.
+    ends: Mutex<HashMap<(String, i32), Offset>>,
     arrived: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -73,7 +75,7 @@ impl Reader {
         consumer: Arc<BaseConsumer<Context>>,
         arrived: Arc<dyn Fn() + Send + Sync>,
     ) -> Self {
-        Self { clients, consumer, cursors: Mutex::default(), arrived }
+        Self { clients, consumer, cursors: Mutex::default(), ends: Mutex::default(), arrived }
     }
 
     /// Whether it would go on at an offset without losing what it fetched ahead.
@@ -87,13 +89,20 @@ impl Reader {
         }
     }
 
-    /// The first offset there is, and the end of what is decided.
+    /// The first offset there is, and the end of what is decided, which never goes back: a
+    /// broker that has just started tells less for a moment.
     pub(super) fn bounds(&self, topic: &str, partition: i32) -> Result<(Offset, Offset), Refused> {
         self.clients.listen();
         let until = Instant::now() + self.clients.patience;
         loop {
             let asked = self.consumer.fetch_watermarks(topic, partition, until - Instant::now());
             match asked {
+                Ok((_, high))
+                    if self.is_behind(topic, partition, offset(high))
+                        && Instant::now() + AGAIN < until =>
+                {
+                    std::thread::sleep(AGAIN);
+                }
                 Ok((low, high)) => return Ok((offset(low), offset(high))),
                 // While a leader is elected, or a broker starts.
                 Err(error) if is_passing(&error) && Instant::now() + AGAIN < until => {
@@ -102,6 +111,14 @@ impl Reader {
                 Err(error) => return Err(self.clients.refused("read", topic, error)),
             }
         }
+    }
+
+    /// Whether an end is before one that was told.
+    fn is_behind(&self, topic: &str, partition: i32, end: Offset) -> bool {
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let furthest = ends.entry((topic.to_owned(), partition)).or_insert(end);
+        *furthest = end.max(*furthest);
+        end < *furthest
     }
 
     /// Gives records in order to `take`, which says how many bytes each has; where the

@@ -11,6 +11,7 @@ use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const SOON: Duration = Duration::from_secs(20);
@@ -19,6 +20,13 @@ const SOON: Duration = Duration::from_secs(20);
 pub(crate) fn options(broker: &Broker) -> Options {
     let mut options = Options::new(&broker.open, &prefix());
     options.max_staged = MAX_STAGED;
+    options
+}
+
+/// One that takes large batches.
+fn roomy(broker: &Broker) -> Options {
+    let mut options = options(broker);
+    options.max_staged = 64 << 20;
     options
 }
 
@@ -278,11 +286,12 @@ fn a_batch_is_seen_whole_by_those_who_read_meanwhile() {
     let Some(broker) = Broker::shared() else { return };
     let store = kafka::open(&options(broker)).unwrap();
     kills::prepare(&*store);
-    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let is_over = AtomicBool::new(false);
+    let looked = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let looker = scope.spawn(|| {
             let (mut from, mut looks) = (0, 0);
-            while !is_over.load(std::sync::atomic::Ordering::SeqCst) {
+            while !is_over.load(Ordering::SeqCst) {
                 let first = topic("in").partition(0);
                 let place = alpheus_transport::Offset(from);
                 let fetched = store.read(&first, place, Limits::default()).unwrap();
@@ -291,6 +300,7 @@ fn a_batch_is_seen_whole_by_those_who_read_meanwhile() {
                     continue;
                 };
                 looks += 1;
+                looked.store(looks, Ordering::SeqCst);
                 let state = store.get(&space(), b"count").unwrap();
                 assert!(state.is_some_and(|count| number(&count) >= seen), "state of {seen}");
                 let other = values(&*store, &topic("in").partition(1));
@@ -298,9 +308,12 @@ fn a_batch_is_seen_whole_by_those_who_read_meanwhile() {
             }
             looks
         });
-        (1..=60).for_each(|n| kills::produce(&*store, n));
-        is_over.store(true, std::sync::atomic::Ordering::SeqCst);
-        assert!(looker.join().unwrap() > 0);
+        // Sixty, or as many as a slow machine takes to look some times meanwhile.
+        let enough =
+            |n: &u64| *n <= 60 || looked.load(Ordering::SeqCst) <= 5 && !looker.is_finished();
+        (1..).take_while(enough).for_each(|n| kills::produce(&*store, n));
+        is_over.store(true, Ordering::SeqCst);
+        assert!(looker.join().unwrap() > 5);
     });
 }
 
@@ -308,8 +321,7 @@ fn a_batch_is_seen_whole_by_those_who_read_meanwhile() {
 #[test]
 fn values_of_many_megabytes_are_kept() {
     let Some(broker) = Broker::shared() else { return };
-    let mut options = options(broker);
-    options.max_staged = 64 << 20;
+    let options = roomy(broker);
     let store = kafka::open(&options).unwrap();
     store.ensure_space(&space()).unwrap();
     let mut batch = Batch::new();
@@ -344,8 +356,7 @@ fn readers_at_different_places_each_go_on_where_they_were() {
 #[test]
 fn a_large_state_is_there_whole_after_reopening() {
     let Some(broker) = Broker::shared() else { return };
-    let mut options = options(broker);
-    options.max_staged = 64 << 20;
+    let options = roomy(broker);
     let store = kafka::open(&options).unwrap();
     store.ensure_space(&space()).unwrap();
     let mut batch = Batch::new();
@@ -387,11 +398,7 @@ fn a_broker_that_is_killed_and_comes_back_loses_nothing() {
         while !killer.is_finished() || made < 6 {
             made += 1;
             kills::produce(&*store, made);
-            // A broker that has just come back may show it a moment later.
-            let end = Instant::now() + Duration::from_secs(60);
-            while !kills::process(&*store).unwrap() {
-                assert!(Instant::now() < end, "batch {made} is not seen");
-            }
+            assert!(kills::process(&*store).unwrap());
         }
         killer.join().unwrap();
     });
