@@ -191,7 +191,7 @@ mod tests {
             let failure = believed(&Summary { complaints, ..all.clone() }).unwrap_err();
             assert_eq!(failure.exit_code(), ExitCode::from(1));
             let told = failure.to_string();
-            assert!(told.starts_with("2 contributions") && told.contains(said), "{told}");
+            assert!(told.contains("2 contributions") && told.contains(said), "{told}");
         }
     }
 }
