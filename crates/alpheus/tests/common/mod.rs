@@ -252,7 +252,7 @@ pub(crate) fn get_over(mut stream: impl Read + Write, path: &str) -> Option<(u16
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
-/// An address on this machine that nobody uses now.
+/// An address on this machine that nobody uses now, nor while its process is started again.
 pub(crate) fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    alpheus::service::children::free_address().ok().unwrap()
 }
