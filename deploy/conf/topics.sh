@@ -13,6 +13,6 @@ topic events --partitions 8
 topic tokens --partitions 4
 # Read from its beginning by a job without state: it is never cut off by age.
 topic instructions --partitions 1 --config retention.ms=-1
-topic summaries --partitions 4
+topic summaries --partitions 1
 topic sums --partitions 1
 topic dead-letters --partitions 1

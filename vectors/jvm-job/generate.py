@@ -176,6 +176,20 @@ def summaries():
     ])
 
 
+def progress():
+    cases = [(0, 1, 0), (2, 3, START), (127, 128, 1 << 52)]
+    write("progress.json", [
+        {"task": task, "tasks": tasks, "time": time,
+         "encoded": message(12, u(task, 32), u(tasks, 32), u(time, 64)).hex()}
+        for task, tasks, time in cases
+    ])
+    write("joined.json", [
+        {"stream": STREAMS[at], "plan": PLAN, "position": at,
+         "encoded": message(13, text(STREAMS[at]), text(PLAN), u(at, 32)).hex()}
+        for at in (0, 69)
+    ])
+
+
 def window_sums():
     cases = []
     for streams, controllers in [([0, 3, 69], [1, 2]), (list(range(70)), [0])]:
@@ -225,8 +239,9 @@ def bad_messages():
         summary=[whole[:at] + bytes([COMPLETE]) + whole[at + 1 : -4] + complete[at + 1 :].replace(u(5, 64), u(6, 64), 1),
                  whole[:at] + b"\x00" + complete[at + 1 :]],
         window_sum=[message(10, text(PLAN), u(START, 64), u(0, 64), longs([0] * 3), sums[-200:])])
+    bad("task", "Malformed", progress=[message(12, u(task, 32), u(tasks, 32), u(START, 64)) for task, tasks in ((0, 0), (2, 2))])
     bad("trailing", "Trailing", plan_end=[end + b"\x00"], token=[token + token], summary=[whole + b"\x01"], window_sum=[sums + b"\x00"])
 
 
-for make in (plans, openings, tokens, summaries, window_sums, bad_messages):
+for make in (plans, openings, tokens, summaries, progress, window_sums, bad_messages):
     make()

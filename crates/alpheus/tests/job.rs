@@ -82,17 +82,23 @@ impl House {
 enum Voice {
     Clear,
     Stormy(Draw),
+    /// Says nothing until it was asked so often, and everything then.
+    Lagging(u64),
     Silent,
 }
 
 impl Voice {
     fn speak(&mut self, job: &mut PlayedJob, store: &dyn Store) -> Result<(), RuntimeError> {
+        if let Voice::Lagging(rounds @ 1..) = self {
+            *rounds -= 1;
+            return Ok(());
+        }
         if !matches!(self, Voice::Silent) {
             job.work(store)?;
         }
         match self {
             Voice::Silent => {}
-            Voice::Clear => job.speak_out(store)?,
+            Voice::Clear | Voice::Lagging(_) => job.speak_out(store)?,
             Voice::Stormy(draw) => job.speak(store, draw)?,
         }
         Ok(())
@@ -298,6 +304,37 @@ fn windows_that_a_job_told_nothing_of_say_so_once_and_stay_so() {
     }
     // What it tells later, to a service that comes back, is told too late.
     assert_eq!(calm(&scene, &house, &mut fresh(&scene), 2), rows);
+}
+
+/// As after an outage: nothing is closed over its head, and nobody who was offline is waited for.
+#[test]
+fn windows_wait_for_a_job_that_lags_and_close_once_it_is_beyond_them() {
+    let recording = Recording::made(STREAMS, WINDOWS);
+    let scene = scene(&recording, Controllers::PerOwner, Span::seconds(600), PATIENT);
+    let rows = |voice: Voice| {
+        let (house, mut job, mut voice) = (House::new(), fresh(&scene), voice);
+        let mut life = scene.wake(house.stores(), 1).unwrap();
+        let store = life.embedded.store.clone();
+        let fed = life.feed_beside(
+            || Some(1),
+            |embedded, clock| {
+                voice.speak(&mut job, store.as_ref())?;
+                embedded.pump(clock).map(|_| ())
+            },
+        );
+        assert!(fed.unwrap());
+        for _ in 0..30 {
+            voice.speak(&mut job, store.as_ref()).unwrap();
+            // The clock is before every window's end and `idle`.
+            life.embedded.pump(Timestamp((BASE + WINDOWS * WINDOW) * SECOND)).unwrap();
+        }
+        life.results()
+    };
+    let (clear, lagging) = (rows(Voice::Clear), rows(Voice::Lagging(WINDOWS / 2)));
+    assert!(check(&clear, &recording.truth(), "clear").len() < 2, "but for the last one");
+    assert_eq!(clear, lagging);
+    assert!(clear.iter().filter(|row| row.status == "ok").count() as u64 > WINDOWS / 2);
+    assert_eq!(rows(Voice::Silent), []);
 }
 
 #[test]

@@ -7,8 +7,8 @@ mod known;
 
 use alpheus_crypto::mac::Tag;
 use alpheus_encrypted_stream::job::{
-    BadMessage, JobMessage, Join, Opening, PlanEnd, PlanView, SetDigest, Summary, Tally, Token,
-    WindowSum,
+    BadMessage, JobMessage, Join, Joined, Opening, PlanEnd, PlanView, Progress, SetDigest, Summary,
+    Tally, Token, Told, WindowSum,
 };
 use alpheus_encrypted_stream::messages::{Segment, SegmentBorder};
 use alpheus_encrypted_stream::transformer::Incomplete;
@@ -170,7 +170,7 @@ fn tokens() {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct Stretches {
     stream: String,
     plan: String,
     start: u64,
@@ -236,7 +236,7 @@ fn reason(name: &str) -> Incomplete {
 
 #[test]
 fn summaries() {
-    for case in cases::<Told>("jvm-job/v1/summary.json") {
+    for case in cases::<Stretches>("jvm-job/v1/summary.json") {
         let segments = case.segments.iter().map(Stretch::segment).collect();
         let judgement = case.why.as_deref().map_or(Ok(segments), |why| Err(reason(why)));
         let summary = Summary {
@@ -248,6 +248,42 @@ fn summaries() {
             judgement,
         };
         same(&summary, &case.encoded);
+        assert_eq!(Told::from_bytes(&bytes(&case.encoded)), Ok(Told::Summary(summary)));
+    }
+}
+
+#[derive(Deserialize)]
+struct Reached {
+    task: u32,
+    tasks: u32,
+    time: u64,
+    encoded: String,
+}
+
+#[derive(Deserialize)]
+struct TakenUp {
+    stream: String,
+    plan: String,
+    position: u32,
+    encoded: String,
+}
+
+#[test]
+fn progress() {
+    for case in cases::<Reached>("jvm-job/v1/progress.json") {
+        let time = Timestamp(case.time);
+        let progress = Progress { task: case.task, tasks: case.tasks, time };
+        same(&progress, &case.encoded);
+        assert_eq!(Told::from_bytes(&bytes(&case.encoded)), Ok(Told::Progress(progress)));
+    }
+    for case in cases::<TakenUp>("jvm-job/v1/joined.json") {
+        let joined = Joined {
+            stream: StreamId(array(&case.stream)),
+            plan: PlanId(array(&case.plan)),
+            position: case.position,
+        };
+        same(&joined, &case.encoded);
+        assert_eq!(Told::from_bytes(&bytes(&case.encoded)), Ok(Told::Joined(joined)));
     }
 }
 
@@ -264,14 +300,17 @@ fn refusal<M: JobMessage>(bytes: &[u8]) -> Option<BadMessage> {
 
 #[test]
 fn what_is_no_message_is_refused_by_name() {
-    for name in ["version", "kind", "truncated", "too_long", "reason", "spelling", "trailing"] {
+    for name in
+        ["version", "kind", "truncated", "too_long", "reason", "spelling", "task", "trailing"]
+    {
         for case in cases::<Bad>(&format!("jvm-job/v1/messages_bad_{name}.json")) {
             let bytes = bytes(&case.encoded);
             let refused = match case.message.as_str() {
                 "plan_end" => refusal::<PlanEnd>(&bytes),
                 "opening" => refusal::<Opening>(&bytes),
                 "token" => refusal::<Token>(&bytes),
-                "summary" => refusal::<Summary>(&bytes),
+                "summary" => Told::from_bytes(&bytes).err(),
+                "progress" => Told::from_bytes(&bytes).err(),
                 "window_sum" => refusal::<WindowSum>(&bytes),
                 other => panic!("no message {other}"),
             };

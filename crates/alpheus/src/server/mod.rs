@@ -64,9 +64,8 @@ the file.";
 const PARTITIONS: u32 = 4;
 /// Seconds after its end that a window waits for streams that are late.
 const IDLE: u64 = 10;
-/// The same for a job that lets an idle partition hold windows back for a minute and
-/// speaks at checkpoints ten seconds apart.
-const JOB_IDLE: u64 = 90;
+/// The same for a job, which says how far it is: it is given time to come back.
+const JOB_IDLE: u64 = 600;
 /// Events from a clock that goes this much ahead are not taken.
 const SKEW: Span = Span::seconds(60);
 
@@ -92,7 +91,7 @@ pub struct Args {
     #[arg(long, value_enum)]
     engine: Option<EngineKind>,
     /// A window that ended so many seconds ago closes without streams that are late [default: 10;
-    /// with the engine `job`, which speaks at its checkpoints, 90]
+    /// with the engine `job`, while the job does not say that it is beyond the window, 600]
     #[arg(long, value_name = "SECONDS")]
     idle: Option<u64>,
     /// With the engine `job`: a window waits so many seconds for its sums, then it fails

@@ -4,7 +4,8 @@
 use super::recording::Draw;
 use alpheus::runtime::storage::{Topics, read_on};
 use alpheus_encrypted_stream::job::{
-    JobMessage, Join, Opening, PlanEnd, PlanView, SetDigest, Summary, Tally, Token, WindowSum,
+    JobMessage, Join, Joined, Opening, PlanEnd, PlanView, Progress, SetDigest, Summary, Tally,
+    Token, WindowSum,
 };
 use alpheus_encrypted_stream::transformer::{Shape, Status, Transformer};
 use alpheus_policy::ids::{OwnerId, PlanId, StreamId};
@@ -38,6 +39,8 @@ struct Played {
     streams: BTreeMap<u32, StreamId>,
     /// In the transformer, once all streams have joined.
     id: Option<PlanId>,
+    /// Whether it was said that its streams are taken up.
+    announced: bool,
 }
 
 /// A record: partition, value and key.
@@ -127,7 +130,18 @@ impl PlayedJob {
             }
         }
         self.out = rest;
+        if self.out.is_empty() {
+            self.tell_progress(&mut batch)?;
+        }
         store.commit(batch).map(|_| ())
+    }
+
+    /// Behind all that it is about.
+    fn tell_progress(&mut self, batch: &mut Batch) -> Result<(), Error> {
+        let progress = Progress { task: 0, tasks: 1, time: self.transformer.watermarks().now() };
+        let summaries = self.topics.job.summaries.partition(0);
+        let value = progress.to_bytes();
+        batch.append(&summaries, &NewRecord { value: &value, ..Default::default() }).map(|_| ())
     }
 
     /// Commits all that was made.
@@ -137,6 +151,7 @@ impl PlayedJob {
             let record = NewRecord { value: &value, ..Default::default() };
             batch.append(&topic.partition(0), &record)?;
         }
+        self.tell_progress(&mut batch)?;
         store.commit(batch).map(|_| ())
     }
 
@@ -170,7 +185,8 @@ impl PlayedJob {
         if let Ok(view) = PlanView::from_bytes(value) {
             self.count("start");
             assert!(view.from.0.is_multiple_of(view.window.0), "{view:?}");
-            let played = Played { view: view.clone(), streams: BTreeMap::new(), id: None };
+            let played =
+                Played { view: view.clone(), streams: BTreeMap::new(), id: None, announced: false };
             self.plans.entry(view.plan).or_insert(played);
         } else if let Ok(join) = Join::from_bytes(value) {
             self.count("join");
@@ -204,7 +220,7 @@ impl PlayedJob {
     }
 
     fn close(&mut self) {
-        for (plan, played) in &self.plans {
+        for (plan, played) in &mut self.plans {
             let Some(id) = played.id else { continue };
             while let Some(window) = self.transformer.due(&id) {
                 let report = self.transformer.close(&id, window, u64::MAX).unwrap();
@@ -220,6 +236,12 @@ impl PlayedJob {
                     let summary =
                         Summary { stream, plan: *plan, start, position, check_sum, judgement };
                     self.out.push((self.topics.job.summaries.clone(), summary.to_bytes()));
+                }
+                if !std::mem::replace(&mut played.announced, true) {
+                    for (position, stream) in &played.streams {
+                        let joined = Joined { stream: *stream, plan: *plan, position: *position };
+                        self.out.push((self.topics.job.summaries.clone(), joined.to_bytes()));
+                    }
                 }
             }
         }

@@ -2,7 +2,9 @@
 //! their length.
 
 use super::digest::WORDS;
-use super::{Join, Opening, PlanEnd, PlanView, SetDigest, Summary, Tally, Token, WindowSum};
+use super::{
+    Join, Joined, Opening, PlanEnd, PlanView, Progress, SetDigest, Summary, Tally, Token, WindowSum,
+};
 use crate::messages::{Segment, SegmentBorder};
 use crate::transformer::Incomplete;
 use alpheus_crypto::mac::Tag;
@@ -391,6 +393,38 @@ fn segment(input: &mut Input<'_>) -> Result<Segment, BadMessage> {
     };
     let borders = input.list(border)?;
     Ok(Segment { session, from, opening: opens.then_some(tag), borders })
+}
+
+impl JobMessage for Joined {
+    const KIND: u8 = 13;
+
+    fn write(&self, out: &mut Vec<u8>) {
+        put_id(out, &self.stream);
+        put_id(out, &self.plan);
+        out.extend(self.position.to_be_bytes());
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
+        Ok(Joined { stream: input.id()?, plan: input.id()?, position: input.u32()? })
+    }
+}
+
+impl JobMessage for Progress {
+    const KIND: u8 = 12;
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend(self.task.to_be_bytes());
+        out.extend(self.tasks.to_be_bytes());
+        out.extend(self.time.0.to_be_bytes());
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
+        let (task, tasks, time) = (input.u32()?, input.u32()?, input.time()?);
+        if task >= tasks {
+            return Err(BadMessage::Malformed);
+        }
+        Ok(Progress { task, tasks, time })
+    }
 }
 
 impl JobMessage for WindowSum {

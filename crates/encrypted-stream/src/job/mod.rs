@@ -4,8 +4,8 @@
 //! | to the job | from it |
 //! | --- | --- |
 //! | [`Join`], [`PlanView`], [`PlanEnd`]: who is summed, and for which plans | [`Summary`]: what it has of a stream in a window |
-//! | [`Opening`]: S of a window | [`WindowSum`]: both sums over S |
-//! | [`Token`]: what a controller answered | |
+//! | [`Opening`]: S of a window | [`Joined`], [`Progress`]: whom it tells of, and how far it is |
+//! | [`Token`]: what a controller answered | [`WindowSum`]: both sums over S |
 //!
 //! The job is Java and shares no code with this crate; `vectors/jvm-job` holds both to a third
 //! implementation.
@@ -136,6 +136,57 @@ pub struct Summary {
     pub check_sum: u64,
     /// Stretches of sessions that tile the window, or why it is not complete.
     pub judgement: Result<Vec<Segment>, Incomplete>,
+}
+
+/// The task that has a stream has taken it up for a plan, and has said what there was to say
+/// of it so far: from now on it tells of each window in which the stream is online.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// The stream.
+    pub stream: StreamId,
+    /// The plan.
+    pub plan: PlanId,
+    /// The stream's position in the plan.
+    pub position: u32,
+}
+
+/// How far one task is: all that it has to say of windows that ended, with their grace, by a
+/// time stands before this. A task's last one holds; those of other numbers of tasks do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Which task.
+    pub task: u32,
+    /// How many there are.
+    pub tasks: u32,
+    /// As far as it has come in the events' time.
+    pub time: Timestamp,
+}
+
+/// What the job tells of streams, in one order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Of one in a window.
+    Summary(Summary),
+    /// That one was taken up.
+    Joined(Joined),
+    /// How far a task is.
+    Progress(Progress),
+}
+
+impl Told {
+    /// Reads a record of the topic of summaries.
+    ///
+    /// # Errors
+    /// [`BadMessage`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Told, BadMessage> {
+        match Summary::from_bytes(bytes) {
+            Err(BadMessage::Kind(Joined::KIND)) => Joined::from_bytes(bytes).map(Told::Joined),
+            Err(BadMessage::Kind(Progress::KIND)) => {
+                Progress::from_bytes(bytes).map(Told::Progress)
+            }
+            summary => summary.map(Told::Summary),
+        }
+    }
 }
 
 /// Some of a window's streams or controllers: how many, and which.

@@ -1,8 +1,8 @@
 //! Window sums by a job beside this process, over topics of the same store: the service tells
 //! it plans, opening sets and answers, and reads what it has of streams and windows.
 //!
-//! A window that the clock closes counts the streams that nothing was told of, and one that
-//! nothing was told of at all fails by that name: the job may lag, and nothing goes unsaid.
+//! A window closes once the job is beyond it. One that the clock closes, since the job says
+//! nothing, counts the streams that nothing was told of; if that is all, it fails by that name.
 //!
 //! Nothing that stands in these topics twice does harm: the job takes the first opening set
 //! and the first answer of each, and a window that has ended is not opened again. So what is
@@ -13,6 +13,7 @@
 //! of a single controller without. Of ciphertexts it sees nothing but sums over opening sets. Who
 //! else may read `sums` reads results: both sums of a window stand there.
 
+mod progress;
 mod sums;
 mod tail;
 mod windows;
@@ -25,20 +26,20 @@ use crate::runtime::storage::{Topics, bury};
 use crate::runtime::watch::Counters;
 use alpheus_encrypted_stream::coordinator::{Answer, ForSums, SumSet, Sums, WindowReport};
 use alpheus_encrypted_stream::job::{
-    JobMessage, Join, Opening, PlanEnd, PlanView, SetDigest, Summary, Token, WindowSum,
+    JobMessage, Join, Opening, PlanEnd, PlanView, SetDigest, Token, Told, WindowSum,
 };
 use alpheus_encrypted_stream::transformer::{Shape, Transformer};
 use alpheus_policy::ids::{PlanId, StreamId};
 use alpheus_policy::plan::Plan;
 use alpheus_policy::time::{Timestamp, Window};
 use alpheus_transport::{Batch, NewRecord, Offset, Partition, Record, Store, partition_for_key};
+use progress::Reached;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tail::Tail;
-use windows::{Misfit, Windows};
+use windows::{Mark, Misfit, Windows};
 
-/// Under which the first window of a plan stands that may not have ended; there once the job
-/// was told of the plan.
+/// Under which a plan's mark stands; there once the job was told of the plan.
 const PLAN: &[u8] = b"job/plan/";
 const SUMMARIES: &[u8] = b"job/summaries/";
 const SUMS: &[u8] = b"job/sums/";
@@ -60,6 +61,7 @@ pub(super) struct Job {
     /// Partitions of the topic of tokens.
     token_partitions: u32,
     plans: BTreeMap<PlanId, Windows>,
+    reached: Reached,
     summaries: Tail,
     sums: Tail,
     /// How far sums were handed on.
@@ -74,7 +76,8 @@ pub(super) struct Job {
     since: u64,
     ended: u64,
     dead: bool,
-    reached: Timestamp,
+    /// The latest end of a window that was told of.
+    told: Timestamp,
 }
 
 impl Job {
@@ -85,7 +88,8 @@ impl Job {
         shape: Shape,
     ) -> Result<Job, ServiceError> {
         let own = &topics.job;
-        for topic in [&own.instructions, &own.dead_letters] {
+        // In one partition what the job tells stands in order.
+        for topic in [&own.instructions, &own.summaries, &own.dead_letters] {
             store.ensure_topic(topic, 1)?;
         }
         // Whoever made the others before may have chosen how many partitions they have.
@@ -95,11 +99,10 @@ impl Job {
             Ok(partitions)
         };
         let token_partitions = partitions(&own.tokens, topics.partitions)?;
-        let summaries = partitions(&own.summaries, topics.partitions)?;
         let sums = partitions(&own.sums, 1)?;
         let tail =
             |topic, name, partitions| Tail::resume(store.as_ref(), topics, topic, name, partitions);
-        let summaries = tail(&own.summaries, SUMMARIES, summaries)?;
+        let summaries = tail(&own.summaries, SUMMARIES, 1)?;
         let sums = tail(&own.sums, SUMS, sums)?;
         Ok(Job {
             sums_taken: sums.positions().to_vec(),
@@ -108,6 +111,7 @@ impl Job {
             shape,
             token_partitions,
             plans: BTreeMap::new(),
+            reached: Reached::default(),
             summaries,
             sums,
             came: Vec::new(),
@@ -116,13 +120,13 @@ impl Job {
             since: 0,
             ended: 0,
             dead: false,
-            reached: Timestamp(0),
+            told: Timestamp(0),
         })
     }
 
     /// Tells the job of a plan and its streams, durably. What was said before a crash is said
     /// again, and changes nothing.
-    fn introduce(&mut self, plan: &Plan, view: &PlanView) -> Result<(), ServiceError> {
+    fn introduce(&mut self, plan: &Plan, view: &PlanView) -> Result<Mark, ServiceError> {
         let instructions = self.topics.job.instructions.partition(0);
         let mut batch = Batch::new();
         append(&mut batch, &instructions, view.from, view)?;
@@ -133,9 +137,10 @@ impl Job {
                 self.store.commit(std::mem::take(&mut batch))?;
             }
         }
-        batch.put(&self.topics.service, mark_of(&view.plan), view.from.0.to_be_bytes().to_vec())?;
+        let mark = Mark { from: view.from, joined: false };
+        batch.put(&self.topics.service, mark_of(&view.plan), mark.to_bytes())?;
         self.store.commit(batch)?;
-        Ok(())
+        Ok(mark)
     }
 
     fn say_set(&mut self, id: &PlanId, set: &SumSet, rows: usize) -> Result<(), ServiceError> {
@@ -174,25 +179,33 @@ impl Job {
 
     /// Of windows that start no later than `latest`.
     fn read_summaries(&mut self, latest: Timestamp, dead: &mut Batch) -> Result<(), ServiceError> {
-        let Job { store, plans, summaries, since, reached, topics, .. } = self;
-        summaries.read(store.as_ref(), |partition, record| {
+        let Job { store, plans, summaries, since, reached, told, topics, .. } = self;
+        summaries.read(store.as_ref(), |record| {
             *since += 1;
-            let summary = match Summary::from_bytes(&record.value) {
-                Ok(summary) => summary,
+            let fits = match Told::from_bytes(&record.value) {
                 Err(bad) => return refuse(dead, topics, &record, bad.name()),
+                Ok(Told::Progress(progress)) => {
+                    reached.hear(latest, progress);
+                    Ok(())
+                }
+                Ok(Told::Joined(joined)) => plans.get_mut(&joined.plan).map_or(Ok(()), |windows| {
+                    windows.join(record.offset, joined.stream, joined.position)
+                }),
+                Ok(Told::Summary(summary)) => {
+                    plans.get_mut(&summary.plan).map_or(Ok(()), |windows| {
+                        let end = windows.take(latest, record.offset, summary)?;
+                        *told = end.max(*told);
+                        Ok(())
+                    })
+                }
             };
-            let Some(windows) = plans.get_mut(&summary.plan) else { return Ok(()) };
-            match windows.take(latest, (partition, record.offset), summary) {
-                Ok(end) => *reached = end.max(*reached),
-                Err(Misfit) => return refuse(dead, topics, &record, Misfit::NAME),
-            }
-            Ok(())
+            fits.or_else(|Misfit| refuse(dead, topics, &record, Misfit::NAME))
         })
     }
 
     fn read_sums(&mut self, dead: &mut Batch) -> Result<(), ServiceError> {
         let Job { store, sums, came, since, topics, .. } = self;
-        sums.read(store.as_ref(), |_, record| {
+        sums.read(store.as_ref(), |record| {
             *since += 1;
             match WindowSum::from_bytes(&record.value) {
                 Ok(sum) => came.push((record, sum)),
@@ -258,25 +271,20 @@ impl Plane for Job {
         // The job would lay what does not fit with the dead letters.
         Transformer::new(self.shape, 0).register(plan)?;
         let view = PlanView::of(plan);
-        let from = match self.store.get(&self.topics.service, &mark_of(&view.plan))? {
-            Some(mark) => {
-                let mark = mark.as_ref().try_into().map(u64::from_be_bytes);
-                Timestamp(mark.map_err(|_| ServiceError::Damaged { what: "mark of a plan" })?)
-            }
-            None => {
-                self.introduce(plan, &view)?;
-                view.from
-            }
+        let damaged = ServiceError::Damaged { what: "mark of a plan" };
+        let mark = match self.store.get(&self.topics.service, &mark_of(&view.plan))? {
+            Some(mark) => Mark::from_bytes(&mark).ok_or(damaged)?,
+            None => self.introduce(plan, &view)?,
         };
         let streams = plan.streams.iter().map(|planned| planned.stream).collect();
-        self.plans.insert(view.plan, Windows::new(view, streams, from));
+        self.plans.insert(view.plan, Windows::new(view, streams, mark));
         Ok(())
     }
 
     fn unregister(&mut self, plan: &PlanId) {
         if self.plans.remove(plan).is_some() {
             let to = self.topics.job.instructions.partition(0);
-            written(append(&mut self.out, &to, self.reached, &PlanEnd { plan: *plan }));
+            written(append(&mut self.out, &to, self.told, &PlanEnd { plan: *plan }));
             let marked = self.out.delete(&self.topics.service, mark_of(plan));
             written(marked.map_err(ServiceError::from));
         }
@@ -290,7 +298,7 @@ impl Plane for Job {
 
     /// As far as windows were told of.
     fn watermark(&self) -> Timestamp {
-        self.reached
+        self.told
     }
 
     fn ingest(&mut self, now: Timestamp, _: &mut Counters) -> Result<(), ServiceError> {
@@ -305,12 +313,13 @@ impl Plane for Job {
     }
 
     fn due(&self, plan: &PlanId, idle: Timestamp) -> Option<Window> {
-        self.plans.get(plan)?.due(idle)
+        self.plans.get(plan)?.due(self.reached.by(), idle)
     }
 
     /// Of a window that nothing was told of too: whether anybody was online is not known.
     fn close(&mut self, plan: &PlanId, window: Window) -> Option<WindowReport> {
-        Some(self.plans.get_mut(plan)?.close(window))
+        let reached = self.reached.by();
+        Some(self.plans.get_mut(plan)?.close(reached, window))
     }
 
     fn finish(&mut self, plan: &PlanId, window: Window) {
@@ -326,10 +335,9 @@ impl Plane for Job {
 
     fn note(&self, batch: &mut Batch) -> Result<(), ServiceError> {
         for (plan, windows) in &self.plans {
-            let mark = windows.first_unfinished().0.to_be_bytes().to_vec();
-            batch.put(&self.topics.service, mark_of(plan), mark)?;
+            batch.put(&self.topics.service, mark_of(plan), windows.mark().to_bytes())?;
         }
-        let needed = self.plans.values().map(Windows::needed);
+        let needed = self.plans.values().filter_map(Windows::needed).min();
         self.summaries.note(batch, &self.topics, &self.summaries.least(needed))?;
         self.sums.note(batch, &self.topics, &self.sums_taken)
     }

@@ -35,12 +35,12 @@ impl Tail {
     pub(super) fn read(
         &mut self,
         store: &dyn Store,
-        mut each: impl FnMut(u32, Record) -> Result<(), ServiceError>,
+        mut each: impl FnMut(Record) -> Result<(), ServiceError>,
     ) -> Result<(), ServiceError> {
         for (partition, position) in (0u32..).zip(&mut self.positions) {
             let topic = self.topic.partition(partition);
             read_on(store, &topic, position, |fetched| {
-                fetched.into_iter().try_for_each(|record| each(partition, record))
+                fetched.into_iter().try_for_each(&mut each)
             })?;
         }
         Ok(())
@@ -51,15 +51,13 @@ impl Tail {
         &self.positions
     }
 
-    /// The same, but no further than the first record that each of these needs.
-    pub(super) fn least(&self, needed: impl Iterator<Item = Vec<Option<Offset>>>) -> Vec<Offset> {
-        let mut least = self.positions.clone();
-        for first in needed {
-            for (least, first) in least.iter_mut().zip(first) {
-                *least = first.map_or(*least, |first| first.min(*least));
-            }
-        }
-        least
+    /// The same of a topic of one partition, but no further than the first that is needed.
+    pub(super) fn least(&self, needed: Option<Offset>) -> Vec<Offset> {
+        self.positions
+            .iter()
+            .copied()
+            .map(|at| needed.map_or(at, |needed| needed.min(at)))
+            .collect()
     }
 
     /// Notes positions of its partitions.

@@ -8,7 +8,7 @@ use alpheus_encrypted_stream::transformer::Incomplete;
 use alpheus_policy::ids::StreamId;
 use alpheus_policy::time::{Timestamp, Window};
 use alpheus_transport::Offset;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a summary says that fits no stream and window of its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,31 @@ impl Misfit {
     pub(super) const NAME: &'static str = "not-of-the-plan";
 }
 
+/// What of a plan's windows outlives the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Start of the first that may not be over.
+    pub(super) from: Timestamp,
+    /// Whether the job has taken all its streams up.
+    pub(super) joined: bool,
+}
+
+impl Mark {
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        [&self.from.0.to_be_bytes()[..], &[self.joined.into()]].concat()
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Mark> {
+        let (from, joined) = bytes.split_first_chunk()?;
+        let joined = match joined {
+            [0] => false,
+            [1] => true,
+            _ => return None,
+        };
+        Some(Mark { from: Timestamp(u64::from_be_bytes(*from)), joined })
+    }
+}
+
 /// A plan's windows that are not over.
 pub(super) struct Windows {
     view: PlanView,
@@ -26,23 +51,58 @@ pub(super) struct Windows {
     streams: Vec<StreamId>,
     /// The next window to close.
     next: Timestamp,
+    /// While the job may not have taken all streams up: which it has told of, and where it
+    /// first did.
+    joining: Option<Joining>,
     /// By start: of those that are closed, what must be read again for them.
     windows: BTreeMap<Timestamp, Gathered>,
+}
+
+/// Streams that the job is known to have taken up.
+#[derive(Default)]
+struct Joining {
+    positions: BTreeSet<u32>,
+    first: Option<Offset>,
 }
 
 /// What there is of a window.
 #[derive(Default)]
 struct Gathered {
-    /// By partition, where the first summary stands.
-    first: Vec<Option<Offset>>,
+    /// Where the first summary stands.
+    first: Option<Offset>,
     /// By position: the sum of check words, and the stretches of sessions or why there are none.
     streams: BTreeMap<u32, (u64, Result<Vec<Segment>, Incomplete>)>,
 }
 
 impl Windows {
-    /// Windows from one on that may not be over.
-    pub(super) fn new(view: PlanView, streams: Vec<StreamId>, from: Timestamp) -> Windows {
-        Windows { view, streams, next: from, windows: BTreeMap::new() }
+    /// As they were left: from one on that may not be over.
+    pub(super) fn new(view: PlanView, streams: Vec<StreamId>, mark: Mark) -> Windows {
+        let joining = (!mark.joined).then(Joining::default);
+        Windows { view, streams, next: mark.from, joining, windows: BTreeMap::new() }
+    }
+
+    /// What of them must outlive this process.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { from: self.first_unfinished(), joined: self.joining.is_none() }
+    }
+
+    /// A stream that was told of there is one that the job has taken up.
+    pub(super) fn join(
+        &mut self,
+        at: Offset,
+        stream: StreamId,
+        position: u32,
+    ) -> Result<(), Misfit> {
+        if self.streams.get(position as usize) != Some(&stream) {
+            return Err(Misfit);
+        }
+        let Some(joining) = &mut self.joining else { return Ok(()) };
+        joining.first.get_or_insert(at);
+        joining.positions.insert(position);
+        if joining.positions.len() == self.streams.len() {
+            self.joining = None;
+        }
+        Ok(())
     }
 
     /// Streams by their positions.
@@ -56,27 +116,19 @@ impl Windows {
     pub(super) fn take(
         &mut self,
         latest: Timestamp,
-        (partition, offset): (u32, Offset),
+        at: Offset,
         summary: Summary,
     ) -> Result<Timestamp, Misfit> {
         let window = self.view.window_at(summary.start).ok_or(Misfit)?;
         if window.start > latest {
             return Err(Misfit);
         }
-        if self.streams.get(summary.position as usize) != Some(&summary.stream) {
-            return Err(Misfit);
-        }
+        self.join(at, summary.stream, summary.position)?;
         if window.start < self.next {
             return Ok(window.end);
         }
         let gathered = self.windows.entry(window.start).or_default();
-        let partition = partition as usize;
-        if gathered.first.len() <= partition {
-            gathered.first.resize(partition + 1, None);
-        }
-        if let Some(first) = gathered.first.get_mut(partition) {
-            first.get_or_insert(offset);
-        }
+        gathered.first.get_or_insert(at);
         let known = gathered.streams.get(&summary.position);
         if summary.judgement.is_ok() || !known.is_some_and(|(_, judgement)| judgement.is_ok()) {
             gathered.streams.insert(summary.position, (summary.check_sum, summary.judgement));
@@ -84,20 +136,32 @@ impl Windows {
         Ok(window.end)
     }
 
-    /// The next window, if all streams have been told of, or it ended with its grace before
-    /// `idle`: streams that are offline are not told of.
-    pub(super) fn due(&self, idle: Timestamp) -> Option<Window> {
+    /// The next window, if all streams have been told of, the job is beyond it, or it ended
+    /// with its grace before `idle`: a job that says nothing is not waited for any longer.
+    pub(super) fn due(&self, reached: Timestamp, idle: Timestamp) -> Option<Window> {
         let window = self.view.window_at(self.next)?;
         let told = self.windows.get(&self.next).map_or(0, |gathered| gathered.streams.len());
-        let over = window.end.plus(self.view.grace) <= idle;
+        let over = self.is_beyond(reached, window) || self.ends(window) <= idle;
         (over || told == self.streams.len()).then_some(window)
     }
 
+    fn ends(&self, window: Window) -> Timestamp {
+        window.end.plus(self.view.grace)
+    }
+
+    /// Whether a job that is so far has told of every stream that was online in a window.
+    fn is_beyond(&self, reached: Timestamp, window: Window) -> bool {
+        self.joining.is_none() && self.ends(window) <= reached
+    }
+
     /// Closes the next window. What comes for it from now on changes nothing.
-    pub(super) fn close(&mut self, window: Window) -> WindowReport {
+    pub(super) fn close(&mut self, reached: Timestamp, window: Window) -> WindowReport {
         self.next = self.next.max(window.end);
+        // Then streams that nothing was told of were offline.
+        let is_beyond = self.is_beyond(reached, window);
         let gathered = self.windows.entry(window.start).or_default();
-        let untold = self.streams.len().saturating_sub(gathered.streams.len());
+        let silent = self.streams.len().saturating_sub(gathered.streams.len());
+        let untold = if is_beyond { 0 } else { silent };
         let untold = u32::try_from(untold).unwrap_or(u32::MAX);
         let (mut complete, mut excluded) = (Vec::new(), Vec::new());
         for (position, (check_sum, judgement)) in std::mem::take(&mut gathered.streams) {
@@ -117,20 +181,14 @@ impl Windows {
     }
 
     /// The first window that is closed and has not ended, or is to be closed next.
-    pub(super) fn first_unfinished(&self) -> Timestamp {
+    fn first_unfinished(&self) -> Timestamp {
         self.windows.keys().next().map_or(self.next, |first| self.next.min(*first))
     }
 
-    /// By partition, the first summary that a restart must read again.
-    pub(super) fn needed(&self) -> Vec<Option<Offset>> {
-        let mut needed: Vec<Option<Offset>> = Vec::new();
-        for gathered in self.windows.values() {
-            needed.resize(needed.len().max(gathered.first.len()), None);
-            for (needed, first) in needed.iter_mut().zip(&gathered.first) {
-                *needed = needed.iter().chain(first).min().copied();
-            }
-        }
-        needed
+    /// The first record that a restart must read again.
+    pub(super) fn needed(&self) -> Option<Offset> {
+        let joining = self.joining.iter().filter_map(|joining| joining.first);
+        self.windows.values().filter_map(|gathered| gathered.first).chain(joining).min()
     }
 }
 
@@ -143,8 +201,9 @@ mod tests {
     const WINDOW: u64 = 10_000_000;
     /// No window of these tests starts later.
     const LATE: Timestamp = Timestamp(5 * WINDOW);
+    const NEVER: Timestamp = Timestamp(0);
 
-    fn windows() -> Windows {
+    fn windows_from(mark: Mark) -> Windows {
         let view = PlanView {
             plan: PlanId([1; 32]),
             window: Span(WINDOW),
@@ -153,7 +212,11 @@ mod tests {
             gaps: 0,
             rows: vec![vec![0]],
         };
-        Windows::new(view, vec![StreamId([0; 16]), StreamId([1; 16])], Timestamp(WINDOW))
+        Windows::new(view, vec![StreamId([0; 16]), StreamId([1; 16])], mark)
+    }
+
+    fn windows() -> Windows {
+        windows_from(Mark { from: Timestamp(WINDOW), joined: false })
     }
 
     fn summary(position: u8, start: u64, complete: bool) -> Summary {
@@ -167,28 +230,64 @@ mod tests {
         }
     }
 
+    fn ended(window: u64) -> Timestamp {
+        Timestamp((window + 1) * WINDOW + 5)
+    }
+
     #[test]
     fn a_window_closes_once_all_are_told_of_or_its_time_is_up_and_not_again() {
         let mut windows = windows();
-        windows.take(LATE, (0, Offset(3)), summary(0, 1, false)).unwrap();
-        assert_eq!(windows.due(Timestamp(0)), None);
-        assert_eq!(windows.due(Timestamp(2 * WINDOW + 4)), None);
-        let window = windows.due(Timestamp(2 * WINDOW + 5)).unwrap();
-        windows.take(LATE, (2, Offset(9)), summary(1, 1, true)).unwrap();
-        windows.take(LATE, (1, Offset(4)), summary(0, 1, true)).unwrap();
-        windows.take(LATE, (1, Offset(5)), summary(0, 1, false)).unwrap();
-        assert_eq!(windows.due(Timestamp(0)), Some(window));
-        let report = windows.close(window);
+        windows.take(LATE, Offset(3), summary(0, 1, false)).unwrap();
+        assert_eq!(windows.due(NEVER, Timestamp(ended(1).0 - 1)), None);
+        let window = windows.due(NEVER, ended(1)).unwrap();
+        windows.take(LATE, Offset(4), summary(1, 1, true)).unwrap();
+        windows.take(LATE, Offset(5), summary(0, 1, true)).unwrap();
+        windows.take(LATE, Offset(6), summary(0, 1, false)).unwrap();
+        assert_eq!(windows.due(NEVER, NEVER), Some(window));
+        let report = windows.close(NEVER, window);
         let told = (report.complete.len(), report.excluded.len(), report.untold);
-        assert_eq!(told, (2, 0, 0), "the last one holds");
-        windows.take(LATE, (0, Offset(12)), summary(0, 1, false)).unwrap();
-        assert_eq!(windows.needed(), [Some(Offset(3)), Some(Offset(4)), Some(Offset(9))]);
-        assert_eq!(windows.first_unfinished(), window.start);
+        assert_eq!(told, (2, 0, 0), "what is complete stays so");
+        windows.take(LATE, Offset(12), summary(0, 1, false)).unwrap();
+        assert_eq!(windows.needed(), Some(Offset(3)));
+        assert_eq!(windows.mark(), Mark { from: window.start, joined: true });
         windows.finish(window);
-        assert!(windows.needed().is_empty());
-        assert_eq!(windows.first_unfinished(), window.end);
-        let silent = windows.due(Timestamp(9 * WINDOW)).unwrap();
-        assert_eq!(windows.close(silent).untold, 2);
+        assert_eq!(windows.needed(), None);
+        assert_eq!(windows.mark().from, window.end);
+        let silent = windows.due(NEVER, ended(2)).unwrap();
+        assert_eq!(windows.close(NEVER, silent).untold, 2);
+    }
+
+    #[test]
+    fn a_window_that_the_job_is_beyond_closes_if_the_job_has_taken_all_streams_up() {
+        let mut windows = windows();
+        windows.take(LATE, Offset(3), summary(0, 1, true)).unwrap();
+        assert_eq!(windows.due(ended(4), NEVER), None, "stream 1 may be online");
+        windows.join(Offset(4), StreamId([1; 16]), 1).unwrap();
+        assert_eq!(windows.due(Timestamp(ended(1).0 - 1), NEVER), None);
+        let window = windows.due(ended(1), NEVER).unwrap();
+        let report = windows.close(ended(1), window);
+        assert_eq!((report.complete.len(), report.untold), (1, 0), "stream 1 was offline");
+        assert_eq!(windows.due(ended(1), NEVER), None);
+        let empty = windows.due(ended(2), NEVER).unwrap();
+        assert_eq!(windows.close(ended(2), empty).untold, 0);
+        let lagging = windows.due(ended(2), ended(3)).unwrap();
+        assert_eq!(windows.close(ended(2), lagging).untold, 2, "nobody knows");
+    }
+
+    #[test]
+    fn who_was_taken_up_is_read_again_until_all_are_and_noted_then() {
+        let mut windows = windows();
+        windows.join(Offset(8), StreamId([1; 16]), 1).unwrap();
+        assert_eq!(windows.needed(), Some(Offset(8)));
+        assert!(!windows.mark().joined);
+        windows.join(Offset(9), StreamId([0; 16]), 0).unwrap();
+        assert_eq!(windows.needed(), None);
+        let mark = Mark::from_bytes(&windows.mark().to_bytes()).unwrap();
+        assert_eq!(mark, Mark { from: Timestamp(WINDOW), joined: true });
+        assert!(windows_from(mark).due(ended(1), NEVER).is_some());
+        for bad in [&[][..], &[0; 8], &[2; 9], &[0; 10]] {
+            assert_eq!(Mark::from_bytes(bad), None);
+        }
     }
 
     #[test]
@@ -198,8 +297,10 @@ mod tests {
         other.position = 1;
         let between = Summary { start: Timestamp(WINDOW + 1), ..summary(0, 1, true) };
         for bad in [other, between, summary(0, 0, true), summary(2, 1, true), summary(0, 6, true)] {
-            assert_eq!(windows.take(LATE, (0, Offset(0)), bad), Err(Misfit));
+            assert_eq!(windows.take(LATE, Offset(0), bad), Err(Misfit));
         }
-        assert!(windows.needed().is_empty());
+        assert_eq!(windows.join(Offset(0), StreamId([1; 16]), 0), Err(Misfit));
+        assert_eq!(windows.join(Offset(0), StreamId([2; 16]), 2), Err(Misfit));
+        assert_eq!(windows.needed(), None);
     }
 }

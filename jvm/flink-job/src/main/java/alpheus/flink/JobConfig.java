@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Properties;
+import org.apache.flink.configuration.Configuration;
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigDef.Importance;
@@ -22,8 +23,9 @@ import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.config.types.Password;
 
 /**
- * The settings of the job that begin with {@code alpheus.}. All others go to its Kafka clients as they are,
- * among them {@code bootstrap.servers}, {@code sasl.*} and {@code ssl.*}. There is no key among them.
+ * The settings of the job that begin with {@code alpheus.}. Those that begin with {@code flink.} are Flink's own; all
+ * others go to its Kafka clients as they are, among them {@code bootstrap.servers}, {@code sasl.*} and {@code ssl.*}.
+ * There is no key among them.
  */
 public final class JobConfig extends AbstractConfig {
     /** The schema: a file, YAML or .avsc, or {@code registry:SUBJECT}, or {@code registry:SUBJECT@VERSION}. */
@@ -62,6 +64,7 @@ public final class JobConfig extends AbstractConfig {
     public static final String SKEW = "alpheus.skew.ms";
 
     private static final String PREFIX = "alpheus.";
+    private static final String FLINK = "flink.";
     private static final String FRAME = "frame";
     private static final String REGISTRY = "registry";
     private static final String TRANSACTION_TIMEOUT = "transaction.timeout.ms";
@@ -151,8 +154,19 @@ public final class JobConfig extends AbstractConfig {
     Properties client() {
         Properties own = new Properties();
         settings.forEach((key, value) -> {
-            if (!key.startsWith(PREFIX)) {
+            if (!key.startsWith(PREFIX) && !key.startsWith(FLINK)) {
                 own.setProperty(key, value.toString());
+            }
+        });
+        return own;
+    }
+
+    /** What Flink itself is told; a cluster has most of it from its own files. */
+    Configuration flink() {
+        Configuration own = new Configuration();
+        settings.forEach((key, value) -> {
+            if (key.startsWith(FLINK)) {
+                own.setString(key.substring(FLINK.length()), value.toString());
             }
         });
         return own;

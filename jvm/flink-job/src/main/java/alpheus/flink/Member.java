@@ -23,6 +23,8 @@ final class Member {
     private final TreeSet<Long> done = new TreeSet<>();
     /** Start of the next window to report. */
     private long nextReport;
+    /** Whether it was said that the stream is taken up. */
+    private boolean announced;
 
     Member(int position, long from) {
         this.position = position;
@@ -46,6 +48,13 @@ final class Member {
     /** The stream comes online: windows before have nothing to report. */
     void resume(long start) {
         nextReport = Math.max(nextReport, start);
+    }
+
+    /** Notes that the stream is taken up; whether that was not said before. */
+    boolean announce() {
+        boolean isNew = !announced;
+        announced = true;
+        return isNew;
     }
 
     boolean wants(long start, long tickEnd) {
@@ -95,6 +104,7 @@ final class Member {
         out.writeLong(from);
         out.writeLong(settled);
         out.writeLong(nextReport);
+        out.writeBoolean(announced);
         Wire.writeLongs(out, done.stream().mapToLong(Long::longValue).toArray());
     }
 
@@ -102,6 +112,7 @@ final class Member {
         Member member = new Member(in.readInt(), in.readLong());
         member.settled = in.readLong();
         member.nextReport = in.readLong();
+        member.announced = in.readBoolean();
         for (long start : Wire.readLongs(in)) {
             member.done.add(start);
         }

@@ -311,51 +311,6 @@ final class Messages {
         }
     }
 
-    /** What a sum adds up. */
-    enum Side {
-        /** Ciphertexts of streams. */
-        STREAMS,
-        /** Tokens of controllers, opening shares taken off. */
-        TOKENS
-    }
-
-    /**
-     * Between the job's parts: a sum over some streams or controllers of one window's opening set.
-     *
-     * @param side which of the two
-     * @param plan the plan
-     * @param start when the window starts
-     * @param wanted how many the whole has
-     * @param wantedDigest of all these
-     * @param count how many are in this sum
-     * @param digest of those
-     * @param rows the released words, summed
-     */
-    record Sum(
-            Side side, String plan, long start, long wanted, long[] wantedDigest, long count, long[] digest,
-            long[] rows) {
-        static final int KIND = 7;
-
-        byte[] bytes() {
-            return Messages.bytes(KIND, out -> {
-                out.writeByte(side.ordinal());
-                out.writeUTF(plan);
-                out.writeLong(start);
-                out.writeLong(wanted);
-                Wire.writeLongs(out, wantedDigest);
-                out.writeLong(count);
-                Wire.writeLongs(out, digest);
-                Wire.writeLongs(out, rows);
-            });
-        }
-
-        static Sum read(byte[] bytes) throws IOException {
-            DataInputStream in = open(bytes, KIND);
-            return new Sum(Side.values()[in.readByte()], in.readUTF(), in.readLong(), in.readLong(),
-                    Wire.readLongs(in), in.readLong(), Wire.readLongs(in), Wire.readLongs(in));
-        }
-    }
-
     /**
      * Out of the job: a record that was refused.
      *
@@ -409,79 +364,11 @@ final class Messages {
 
         /** Its key in the job. */
         String key() {
-            return keyOf(plan, start, controller % TokenShare.SHARES);
+            return keyOf(plan, start, controller % Parts.TokenShare.SHARES);
         }
 
         static String keyOf(String plan, long start, int share) {
             return plan + "/" + start + "/" + share;
-        }
-    }
-
-    /**
-     * Between the job's parts, keyed as tokens are: one share of an opening set's controllers.
-     *
-     * @param plan the plan
-     * @param start when the window starts
-     * @param share which share: the controllers whose position is this, modulo 256
-     * @param wanted how many controllers the whole set has
-     * @param wantedDigest of all these
-     * @param controllers those of the share, by position divided by 256
-     * @param masked whether each token has an opening share that is taken off
-     * @param rows words of a token
-     */
-    record TokenShare(
-            String plan, long start, int share, long wanted, long[] wantedDigest, BitSet controllers, boolean masked,
-            int rows) {
-        static final int KIND = 11;
-        /** Shares of a window's controllers: each is added up by itself. */
-        static final int SHARES = 256;
-
-        /** The shares that have a part in a set. */
-        static List<TokenShare> of(Opening set) {
-            BitSet[] dealt = new BitSet[SHARES];
-            BitSet all = set.tokens().controllers();
-            for (int each = all.nextSetBit(0); each >= 0; each = all.nextSetBit(each + 1)) {
-                BitSet own = dealt[each % SHARES] == null ? new BitSet() : dealt[each % SHARES];
-                own.set(each / SHARES);
-                dealt[each % SHARES] = own;
-            }
-            List<TokenShare> shares = new ArrayList<>();
-            for (int share = 0; share < SHARES; share++) {
-                if (dealt[share] != null) {
-                    shares.add(new TokenShare(set.plan(), set.start(), share, all.cardinality(),
-                            set.tokens().digest(), dealt[share], set.tokens().masked(), set.tokens().rows()));
-                }
-            }
-            return shares;
-        }
-
-        /** Its key in the job. */
-        String key() {
-            return Token.keyOf(plan, start, share);
-        }
-
-        /** Positions of its controllers. */
-        int[] own() {
-            return controllers.stream().map(each -> each * SHARES + share).toArray();
-        }
-
-        byte[] bytes() {
-            return Messages.bytes(KIND, out -> {
-                out.writeUTF(plan);
-                out.writeLong(start);
-                out.writeInt(share);
-                out.writeLong(wanted);
-                Wire.writeLongs(out, wantedDigest);
-                Wire.writeBytes(out, controllers.toByteArray());
-                out.writeBoolean(masked);
-                out.writeInt(rows);
-            });
-        }
-
-        static TokenShare read(byte[] bytes) throws IOException {
-            DataInputStream in = open(bytes, KIND);
-            return new TokenShare(in.readUTF(), in.readLong(), in.readInt(), in.readLong(), Wire.readLongs(in),
-                    BitSet.valueOf(Wire.readBytes(in)), in.readBoolean(), in.readInt());
         }
     }
 

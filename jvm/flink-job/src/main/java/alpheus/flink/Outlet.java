@@ -53,6 +53,12 @@ final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatas
                     String key = summary.plan() + "/" + summary.start() + "/" + summary.stream();
                     yield new ProducerRecord<>(summaries, utf8(key), message);
                 }
+                case Joined.KIND -> {
+                    Joined joined = Joined.read(message);
+                    yield new ProducerRecord<>(summaries, utf8(joined.plan() + "/joined/" + joined.stream()), message);
+                }
+                case Progress.KIND -> new ProducerRecord<>(
+                        summaries, utf8("progress/" + Progress.read(message).task()), message);
                 default -> deadLetter(DeadLetter.read(message));
             };
         } catch (IOException impossible) {

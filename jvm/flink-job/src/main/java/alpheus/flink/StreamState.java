@@ -28,7 +28,7 @@ public final class StreamState {
     private static final int MOST_TICKS = 256;
     /** The same of a stream that is in no plan, but may join one now. */
     private static final int MOST_IDLE_TICKS = 4;
-    /** Complete ticks that wait for a plan. */
+    /** Complete ticks that wait for a plan, or for their time. */
     private static final int MOST_WAITING = 64;
 
     private final List<SessionState> sessions = new ArrayList<>();
@@ -36,6 +36,8 @@ public final class StreamState {
     private final TreeMap<WindowKey, WindowState> windows = new TreeMap<>();
     /** Complete ticks for plans that this task has not heard of yet. */
     private final Map<String, List<OpenTick>> waiting = new LinkedHashMap<>();
+    /** Complete ticks that came before their time: a plan that is still to come may begin with them. */
+    private final List<OpenTick> early = new ArrayList<>();
 
     /**
      * One window of one plan.
@@ -65,12 +67,18 @@ public final class StreamState {
         return members.isEmpty() && (sessions.isEmpty() || last().opened() < since);
     }
 
-    /** The stream is in a plan from now on. */
+    /** The stream is in a plan from now on; to say so again changes nothing. */
     void join(PlanView plan, int position) {
-        members.putIfAbsent(plan.plan(), new Member(position, plan.from()));
-        if (!sessions.isEmpty() && sessions.get(sessions.size() - 1).runs()) {
-            members.get(plan.plan()).resume(plan.startOf(last().latest() + 1));
+        if (members.containsKey(plan.plan())) {
+            return;
         }
+        Member member = new Member(position, plan.from());
+        members.put(plan.plan(), member);
+        if (!sessions.isEmpty() && last().runs()) {
+            long next = last().latest() + 1;
+            member.resume(plan.startOf(early.stream().mapToLong(OpenTick::end).reduce(next, Math::min)));
+        }
+        early.forEach(tick -> count(plan, member, tick));
     }
 
     /** The plan has ended. */
@@ -111,8 +119,9 @@ public final class StreamState {
         return sessions.get(sessions.size() - 1);
     }
 
-    /** Adds a frame; gives the end of the tick that it made complete, if any. */
-    Optional<Long> add(Shape shape, Function<String, Optional<PlanView>> plans, Frame frame) throws RefusedException {
+    /** Adds a frame that comes now; gives the end of the tick that it made complete, if any. */
+    Optional<Long> add(Shape shape, Function<String, Optional<PlanView>> plans, Frame frame, long now)
+            throws RefusedException {
         boolean onTick = frame.time() % shape.tick() == 0;
         if (frame.kind() == Frame.Kind.DATA ? onTick : !onTick) {
             throw new RefusedException(onTick ? Refusal.DATA_ON_TICK : Refusal.BORDER_OFF_TICK);
@@ -125,7 +134,7 @@ public final class StreamState {
         try {
             int mostTicks = members.isEmpty() ? MOST_IDLE_TICKS : MOST_TICKS;
             Optional<OpenTick> frozen = session(frame.session()).add(shape, frame, mostTicks);
-            frozen.ifPresent(tick -> freeze(plans, tick));
+            frozen.ifPresent(tick -> freeze(plans, tick, now));
             return frozen.map(OpenTick::end);
         } catch (RefusedException refused) {
             boolean gone = refused.refusal() == Refusal.DUPLICATE || refused.refusal() == Refusal.UNKNOWN_SESSION;
@@ -162,22 +171,32 @@ public final class StreamState {
         }
         if (members.isEmpty()) {
             sessions.clear();
+            early.clear();
         }
         sessions.removeIf(SessionState::isEmpty);
         SessionState session = SessionState.of(opening);
         session.settle(horizon());
         sessions.add(session);
-        members.forEach((plan, member) -> plans.apply(plan).ifPresent(view -> resume(view, member, t)));
+        members.forEach((plan, member) -> plans.apply(plan).ifPresent(view -> resume(view, member)));
     }
 
-    /** After a while offline the windows in between have nothing to report. */
-    private void resume(PlanView plan, Member member, long t) {
-        if (!isOnline(plan, member.nextReport())) {
-            member.resume(plan.startOf(t + 1));
+    /**
+     * Goes on to the next window in which the stream was online at any time; whether there is one. A session that died
+     * counts until the next opens. Windows in which it was offline have nothing to report. Its next session may have
+     * come before time has passed the end of the last.
+     */
+    boolean resume(PlanView plan, Member member) {
+        long start = member.nextReport();
+        Optional<SessionState> next = sessions.stream().filter(session -> session.reachesBeyond(start)).findFirst();
+        next.ifPresent(session -> member.resume(plan.startOf(session.opened() + 1)));
+        return next.isPresent();
+    }
+
+    private void freeze(Function<String, Optional<PlanView>> plans, OpenTick tick, long now) {
+        early.removeIf(each -> each.end() <= now);
+        if (tick.end() > now) {
+            await(early, tick);
         }
-    }
-
-    private void freeze(Function<String, Optional<PlanView>> plans, OpenTick tick) {
         members.forEach((id, member) -> {
             Optional<PlanView> plan = plans.apply(id);
             plan.ifPresentOrElse(view -> count(view, member, tick),
@@ -212,15 +231,6 @@ public final class StreamState {
 
     WindowState window(String plan, long start) {
         return windows.get(new WindowKey(plan, start));
-    }
-
-    /** Whether the stream was online at any time of a window. A dead one counts until the next opens. */
-    boolean isOnline(PlanView plan, long start) {
-        return sessions.stream()
-                .filter(session -> session.reachesBeyond(start))
-                .findFirst()
-                .filter(session -> Math.max(session.opened(), start) < start + plan.window())
-                .isPresent();
     }
 
     /** What there is of the stream in a window in which it was online. */
@@ -317,10 +327,15 @@ public final class StreamState {
         out.writeInt(waiting.size());
         for (Map.Entry<String, List<OpenTick>> ticks : waiting.entrySet()) {
             out.writeUTF(ticks.getKey());
-            out.writeInt(ticks.getValue().size());
-            for (OpenTick tick : ticks.getValue()) {
-                tick.write(out);
-            }
+            write(out, ticks.getValue());
+        }
+        write(out, early);
+    }
+
+    private static void write(DataOutput out, List<OpenTick> ticks) throws IOException {
+        out.writeInt(ticks.size());
+        for (OpenTick tick : ticks) {
+            tick.write(out);
         }
     }
 
@@ -338,10 +353,15 @@ public final class StreamState {
         for (int left = Wire.length(in); left > 0; left--) {
             List<OpenTick> ticks = new ArrayList<>();
             state.waiting.put(in.readUTF(), ticks);
-            for (int more = Wire.length(in); more > 0; more--) {
-                ticks.add(OpenTick.read(in));
-            }
+            read(in, ticks);
         }
+        read(in, state.early);
         return state;
+    }
+
+    private static void read(DataInput in, List<OpenTick> ticks) throws IOException {
+        for (int left = Wire.length(in); left > 0; left--) {
+            ticks.add(OpenTick.read(in));
+        }
     }
 }

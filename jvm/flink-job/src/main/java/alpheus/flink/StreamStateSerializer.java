@@ -22,7 +22,7 @@ import org.apache.flink.core.memory.DataOutputView;
 public final class StreamStateSerializer extends TypeSerializer<StreamState> {
     private static final long serialVersionUID = 1L;
     /** How state is written. Flink's own way to name a serializer, which came before, has lower numbers. */
-    private static final int FORM = 16;
+    private static final int FORM = 17;
 
     private final String schema;
 

@@ -7,9 +7,9 @@ import alpheus.flink.Messages.Join;
 import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.PlanEnd;
 import alpheus.flink.Messages.PlanStart;
-import alpheus.flink.Messages.Side;
-import alpheus.flink.Messages.Sum;
 import alpheus.flink.Messages.Summary;
+import alpheus.flink.Parts.Side;
+import alpheus.flink.Parts.Sum;
 import alpheus.stream.EventTime;
 import alpheus.stream.Frame;
 import alpheus.stream.FrameException;
@@ -20,12 +20,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.BiConsumer;
+import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.state.BroadcastState;
 import org.apache.flink.api.common.state.MapStateDescriptor;
 import org.apache.flink.api.common.state.ReadOnlyBroadcastState;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
-import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.typeinfo.PrimitiveArrayTypeInfo;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.streaming.api.TimeDomain;
@@ -45,7 +45,7 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
     /** What is kept of plans and opening sets, on every task. */
     public static final MapStateDescriptor<String, byte[]> INSTRUCTIONS = new MapStateDescriptor<>(
             "instructions", Types.STRING, PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO);
-    /** Summaries, for the policy manager. */
+    /** Summaries, and which streams were taken up, for the policy manager. */
     public static final OutputTag<byte[]> SUMMARIES =
             new OutputTag<>("summaries", PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO);
     /** Records that were refused. */
@@ -140,11 +140,12 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
 
     private void take(StreamState state, Frame frame, ReadOnlyContext context, Collector<byte[]> out)
             throws Exception {
-        if (frame.time() > micros(context.timerService().currentProcessingTime()) + shape.skew()) {
+        long now = micros(context.timerService().currentProcessingTime());
+        if (frame.time() > now + shape.skew()) {
             throw new RefusedException(Refusal.FUTURE);
         }
         ReadOnlyBroadcastState<String, byte[]> known = context.getBroadcastState(INSTRUCTIONS);
-        Optional<Long> froze = state.add(shape, id -> plan(id, known), frame);
+        Optional<Long> froze = state.add(shape, id -> plan(id, known), frame, now);
         if (frame.kind() == Frame.Kind.OPENING) {
             lookAgain(context);
         }
@@ -236,18 +237,21 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
         waitForPlans(state.members().size() - plans.size(), context);
         for (PlanView plan : plans) {
             Member member = state.members().get(plan.plan());
-            while (micros(timestamp) >= member.nextReport() + plan.window() + plan.grace()) {
+            boolean isOnline = state.resume(plan, member);
+            while (isOnline && micros(timestamp) >= member.nextReport() + plan.window() + plan.grace()) {
                 long start = member.nextReport();
-                if (!state.isOnline(plan, start)) {
-                    break;
-                }
                 WindowState window = state.window(plan.plan(), start);
                 if (window == null || !window.isReported()) {
                     report(state, plan, start, context);
                 }
                 member.resume(start + plan.window());
+                isOnline = state.resume(plan, member);
             }
-            if (state.isOnline(plan, member.nextReport())) {
+            if (member.announce()) {
+                String stream = context.getCurrentKey();
+                context.output(SUMMARIES, new Joined(stream, plan.plan(), member.position()).bytes());
+            }
+            if (isOnline) {
                 schedule(state, plan, context);
             }
         }

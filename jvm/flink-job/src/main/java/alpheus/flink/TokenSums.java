@@ -2,10 +2,10 @@
 package alpheus.flink;
 
 import alpheus.flink.Messages.Opening;
-import alpheus.flink.Messages.Side;
-import alpheus.flink.Messages.Sum;
 import alpheus.flink.Messages.Token;
-import alpheus.flink.Messages.TokenShare;
+import alpheus.flink.Parts.Side;
+import alpheus.flink.Parts.Sum;
+import alpheus.flink.Parts.TokenShare;
 import alpheus.stream.TickSum;
 import java.io.IOException;
 import java.time.Duration;

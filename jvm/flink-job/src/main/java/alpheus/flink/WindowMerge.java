@@ -1,9 +1,9 @@
 // Keyed by plan and window: adds parts up until both of the window's sums are whole.
 package alpheus.flink;
 
-import alpheus.flink.Messages.Side;
-import alpheus.flink.Messages.Sum;
 import alpheus.flink.Messages.WindowSum;
+import alpheus.flink.Parts.Side;
+import alpheus.flink.Parts.Sum;
 import alpheus.stream.TickSum;
 import java.time.Duration;
 import java.util.Arrays;

@@ -3,7 +3,7 @@ package alpheus.flink;
 
 import alpheus.flink.Messages.FrameIn;
 import alpheus.flink.Messages.Join;
-import alpheus.flink.Messages.Sum;
+import alpheus.flink.Parts.Sum;
 import java.io.IOException;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.FlatMapFunction;
@@ -17,7 +17,7 @@ import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
  * The job's streams.
  *
  * @param sums one record with both sums for each plan and window that opened
- * @param summaries which streams are complete, for the policy manager
+ * @param summaries which streams are complete, and how far the job is, for the policy manager
  * @param deadLetters records that were refused, with the reason
  */
 public record WindowSums(DataStream<byte[]> sums, DataStream<byte[]> summaries, DataStream<byte[]> deadLetters) {
@@ -50,8 +50,10 @@ public record WindowSums(DataStream<byte[]> sums, DataStream<byte[]> summaries, 
                 .keyBy(WindowSums::windowOf, Types.STRING)
                 .process(new WindowMerge(), BYTES)
                 .name("window sums").uid("window-sums");
-        return new WindowSums(
-                sums, parts.getSideOutput(StreamSums.SUMMARIES), parts.getSideOutput(StreamSums.DEAD_LETTERS));
+        DataStream<byte[]> summaries = parts.getSideOutput(StreamSums.SUMMARIES)
+                .transform("progress", BYTES, new ProgressTeller())
+                .uid("progress");
+        return new WindowSums(sums, summaries, parts.getSideOutput(StreamSums.DEAD_LETTERS));
     }
 
     private static DataStream<byte[]> untimed(DataStream<byte[]> instructions) {

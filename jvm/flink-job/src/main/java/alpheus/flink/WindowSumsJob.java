@@ -40,8 +40,9 @@ public final class WindowSumsJob {
         if (arguments.length == 0) {
             throw new IllegalArgumentException("name a file of settings; jvm/README.md lists them");
         }
-        StreamExecutionEnvironment flink = StreamExecutionEnvironment.getExecutionEnvironment();
-        assemble(flink, new JobConfig(settings(arguments)));
+        JobConfig config = new JobConfig(settings(arguments));
+        StreamExecutionEnvironment flink = StreamExecutionEnvironment.getExecutionEnvironment(config.flink());
+        assemble(flink, config);
         flink.execute(NAME);
     }
 

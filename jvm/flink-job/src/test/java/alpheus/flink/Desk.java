@@ -1,6 +1,8 @@
 // Plays producers, policy manager and controllers over a real broker, and knows the truth of the input topic.
 package alpheus.flink;
 
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import alpheus.broker.Broker;
 import alpheus.broker.Topics;
 import alpheus.flink.Messages.PlanStart;
@@ -141,9 +143,37 @@ final class Desk implements AutoCloseable {
     List<Summary> summaries() throws Exception {
         List<Summary> summaries = new ArrayList<>();
         for (ConsumerRecord<byte[], byte[]> record : Topics.committed(broker, topic(JobConfig.SUMMARIES))) {
-            summaries.add(Summary.read(record.value()));
+            if (Messages.kind(record.value()) == Summary.KIND) {
+                summaries.add(Summary.read(record.value()));
+            }
         }
         return summaries;
+    }
+
+    /** How far the job has said to be; of nothing that was over by then has it said anything for the first time since. */
+    long progress() throws Exception {
+        Map<Integer, Progress> reached = new HashMap<>();
+        Set<String> told = new HashSet<>();
+        for (ConsumerRecord<byte[], byte[]> record : Topics.committed(broker, topic(JobConfig.SUMMARIES))) {
+            int kind = Messages.kind(record.value());
+            if (kind == Progress.KIND) {
+                Progress progress = Progress.read(record.value());
+                reached.values().removeIf(other -> other.tasks() != progress.tasks());
+                reached.put(progress.task(), progress);
+            } else if (kind == Summary.KIND) {
+                Summary summary = Summary.read(record.value());
+                boolean isNew = told.add(summary.start() + " " + summary.position());
+                long end = summary.start() + Feed.PLAN.window() + Feed.PLAN.grace();
+                assertTrue(!isNew || end > least(reached), () -> "late: " + summary);
+            }
+        }
+        return least(reached);
+    }
+
+    /** Of all tasks; before all have said anything nothing is certain. */
+    private static long least(Map<Integer, Progress> reached) {
+        boolean all = reached.values().stream().allMatch(progress -> progress.tasks() == reached.size());
+        return all ? reached.values().stream().mapToLong(Progress::time).min().orElse(0) : 0;
     }
 
     /** What is committed of windows' sums, each record. */

@@ -158,6 +158,24 @@ class JobVectorsTest {
     }
 
     @Test
+    void progress() throws Exception {
+        for (Node node : cases("progress.json")) {
+            Progress progress = Progress.read(encoded(node));
+            assertEquals(number(node, "task"), progress.task());
+            assertEquals(number(node, "tasks"), progress.tasks());
+            assertEquals(number(node, "time"), progress.time());
+            assertArrayEquals(encoded(node), progress.bytes());
+        }
+        for (Node node : cases("joined.json")) {
+            Joined joined = Joined.read(encoded(node));
+            assertEquals(text(node, "stream"), joined.stream());
+            assertEquals(text(node, "plan"), joined.plan());
+            assertEquals(number(node, "position"), joined.position());
+            assertArrayEquals(encoded(node), joined.bytes());
+        }
+    }
+
+    @Test
     void windowSums() throws Exception {
         for (Node node : cases("window_sum.json")) {
             WindowSum sum = WindowSum.read(encoded(node));

@@ -201,6 +201,8 @@ class KafkaJobTest {
         refused.merge("late", 1, Integer::sum);
         await("dead letters " + refused, () -> desk.deadLetters().equals(refused));
         assertTruth(Map.of(0, streamsBut(), 1, allBut1, 2, allBut0, 3, streamsBut()));
+        long over = Feed.start(4) + Feed.PLAN.grace();
+        await("all tasks to be beyond window 3", () -> desk.progress() >= over);
     }
 
     /** A checkpoint may be under way that the broker's death breaks: then the job restores and is asked again. */

@@ -24,6 +24,8 @@ class StreamStateTest {
     private static final Map<String, PlanView> PLANS = Map.of(Feed.PLAN.plan(), Feed.PLAN);
     private static final long TICK = Feed.TICK;
     private static final long NOON = Feed.NOON;
+    /** After every frame of these tests. */
+    private static final long LATER = NOON + 86_400_000_000L;
 
     private static StreamState member() {
         StreamState state = new StreamState();
@@ -32,7 +34,12 @@ class StreamStateTest {
     }
 
     private static void add(StreamState state, byte[] frame) throws Exception {
-        state.add(Feed.SHAPE, id -> Optional.ofNullable(PLANS.get(id)), Frame.parse(frame));
+        add(state, frame, LATER);
+    }
+
+    /** Adds a frame that comes at a time. */
+    private static void add(StreamState state, byte[] frame, long now) throws Exception {
+        state.add(Feed.SHAPE, id -> Optional.ofNullable(PLANS.get(id)), Frame.parse(frame), now);
     }
 
     private static StreamState after(List<byte[]> frames) throws Exception {
@@ -194,11 +201,51 @@ class StreamStateTest {
     void aPlanThatIsHeardOfLaterLosesNothing() throws Exception {
         StreamState state = member();
         for (byte[] frame : Feed.frames(1, 3, 2, 5)) {
-            state.add(Feed.SHAPE, id -> Optional.empty(), Frame.parse(frame));
+            state.add(Feed.SHAPE, id -> Optional.empty(), Frame.parse(frame), LATER);
         }
         assertFalse(judge(state, 0).isComplete());
         state.start(Feed.PLAN);
         assertTrue(judge(state, 0).isComplete());
+    }
+
+    /** As a device with a fast clock, or one that sends ahead. */
+    @Test
+    void ticksThatComeBeforeTheirTimeCountForAPlanThatComesAfterThem() throws Exception {
+        List<byte[]> frames = Feed.frames(1, 6, 2, 5);
+        for (boolean early : new boolean[] {true, false}) {
+            StreamState state = new StreamState();
+            for (byte[] frame : frames) {
+                add(state, frame, early ? NOON : LATER);
+            }
+            state.join(Feed.PLAN, 0);
+            assertEquals(early, judge(state, 0).isComplete());
+            assertEquals(early, judge(state, 1).isComplete());
+            long first = early ? NOON : NOON + 6 * TICK;
+            assertEquals(first, state.members().get(Feed.PLAN.plan()).nextReport());
+        }
+    }
+
+    @Test
+    void ticksWhoseTimeHasComeAreLetGoAndOthersKeptInALimitedNumber() throws Exception {
+        StreamState state = new StreamState();
+        for (byte[] frame : Feed.frames(1, 2000, 1, 5)) {
+            add(state, frame, NOON);
+        }
+        assertTrue(size(state) < 10_000, size(state) + " bytes");
+        Frame border = Frame.parse(Feed.frames(1, 2001, 1, 5).get(4002));
+        assertEquals(NOON + 2001 * TICK, border.time());
+        int before = size(state);
+        add(state, Feed.frames(1, 2001, 1, 5).get(4001), LATER);
+        add(state, Feed.frames(1, 2001, 1, 5).get(4002), LATER);
+        assertTrue(10 * size(state) < before, size(state) + " bytes");
+    }
+
+    /** A service that is not sure whether it said so says it again. */
+    @Test
+    void aJoinThatComesAgainSkipsNoWindow() throws Exception {
+        StreamState state = after(Feed.frames(1, 7, 1, 5));
+        state.join(Feed.PLAN, 0);
+        assertEquals(NOON, state.members().get(Feed.PLAN.plan()).nextReport());
     }
 
     private static int size(StreamState state) throws Exception {
@@ -211,7 +258,7 @@ class StreamStateTest {
     void ticksWaitForAPlanInALimitedNumber() throws Exception {
         StreamState state = member();
         for (byte[] frame : Feed.frames(1, 2000, 1, 5)) {
-            state.add(Feed.SHAPE, id -> Optional.empty(), Frame.parse(frame));
+            state.add(Feed.SHAPE, id -> Optional.empty(), Frame.parse(frame), LATER);
         }
         assertTrue(size(state) < 10_000, size(state) + " bytes");
     }
@@ -222,10 +269,10 @@ class StreamStateTest {
         Shape wide = new Shape(8192, TICK, 1000, TICK, "");
         StreamState state = member();
         List<byte[]> frames = Feed.frames(1, 2000, 1, 5);
-        state.add(wide, id -> Optional.of(Feed.PLAN), Frame.parse(frames.get(0)));
+        state.add(wide, id -> Optional.of(Feed.PLAN), Frame.parse(frames.get(0)), LATER);
         for (byte[] frame : frames.subList(1, frames.size())) {
             assertThrows(RefusedException.class,
-                    () -> state.add(wide, id -> Optional.of(Feed.PLAN), Frame.parse(frame)));
+                    () -> state.add(wide, id -> Optional.of(Feed.PLAN), Frame.parse(frame), LATER));
         }
         assertTrue(size(state) < 20_000, size(state) + " bytes");
     }
@@ -257,13 +304,13 @@ class StreamStateTest {
         first.event(NOON + 1, vector -> vector[0] = 1);
         first.close(NOON + 2 * TICK);
         for (byte[] frame : frames) {
-            state.add(Feed.SHAPE, id -> Optional.of(later), Frame.parse(frame));
+            state.add(Feed.SHAPE, id -> Optional.of(later), Frame.parse(frame), LATER);
         }
-        assertFalse(state.isOnline(later, later.from()), "it has closed its session");
+        assertFalse(state.resume(later, new Member(0, later.from())), "it has closed its session");
         frames.clear();
         Feed.open(1, NOON + 3 * TICK, frames).advance(NOON + 9 * TICK);
         for (byte[] frame : frames) {
-            state.add(Feed.SHAPE, id -> Optional.of(later), Frame.parse(frame));
+            state.add(Feed.SHAPE, id -> Optional.of(later), Frame.parse(frame), LATER);
         }
         assertTrue(state.judge(Feed.SHAPE, later, later.from()).isComplete());
     }
@@ -278,7 +325,7 @@ class StreamStateTest {
         add(state, frames.get(0));
         assertRefused(Refusal.LATE, state, frames.get(1));
         assertRefused(Refusal.LATE, state, frames.get(2));
-        assertFalse(state.isOnline(Feed.PLAN, NOON + Feed.PLAN.window()));
+        assertFalse(state.resume(Feed.PLAN, new Member(0, NOON + Feed.PLAN.window())));
     }
 
     /** One opening set that never comes must not keep all that comes after. */

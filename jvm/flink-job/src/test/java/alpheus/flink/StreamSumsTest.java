@@ -8,12 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import alpheus.flink.Messages.DeadLetter;
 import alpheus.flink.Messages.PlanEnd;
-import alpheus.flink.Messages.Sum;
 import alpheus.flink.Messages.Summary;
+import alpheus.flink.Parts.Sum;
 import alpheus.stream.Frame;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
+import java.util.Set;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.runtime.state.heap.HeapKeyedStateBackend;
@@ -91,9 +92,16 @@ class StreamSumsTest {
     private List<Summary> summaries() throws Exception {
         List<Summary> summaries = new ArrayList<>();
         for (byte[] bytes : side(StreamSums.SUMMARIES)) {
-            summaries.add(Summary.read(bytes));
+            if (Messages.kind(bytes) == Summary.KIND) {
+                summaries.add(Summary.read(bytes));
+            }
         }
         return summaries;
+    }
+
+    /** Kinds of what was said, in order. */
+    private List<Integer> said() {
+        return side(StreamSums.SUMMARIES).stream().map(Messages::kind).toList();
     }
 
     private void joined(int streams) throws Exception {
@@ -264,6 +272,52 @@ class StreamSumsTest {
         instruct(Feed.opening(0, 0).bytes());
         send(0, Feed.frames(0, 3, 1, 1).subList(3, 7));
         assertEquals(1, sums().size(), "whoever is in a plan is not");
+    }
+
+    /** As after a restart: the next session's frames are there before time has passed the end of the one before. */
+    @Test
+    void aSessionThatOpensBeforeTimeHasPassedTheLastOneIsReported() throws Exception {
+        joined(1);
+        List<byte[]> frames = new ArrayList<>();
+        Feed.open(0, Feed.NOON, frames).close(Feed.NOON + 3 * Feed.TICK);
+        Feed.open(0, Feed.NOON + 9 * Feed.TICK, frames).advance(Feed.NOON + 12 * Feed.TICK);
+        send(0, frames);
+        watermark(Feed.NOON + 12 * Feed.TICK + 5_000_000);
+        assertEquals(List.of(Feed.start(0), Feed.start(3)), summaries().stream().map(Summary::start).toList());
+    }
+
+    /** Who waits for the job must know that it has heard of the stream: else silence might mean that it has not. */
+    @Test
+    void aStreamIsSaidToBeTakenUpOnceAndBehindWhatThereWasToSay() throws Exception {
+        joined(2);
+        send(0, Feed.frames(0, 9, 1, 1));
+        assertEquals(List.of(), said());
+        watermark(Feed.NOON + 6 * Feed.TICK + 5_000_000);
+        assertEquals(2, said().stream().filter(kind -> kind == Summary.KIND).count());
+        List<Joined> joined = new ArrayList<>();
+        for (byte[] bytes : side(StreamSums.SUMMARIES)) {
+            if (Messages.kind(bytes) == Joined.KIND) {
+                joined.add(Joined.read(bytes));
+            }
+        }
+        assertEquals(Set.of(0, 1), Set.copyOf(joined.stream().map(Joined::position).toList()));
+        assertEquals(2, joined.size(), "one that is offline too");
+        OperatorSubtaskState checkpoint = flink.snapshot(1, 1);
+        flink.close();
+        flink = harness(checkpoint);
+        watermark(Feed.NOON + 9 * Feed.TICK + 5_000_000);
+        assertEquals(List.of(Summary.KIND), said(), "not again after a restore");
+    }
+
+    @Test
+    void whatCameBeforeTheJoinAndBeforeItsTimeIsAddedUp() throws Exception {
+        flink.setProcessingTime(Feed.NOON / 1000);
+        send(0, Feed.frames(0, 1, 1, 1));
+        joined(1);
+        flink.setProcessingTime(Feed.NOON / 1000 + 3_600_000);
+        send(0, Feed.frames(0, 3, 1, 1).subList(3, 7));
+        watermark(Feed.NOON + 3 * Feed.TICK + 5_000_000);
+        assertTrue(summaries().get(0).judgement().isComplete());
     }
 
     /** Sums of another schema look the same, and mean something else. */

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import alpheus.flink.Messages.Opening;
-import alpheus.flink.Messages.Side;
-import alpheus.flink.Messages.Sum;
+import alpheus.flink.Parts.Side;
+import alpheus.flink.Parts.Sum;
 import alpheus.stream.TickSum;
 import java.util.ArrayList;
 import java.util.List;

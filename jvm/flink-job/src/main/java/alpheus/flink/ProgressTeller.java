@@ -1,0 +1,59 @@
+// Says behind summaries how far their task has come.
+package alpheus.flink;
+
+import alpheus.stream.EventTime;
+import org.apache.flink.api.common.TaskInfo;
+import org.apache.flink.streaming.api.operators.AbstractStreamOperator;
+import org.apache.flink.streaming.api.operators.BoundedOneInput;
+import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
+import org.apache.flink.streaming.api.watermark.Watermark;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+
+/**
+ * Hands summaries on, and says behind them how far their task has come: with each checkpoint, so that it is committed
+ * with the summaries that it is about. Summaries come from timers, which fire before the watermark goes on.
+ */
+final class ProgressTeller extends AbstractStreamOperator<byte[]>
+        implements OneInputStreamOperator<byte[], byte[]>, BoundedOneInput {
+    private static final long serialVersionUID = 1L;
+    private static final long NONE = Long.MIN_VALUE;
+
+    private transient long reached;
+
+    @Override
+    public void open() throws Exception {
+        super.open();
+        reached = NONE;
+    }
+
+    @Override
+    public void processElement(StreamRecord<byte[]> summary) {
+        output.collect(summary);
+    }
+
+    @Override
+    public void processWatermark(Watermark mark) throws Exception {
+        reached = mark.getTimestamp();
+        super.processWatermark(mark);
+    }
+
+    @Override
+    public void prepareSnapshotPreBarrier(long checkpoint) {
+        tell();
+    }
+
+    @Override
+    public void endInput() {
+        tell();
+    }
+
+    private void tell() {
+        if (reached == NONE) {
+            return;
+        }
+        TaskInfo task = getRuntimeContext().getTaskInfo();
+        long millis = Math.max(0, Math.min(reached, EventTime.LIMIT / EventTime.MILLISECOND));
+        output.collect(new StreamRecord<>(new Progress(task.getIndexOfThisSubtask(),
+                task.getNumberOfParallelSubtasks(), millis * EventTime.MILLISECOND).bytes()));
+    }
+}

@@ -1,0 +1,72 @@
+// Progress under Flink's harness: behind what it is about, with each checkpoint.
+package alpheus.flink;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.flink.streaming.api.watermark.Watermark;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.streaming.util.OneInputStreamOperatorTestHarness;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class ProgressTellerTest {
+    private static final byte[] SUMMARY = Feed.planStart();
+
+    private OneInputStreamOperatorTestHarness<byte[], byte[]> flink;
+
+    @BeforeEach
+    void start() throws Exception {
+        flink = new OneInputStreamOperatorTestHarness<>(new ProgressTeller(), 8, 3, 2);
+        flink.open();
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        flink.close();
+    }
+
+    private List<Progress> told() throws Exception {
+        List<Progress> told = new ArrayList<>();
+        for (Object record : flink.getOutput()) {
+            if (record instanceof StreamRecord<?> found && Messages.kind((byte[]) found.getValue()) == Progress.KIND) {
+                told.add(Progress.read((byte[]) found.getValue()));
+            }
+        }
+        return told;
+    }
+
+    @Test
+    void itIsToldBeforeTheBarrierAndBehindSummaries() throws Exception {
+        flink.processElement(new StreamRecord<>(SUMMARY));
+        flink.prepareSnapshotPreBarrier(1);
+        assertEquals(List.of(), told(), "nothing is known before the first watermark");
+        flink.processWatermark(new Watermark(1_700_000_000_123L));
+        assertEquals(List.of(), told(), "not with each watermark");
+        flink.prepareSnapshotPreBarrier(2);
+        assertEquals(List.of(new Progress(2, 3, 1_700_000_000_123_000L)), told());
+        assertEquals(1, flink.getOutput().stream().filter(it -> it instanceof Watermark).count());
+    }
+
+    /** A rescaled or restored task does not know how far it is until it reads on. */
+    @Test
+    void itIsNotTakenOverFromACheckpoint() throws Exception {
+        flink.processWatermark(new Watermark(5));
+        var checkpoint = flink.snapshot(1, 1);
+        flink.close();
+        flink = new OneInputStreamOperatorTestHarness<>(new ProgressTeller(), 8, 3, 2);
+        flink.initializeState(checkpoint);
+        flink.open();
+        flink.prepareSnapshotPreBarrier(2);
+        assertEquals(List.of(), told());
+    }
+
+    @Test
+    void theEndOfAllInputIsATimeThatOthersCanRead() throws Exception {
+        flink.processWatermark(Watermark.MAX_WATERMARK);
+        flink.endInput();
+        assertEquals((1L << 52) / 1000 * 1000, told().get(0).time());
+    }
+}
