@@ -30,7 +30,7 @@ n is at least 3t - 2. Smoothers that one person runs hide nothing from that pers
 /// Of the folder.
 pub const CARD: &str = "card.json";
 /// Of the folder: signed the card, and signs nothing else.
-const OPERATOR: &str = "operator.key";
+pub const OPERATOR: &str = "operator.key";
 /// Of the folder: signs what smoothers are asked to define.
 pub const DEFINER: &str = "definer.key";
 /// Bits of the table by which sums are read: 16 MiB.
