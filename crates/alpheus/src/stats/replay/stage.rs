@@ -128,6 +128,7 @@ fn plan(folder: &Path, size: Size, at: &[At], others: [SocketAddr; 2]) -> Result
         crowd: 2,
         wasteful: 0,
         days: size.days,
+        tolerance: init::TOLERANCE,
     })
 }
 
