@@ -239,9 +239,9 @@ impl Slots {
         self.certified.range(from..).map(|(_, (entry, _))| entry)
     }
 
-    /// Their certificates.
-    pub(crate) fn certificates(&self) -> impl Iterator<Item = &Endorsed<Entry>> {
-        self.certified.values().map(|(_, certificate)| certificate)
+    /// Their certificates, from a slot on.
+    pub(crate) fn certificates(&self, from: u32) -> impl Iterator<Item = &Endorsed<Entry>> {
+        self.certified.range(from..).map(|(_, (_, certificate))| certificate)
     }
 
     /// How many slots are filled.

@@ -211,7 +211,7 @@ async fn anybody_sees_aggregates_and_why_some_have_no_result() {
     run(&format!(
         "alpheus stats init roads --threshold 1 --authority pki/ca.pem --registrar {nobody} --smoother {nobody},{nobody} --aggregator {aggregator}"
     ));
-    std::fs::write(folder.path().join("road.yaml"), ROAD).unwrap();
+    std::fs::write(folder.path().join("road.yaml"), common::road(&[])).unwrap();
     let mut page =
         common::alpheus(["console", "--statistics", "roads/card.json", "--plan", "road.yaml"]);
     let mut page = Process::start(page.current_dir(folder.path()));
@@ -228,22 +228,6 @@ async fn anybody_sees_aggregates_and_why_some_have_no_result() {
     browser.picture("aggregates.png").await;
     browser.client.clone().close().await.unwrap();
 }
-
-#[cfg(feature = "stats")]
-const ROAD: &str = "\
-place: speed/road
-attribute: speed
-interval: { lowest: 0, highest: 100, decimals: 1 }
-every: 30s
-during: 2
-quota: 4
-accounts: 2
-slots: 9
-expected: 8
-clients: 3
-release: full
-after: { turn: 10s, turns: 2, settling: 1s, patience: 1min }
-";
 
 #[test]
 fn nobody_without_the_key_learns_anything() {

@@ -22,8 +22,10 @@ impl Smoother {
     pub fn hear_receipt(&mut self, receipt: &Receipt, now: Time) -> Result<Step<()>, NotHeard> {
         let by = receipt.by;
         let said = receipt.entry.dangerous_unverified().ok_or(NotHeard::Signature(by))?;
+        let over = said.key_epoch < self.first;
         let heard = match self.shard(&said.aggregate) {
             Some(mut shard) => shard.hear_receipt(receipt),
+            None if over => Err(NotHeard::Over),
             None => {
                 let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
                 receipt.entry.open(key).map_err(|_| NotHeard::Signature(by))?;

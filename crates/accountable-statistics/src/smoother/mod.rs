@@ -248,7 +248,27 @@ impl Smoother {
     /// who has signed an entry says when.
     #[must_use]
     pub fn certificates(&self, aggregate: &Digest) -> Vec<Endorsed<Entry>> {
-        self.running.get(aggregate).map(Running::certificates).unwrap_or_default()
+        self.certificates_from(aggregate, (0, usize::MAX))
+    }
+
+    /// So many of [`Smoother::certificates`] at most, from a slot on.
+    #[must_use]
+    pub fn certificates_from(
+        &self,
+        aggregate: &Digest,
+        (from, most): (u32, usize),
+    ) -> Vec<Endorsed<Entry>> {
+        let running = self.running.get(aggregate);
+        running.map(|running| running.certificates(from, most)).unwrap_or_default()
+    }
+
+    /// What other smoothers have signed ready for, as this one has heard it since it was started:
+    /// for another smoother that asks, which may have forgotten its own.
+    #[must_use]
+    pub fn readies(&self, aggregate: &Digest) -> Vec<(SmootherId, Signed<Ready>)> {
+        let running = self.running.get(aggregate);
+        let heard = running.into_iter().flat_map(|running| &running.heard);
+        heard.map(|(by, ready)| (*by, ready.clone())).collect()
     }
 
     /// Receipts of what is not certified, for another smoother that asks.

@@ -32,8 +32,10 @@ impl Smoother {
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<Output>>, NotHeard> {
         let said = ready.dangerous_unverified().ok_or(NotHeard::Signature(by))?;
+        let over = said.key_epoch < self.first;
         let heard = match self.shard(&said.aggregate) {
             Some(mut shard) => shard.hear_ready(now, by, ready, rng),
+            None if over => Err(NotHeard::Over),
             None => {
                 let key = self.pinned.key(by).ok_or(NotHeard::Signature(by))?;
                 ready.open(key).map_err(|_| NotHeard::Signature(by))?;
@@ -61,8 +63,10 @@ impl Smoother {
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<Output>>, NotHeard> {
         let said = opening.dangerous_unverified().ok_or(NotHeard::Signature(by))?;
-        let shard = self.shard(&said.ready.aggregate);
-        shard.ok_or(NotHeard::Unknown)?.hear_opening(now, by, opening, rng)
+        match self.shard(&said.ready.aggregate) {
+            Some(mut shard) => shard.hear_opening(now, by, opening, rng),
+            None => Err(self.not_here(said.ready.key_epoch, false)),
+        }
     }
 }
 
@@ -76,11 +80,11 @@ impl Shard<'_> {
         &mut self,
         now: Time,
         by: SmootherId,
-        ready: &Signed<Ready>,
+        signed: &Signed<Ready>,
         rng: &mut impl CryptoRng,
     ) -> Result<Step<Vec<Output>>, NotHeard> {
         let key = self.common.pinned.key(by).ok_or(NotHeard::Signature(by))?;
-        let ready = ready.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
+        let ready = signed.open(key).map_err(|_| NotHeard::Signature(by))?.into_inner();
         let agreed = self.running.agreed();
         if ready.aggregate != agreed.name() {
             return Err(NotHeard::Unknown);
@@ -93,6 +97,9 @@ impl Shard<'_> {
         }
         if *self.running.readies.entry(by).or_insert(ready) != ready {
             return Err(NotHeard::Equivocation(by));
+        }
+        if by != self.common.id {
+            self.running.heard.entry(by).or_insert_with(|| signed.clone());
         }
         self.advance(now, rng)
     }

@@ -46,6 +46,8 @@ pub(super) struct Running {
     /// The one set that it has agreed to.
     pub(super) ready: Option<Ready>,
     pub(super) readies: BTreeMap<SmootherId, Ready>,
+    /// Those of others as they signed them: one that has forgotten its own is shown it.
+    pub(super) heard: BTreeMap<SmootherId, Signed<Ready>>,
     pub(super) partials: BTreeMap<Part, BTreeMap<SmootherId, VerifiedPartial>>,
     pub(super) made: BTreeMap<Part, Signed<Opening>>,
     /// Sums that were searched for.
@@ -72,6 +74,7 @@ impl Running {
             sums,
             ready: None,
             readies: BTreeMap::new(),
+            heard: BTreeMap::new(),
             partials: BTreeMap::new(),
             made: BTreeMap::new(),
             read: BTreeMap::new(),
@@ -192,8 +195,8 @@ impl Running {
         self.evidence.values()
     }
 
-    pub(super) fn certificates(&self) -> Vec<Endorsed<Entry>> {
-        self.slots.certificates().cloned().collect()
+    pub(super) fn certificates(&self, from: u32, most: usize) -> Vec<Endorsed<Entry>> {
+        self.slots.certificates(from).take(most).cloned().collect()
     }
 
     /// Certified slots whose deposit is elsewhere.
@@ -264,6 +267,7 @@ impl Running {
         self.checker = None;
         self.checked.clear();
         self.proven.clear();
+        self.heard.clear();
         tags.chain(entries).chain(grants).collect()
     }
 

@@ -77,8 +77,9 @@ impl Smoother {
         (Common { pinned, id, key, verifier, keys, table, sits_out, convicted }, running)
     }
 
-    /// Notes of whom it is proven that they give slots twice, in any aggregate that is not over.
-    /// What they give counts no more, or each slot that they give would be lost.
+    /// Notes of whom it is proven that they give slots twice or sign two entries of one, in any
+    /// aggregate that is not forgotten: the first proof against each is kept, of either kind. What
+    /// they give counts no more, or each slot that they give would be lost.
     fn convict(&mut self) {
         self.convicted = self.running.values().flat_map(|running| running.accused()).collect();
     }
@@ -119,6 +120,12 @@ impl Smoother {
 }
 
 impl Shard<'_> {
+    /// Whether the aggregate has ended here: nothing that is said of it changes that.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.running.outcome().is_some()
+    }
+
     /// The turn, if slots are given or filled now.
     fn turn(&self, now: Time) -> Result<Turn, NoSlot> {
         let agreed = self.running.agreed();

@@ -8,6 +8,7 @@ use alpheus_accountable_statistics::definition::Agreed;
 use alpheus_accountable_statistics::messages::{Release, decode};
 use alpheus_accountable_statistics::refused::NotReleased;
 use alpheus_accountable_statistics::tuple::Contribution;
+use alpheus_anonymous_credential::schedule::Time;
 
 const SLOTS: u32 = 24;
 /// Towns at each count.
@@ -38,6 +39,11 @@ fn released(seed: u8, samples: usize) -> (Town, Agreed, Vec<Release>, Vec<u32>) 
     // Who was away lacks what was deposited then, and says nothing until it has fetched that.
     let lacking = town.smoothers[away].lacking(&agreed.name());
     let early = town.smoothers[away].release(agreed.release(), &agreed.name());
+    let sooner = |smoother: &alpheus_accountable_statistics::smoother::Smoother| {
+        smoother.release(Time(agreed.release().0 - 1), &agreed.name()).err()
+    };
+    let refused: Vec<_> = town.smoothers.iter().map(sooner).collect();
+    assert_eq!(refused, [Some(NotReleased::Early); 4], "whether something is lacking or not");
     assert_eq!((lacking.is_empty(), early.err()), (false, Some(NotReleased::NotFilled)));
     town.sync(&agreed, at(150)).unwrap();
     let release = |now| {
@@ -47,7 +53,10 @@ fn released(seed: u8, samples: usize) -> (Town, Agreed, Vec<Release>, Vec<u32>) 
         town.smoothers.iter().map(of).collect::<Vec<Release>>()
     };
     let releases = release(agreed.release());
-    assert_eq!(release(agreed.release()), releases, "the same for every caller at every time");
+    for later in [0, 1, 60_000_000, agreed.after.patience] {
+        let again = release(Time(agreed.release().0 + later));
+        assert_eq!(again, releases, "the same for every caller at every time");
+    }
     (town, agreed, releases, real)
 }
 

@@ -139,6 +139,38 @@ fn would_open(town: &mut Town, agreed: &Agreed, people: &mut [Person]) {
     assert!(town.smoothers[1].sits_out(agreed.key_epoch));
 }
 
+/// Its copy is of the moment between the last deposit and the closing, so that only what it was
+/// ready for is forgotten: another smoother has that, as it was signed.
+#[test]
+fn others_show_a_smoother_what_it_was_ready_for() {
+    let (mut town, agreed, mut people) = started(99, 24);
+    town.fill(&mut people, &agreed, at(121)).unwrap();
+    let (before, now) = (town.ledgers[1].clone(), agreed.release());
+    let examined = town.gather(&agreed, now).unwrap();
+    let (_, ready) = town.close(examined, now).unwrap();
+    let said = ready.iter().find(|(by, _)| by.0 == 1).unwrap();
+    assert!(town.smoothers[0].readies(&agreed.name()).is_empty());
+    let step = town.smoothers[0].hear_ready(now, said.0, &said.1, &mut town.rng).unwrap();
+    let _ = step.commit(&mut town.ledgers[0]).unwrap();
+    assert_eq!(town.smoothers[0].readies(&agreed.name()), std::slice::from_ref(said));
+    town.ledgers[1] = before;
+    town.restart(1, Log::Whole, now).unwrap();
+    // What was deposited is remembered, so certificates do not show it.
+    for certificate in town.smoothers[0].certificates(&agreed.name()) {
+        let step = town.smoothers[1].hear_certificate(now, &certificate).unwrap();
+        step.commit(&mut town.ledgers[1]).unwrap();
+    }
+    assert!(!town.smoothers[1].sits_out(agreed.key_epoch));
+    for (by, ready) in town.smoothers[0].readies(&agreed.name()) {
+        let step = town.smoothers[1].hear_ready(now, by, &ready, &mut town.rng).unwrap();
+        let _ = step.commit(&mut town.ledgers[1]).unwrap();
+    }
+    assert!(town.smoothers[1].sits_out(agreed.key_epoch));
+    // Over, nobody is shown anything.
+    let _ = town.smoothers[0].poll(agreed.deadline()).commit(&mut town.ledgers[0]).unwrap();
+    assert!(town.smoothers[0].readies(&agreed.name()).is_empty());
+}
+
 #[test]
 fn a_ledger_is_what_it_is_said_to_be() {
     let (mut town, _, _) = started(94, 24);

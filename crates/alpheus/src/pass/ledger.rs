@@ -17,6 +17,8 @@ use std::sync::Arc;
 const SEQUENCE: &[u8] = b"sequence";
 /// Which shard's ledger it is.
 const PLACE: &[u8] = b"place";
+/// Which format its records have, if its owner notes it.
+const FORMAT: &[u8] = b"format";
 /// The fence file has one entry.
 const ENTRY: ControllerId = ControllerId([0; 32]);
 
@@ -29,7 +31,21 @@ pub struct FencedLedger {
     sequence: u64,
     /// Whose it is from the next commit on, if it was another's or nobody's.
     moves_to: Option<Vec<u8>>,
+    /// What format is noted in the next commit.
+    notes: Option<u32>,
     failed: bool,
+}
+
+/// A state of another build, which reads its records otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the state has format {found}, and this build reads format {reads}: let the build that wrote it finish what it has begun, or give this one another, empty state"
+)]
+pub struct OtherFormat {
+    /// The state's; 0 if none is noted, as by the first builds.
+    found: u32,
+    /// This build's.
+    reads: u32,
 }
 
 /// What a ledger holds, and what is known of it.
@@ -45,6 +61,8 @@ pub struct Found {
     pub fenced: bool,
     /// Whether nothing but the first commit is in it.
     first: bool,
+    /// The format of what is in it; none if nothing is.
+    format: Option<u32>,
     /// Whole if the fence has seen no more than the ledger holds, and it is the
     /// ledger of the same shard of as many as before.
     pub log: Log,
@@ -56,6 +74,19 @@ impl Found {
     #[must_use]
     pub fn begins(&self) -> bool {
         self.untouched || (!self.fenced && self.first)
+    }
+
+    /// The same for an owner whose records have this format, which is noted with the first commit.
+    ///
+    /// # Errors
+    /// [`OtherFormat`].
+    pub fn in_format(mut self, reads: u32) -> Result<Self, OtherFormat> {
+        match self.format {
+            Some(found) if found != reads => return Err(OtherFormat { found, reads }),
+            Some(_) => {}
+            None => self.ledger.notes = Some(reads),
+        }
+        Ok(self)
     }
 
     /// What is known of it, for an owner whose first commit says all that it would begin with.
@@ -117,11 +148,16 @@ impl FencedLedger {
         let found = scan_all(store.as_ref(), &records, b"")?;
         let found: Vec<_> = found.into_iter().map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
         let untouched = held.is_none() && seen.is_none() && found.is_empty();
+        let noted = store.get(&fenced, FORMAT)?;
+        let noted = noted.and_then(|bytes| bytes.as_ref().try_into().ok().map(u32::from_be_bytes));
+        let empty = held.is_none() && found.is_empty();
+        let format = (!empty).then_some(noted.unwrap_or(0));
         let sequence = held.unwrap_or(0).max(seen.unwrap_or(0));
         let moves_to = (!same).then_some(place);
-        let ledger = Self { store, records, fenced, fence, sequence, moves_to, failed: false };
+        let (notes, failed) = (None, false);
+        let ledger = Self { store, records, fenced, fence, sequence, moves_to, notes, failed };
         let (fenced, first) = (seen.is_some(), held == Some(1));
-        Ok(Found { ledger, records: found, untouched, fenced, first, log })
+        Ok(Found { ledger, records: found, untouched, fenced, first, format, log })
     }
 
     /// Its records, for reading beside it.
@@ -180,6 +216,9 @@ impl FencedLedger {
         batch.put(&self.fenced, SEQUENCE, self.sequence.to_be_bytes().to_vec())?;
         if let Some(place) = self.moves_to.take() {
             batch.put(&self.fenced, PLACE, place)?;
+        }
+        if let Some(format) = self.notes.take() {
+            batch.put(&self.fenced, FORMAT, format.to_be_bytes().to_vec())?;
         }
         self.store.commit(batch)?;
         let fence = Fence { sequence: self.sequence, clock: Timestamp(0), restored: None };
@@ -272,6 +311,31 @@ mod tests {
         assert!(open(first).log == Log::Whole, "nothing has happened to it");
         open(second).ledger.commit(&change(None)).unwrap();
         assert!(open(second).log == Log::Whole && open(first).log == Log::Doubtful);
+    }
+
+    /// A state that another build wrote is not taken for a damaged one.
+    #[test]
+    fn a_state_of_another_format_is_named_by_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let fence = folder.path().join("fence");
+        let change = [Change { key: b"begun".to_vec(), value: Some(vec![1].into()) }];
+        let store = Machine::new().open().unwrap();
+        let open = || FencedLedger::open(Arc::clone(&store), &fence, None).unwrap();
+        open().in_format(2).unwrap().ledger.commit(&change).unwrap();
+        assert!(open().in_format(2).is_ok());
+        assert_eq!(open().in_format(3).err(), Some(OtherFormat { found: 2, reads: 3 }));
+        // A fence alone has no format: the state is lost, which is another matter.
+        let lost = Machine::new().open().unwrap();
+        let found = FencedLedger::open(lost, &fence, None).unwrap().in_format(3).unwrap();
+        assert!(!found.begins() && found.log == Log::Doubtful);
+        // Builds that noted none.
+        let store = Machine::new().open().unwrap();
+        let open =
+            || FencedLedger::open(Arc::clone(&store), &folder.path().join("f"), None).unwrap();
+        open().ledger.commit(&change).unwrap();
+        let refused = open().in_format(2).err().unwrap();
+        assert_eq!(refused, OtherFormat { found: 0, reads: 2 });
+        assert!(refused.to_string().contains("format 0"));
     }
 
     /// Killed between the first commit and the fence, its owner has shown nobody anything; one

@@ -35,9 +35,6 @@ Aggregates begin at the next multiple of their length. Each smoother signs one o
 overlaps none that it has signed; a quorum of signatures makes it count. A plan with `release: count`
 asks how many were somewhere: the operator signs it, and the aggregator alone need know of it.";
 
-/// How long keys may take to be made.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// So long before it begins an aggregate is defined at least, in microseconds.
 const AHEAD: u64 = 5_000_000;
 
@@ -53,6 +50,9 @@ pub struct Args {
     /// The definer's key, which smoothers define for; for a count, the operator's
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
+    /// For so long smoothers that do not answer, or have no key yet, are waited for; by default 300
+    #[arg(long, value_name = "SECONDS")]
+    patience_seconds: Option<u64>,
     /// How many aggregates, one after the other
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     count: u64,
@@ -85,9 +85,13 @@ impl From<NotDefined> for Failure {
 ///
 /// # Errors
 /// If the plan cannot be used, or too few smoothers sign.
-pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
+pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let seconds = args.patience_seconds.map(|seconds| seconds.to_string());
+    let settings = globals.settings(vec![("stats.patience-seconds", seconds)])?;
+    let patience = settings.stats.unwrap_or_default().patience();
     let card = card::open(&args.card)?;
-    let (ways, key) = (Ways::new(&card)?, keys::signing(&args.key)?);
+    let ways = Ways { patience, ..Ways::new(&card)? };
+    let key = keys::signing(&args.key)?;
     let clock = Clock::of(args.clock.as_deref())?;
     let plan = match Planned::open(&args.plan)? {
         Planned::Sums(plan) => *plan,
@@ -178,7 +182,7 @@ async fn tell_smoothers(card: &Opened, ways: &Ways, signed: &Endorsed<Definition
 
 /// The key of a key epoch, once a quorum of smoothers says that it is made.
 async fn key_of(card: &Opened, ways: &Ways, epoch: KeyEpoch) -> Result<ThresholdKey, StatsError> {
-    let (until, needed) = (Instant::now() + PATIENCE, card.pinned.quorum());
+    let (until, needed) = (Instant::now() + ways.patience, card.pinned.quorum());
     loop {
         let mut asked = JoinSet::new();
         for way in ways.smoothers.clone() {
@@ -195,7 +199,7 @@ async fn key_of(card: &Opened, ways: &Ways, epoch: KeyEpoch) -> Result<Threshold
             return Ok(key);
         }
         if Instant::now() > until {
-            return Err(StatsError::TooFew { have: 0, needed });
+            return Err(StatsError::NoKey);
         }
         tokio::time::sleep(AGAIN).await;
     }
@@ -205,8 +209,9 @@ async fn key_of(card: &Opened, ways: &Ways, epoch: KeyEpoch) -> Result<Threshold
 async fn propose_to(
     way: &Way,
     definition: &Signed<Definition>,
+    patience: Duration,
 ) -> Result<Signed<Definition>, LinkError> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + patience;
     loop {
         match way.post("/v1/definitions/propose", definition).await {
             Err(error) if error.rule() == Some("key") && Instant::now() < until => {
@@ -224,7 +229,7 @@ async fn propose(
     ways: &Ways,
     definition: &Signed<Definition>,
 ) -> Result<Endorsed<Definition>, StatsError> {
-    let (until, needed) = (Instant::now() + PATIENCE, card.pinned.quorum());
+    let (until, needed) = (Instant::now() + ways.patience, card.pinned.quorum());
     let mut endorsed = Endorsed::default();
     let mut open: BTreeMap<SmootherId, Way> =
         card.pinned.ids().zip(ways.smoothers.iter().cloned()).collect();
@@ -232,8 +237,8 @@ async fn propose(
     loop {
         let mut asked = JoinSet::new();
         for (id, way) in open.clone() {
-            let definition = definition.clone();
-            asked.spawn(async move { (id, propose_to(&way, &definition).await) });
+            let (definition, patience) = (definition.clone(), ways.patience);
+            asked.spawn(async move { (id, propose_to(&way, &definition, patience).await) });
         }
         let mut refused = None;
         let missing = needed.saturating_sub(endorsed.signatures().count());

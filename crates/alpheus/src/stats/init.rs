@@ -30,12 +30,14 @@ n is at least 3t - 2. Smoothers that one person runs hide nothing from that pers
 /// Of the folder.
 pub const CARD: &str = "card.json";
 /// Of the folder: signed the card, and signs nothing else.
-const OPERATOR: &str = "operator.key";
+pub const OPERATOR: &str = "operator.key";
 /// Of the folder: signs what smoothers are asked to define.
 pub const DEFINER: &str = "definer.key";
 /// Bits of the table by which sums are read: 16 MiB.
 const BITS: u8 = 20;
 const DAY: u64 = 86_400_000_000;
+/// So many thousandths of the slots may be missing, unless it is said otherwise.
+pub const TOLERANCE: u16 = 50;
 
 /// Arguments of `alpheus stats init`.
 #[derive(Debug, clap::Args)]
@@ -64,6 +66,12 @@ pub struct Args {
     /// So many accounts may waste what they can, and aggregates still close
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     wasteful: u32,
+    /// Days for which an account's credentials are good: a period of them, which begins today
+    #[arg(long, value_name = "NUMBER", default_value = "7", value_parser = clap::value_parser!(u64).range(1..=366))]
+    days: u64,
+    /// So many thousandths of an aggregate's slots may stay empty or be left out, 100 at most
+    #[arg(long, value_name = "NUMBER", default_value_t = TOLERANCE)]
+    tolerance: u16,
 }
 
 /// What a deployment is made of.
@@ -82,6 +90,8 @@ pub struct Plan {
     pub wasteful: u32,
     /// Days for which an account's credentials are good.
     pub days: u64,
+    /// δ in thousandths.
+    pub tolerance: u16,
 }
 
 fn both(text: &str) -> Result<SmootherAt, &'static str> {
@@ -100,8 +110,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (registrar, aggregator) = (args.registrar.clone(), args.aggregator.clone());
     let at = Addresses { registrar, aggregator, smoothers: args.smoother.clone() };
     let start = Time(clock::now().0 / DAY * DAY);
-    let Args { threshold, crowd, wasteful, .. } = *args;
-    let plan = Plan { at, threshold, authority, start, crowd, wasteful, days: 7 };
+    let Args { threshold, crowd, wasteful, days, tolerance, .. } = *args;
+    let plan = Plan { at, threshold, authority, start, crowd, wasteful, days, tolerance };
     let opened = make(&args.folder, plan)?;
     println!("{}", opened.pinned.fingerprint());
     Ok(())
@@ -195,7 +205,33 @@ fn configuration(
         aggregator: SigningKey::from_seed(&aggregator.signing).verifying_key(),
         sealing: SealingKey::from_seed(sealing).public(),
         uploads: credential(0, &aggregator.issuing),
-        tolerance: 50,
+        tolerance: plan.tolerance,
         days: Days { start: plan.start, length: DAY },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What whoever runs a deployment chooses stands on the card that everybody pins.
+    #[test]
+    fn periods_and_tolerance_are_on_the_card() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = |name: &str, days: u64, tolerance: u16| {
+            let at = || "https://localhost:9".to_owned();
+            let smoothers = vec![SmootherAt { clients: at(), peers: at() }];
+            let at = Addresses { registrar: at(), aggregator: at(), smoothers };
+            let (authority, start, crowd, wasteful) = (None, Time(DAY), 2, 0);
+            let threshold = 1;
+            let plan = Plan { at, threshold, authority, start, crowd, wasteful, days, tolerance };
+            make(&folder.path().join(name), plan)
+        };
+        let pinned = made("roads", 30, 100).unwrap().pinned;
+        assert_eq!(pinned.uploads().schedule.epochs_per_period, 30);
+        assert_eq!((pinned.missing_at_most(20), pinned.missing_at_most(9)), (2, 0));
+        let refused = made("other", 30, 101).err().unwrap().to_string();
+        assert!(refused.contains("tolerance"), "{refused}");
+        assert!(!folder.path().join("other").exists());
     }
 }

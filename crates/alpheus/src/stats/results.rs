@@ -185,23 +185,25 @@ fn cell<T: ToString>(value: Option<T>) -> String {
 /// As a spreadsheet takes it.
 #[must_use]
 pub fn csv(rows: &[Row]) -> String {
-    let mut said = format!("{COLUMNS},state\n");
-    for row in rows {
-        let cells = [
-            row.aggregate.clone(),
-            row.interval_start.to_string(),
-            row.interval_end.to_string(),
-            cell(row.count),
-            cell(row.sum),
-            cell(row.mean),
-            cell(row.deviation),
-            row.slots.to_string(),
-            cell(row.dummies),
-            row.state.clone(),
-        ];
-        said += &(cells.join(",") + "\n");
-    }
-    said
+    let line = |row: &Row| format!("{},{}\n", cells(row), row.state);
+    format!("{COLUMNS},state\n") + &rows.iter().map(line).collect::<String>()
+}
+
+/// A row in the order of [`COLUMNS`].
+#[must_use]
+pub fn cells(row: &Row) -> String {
+    let cells = [
+        row.aggregate.clone(),
+        row.interval_start.to_string(),
+        row.interval_end.to_string(),
+        cell(row.count),
+        cell(row.sum),
+        cell(row.mean),
+        cell(row.deviation),
+        row.slots.to_string(),
+        cell(row.dummies),
+    ];
+    cells.join(",")
 }
 
 /// Those of a plan's place, in its unit.

@@ -2,7 +2,7 @@
 //! who it is and where its things are, and what is opened before it begins.
 
 use crate::commands::Globals;
-use crate::failure::Failure;
+use crate::failure::{Blame, Category, Failure};
 use crate::network::identity::IdentityFolder;
 use crate::network::role::Role;
 use crate::pass::ledger::{FencedLedger, Found};
@@ -15,6 +15,9 @@ use std::path::PathBuf;
 
 /// The spaces of a role's store.
 const SPACES: [&str; 2] = ["stats", "stats-fence"];
+/// The format of a role's records. One that cannot be read any more, or is read otherwise, gets
+/// the next number.
+const FORMAT: u32 = 1;
 
 /// Arguments that all roles take.
 #[derive(Debug, clap::Args)]
@@ -31,6 +34,10 @@ pub struct RoleArgs {
     /// Where it keeps what must outlive it
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
+    /// The file that shows an older copy of the state: best on another disk, and in no backup;
+    /// by default in the state folder
+    #[arg(long, value_name = "FILE")]
+    fence: Option<PathBuf>,
     /// Where everybody reaches it
     #[arg(long, value_name = "ADDRESS")]
     api: Option<SocketAddr>,
@@ -75,8 +82,9 @@ impl RoleArgs {
         let clock = Clock::of(stats.clock.as_deref())?;
         let address = Settings::needed(&settings.api, "api")?;
         let store = settings.open_store(&globals.health, &globals.metrics)?;
-        let fence = Settings::needed(&settings.state, "state")?.join("fence");
+        let fence = stats.fence(&settings.state)?;
         let found = FencedLedger::open_spaces(store, &fence, None, SPACES)?;
+        let found = found.in_format(FORMAT).blame(Category::Input)?;
         Ok(Seat { settings, stats, identity, card, keys, clock, address, found })
     }
 
@@ -87,6 +95,7 @@ impl RoleArgs {
             ("api", self.api.map(|api| api.to_string())),
             ("stats.card", path_flag(self.card.as_ref())),
             ("stats.keys", path_flag(self.keys.as_ref())),
+            ("stats.fence", path_flag(self.fence.as_ref())),
             ("stats.clock", path_flag(self.clock.as_ref())),
         ]
     }

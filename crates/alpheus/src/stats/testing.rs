@@ -58,6 +58,7 @@ impl Place {
             crowd: 2,
             wasteful: 0,
             days: 7,
+            tolerance: init::TOLERANCE,
         };
         let card = init::make(&folder.path().join("keys"), plan).unwrap();
         Self { card, plan: Measured::parse(PLAN).unwrap(), folder }

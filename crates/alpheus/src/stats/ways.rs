@@ -5,6 +5,7 @@ use crate::network::identity::IdentityFolder;
 use crate::pass::link::{Base, Link, LinkError, Most};
 use crate::stats::card::Opened;
 use crate::stats::names::hex;
+use crate::stats::settings::StatsSettings;
 use crate::stats::smoother::engine::RELEASED;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::messages::Release;
@@ -28,8 +29,6 @@ pub const BRIEF: Duration = Duration::from_secs(5);
 const PUBLIC: Duration = Duration::from_secs(20);
 /// How long those are waited for without whom it goes on too.
 pub const GRACE: Duration = Duration::from_millis(500);
-/// How long somebody who does not answer is waited for.
-pub const PATIENCE: Duration = Duration::from_secs(300);
 /// How often whoever waits asks again.
 pub const AGAIN: Duration = Duration::from_millis(100);
 
@@ -56,6 +55,11 @@ pub enum StatsError {
     /// The registrar refuses.
     #[error(transparent)]
     NotRegistered(#[from] NotRegistered),
+    /// There is no key to define with.
+    #[error(
+        "the smoothers have not made the day's key; see in their logs whom they wait for, or wait longer with --patience-seconds"
+    )]
+    NoKey,
     /// Too few smoothers answered alike.
     #[error("too few smoothers answer ({have} of {needed}); see whether they run, and ask again")]
     TooFew {
@@ -75,9 +79,10 @@ impl From<StatsError> for Failure {
             StatsError::Link(LinkError::Refused(problem)) if problem.status < 500 => {
                 Category::Refused
             }
-            StatsError::Link(_) | StatsError::TooFew { .. } | StatsError::Machine(_) => {
-                Category::Io
-            }
+            StatsError::Link(_)
+            | StatsError::NoKey
+            | StatsError::TooFew { .. }
+            | StatsError::Machine(_) => Category::Io,
             StatsError::NotContributed(_)
             | StatsError::Holder(_)
             | StatsError::NotRegistered(_) => Category::Refused,
@@ -192,6 +197,8 @@ pub struct Ways {
     pub aggregator: Way,
     /// To the smoothers.
     pub smoothers: Vec<Way>,
+    /// How long somebody who does not answer is waited for.
+    pub patience: Duration,
 }
 
 impl Ways {
@@ -207,6 +214,7 @@ impl Ways {
             registrar: Way::anonymous(&card.registrar, card)?,
             aggregator: Way::anonymous(&card.aggregator, card)?.within(PUBLIC),
             smoothers: card.smoothers.iter().map(smoother).collect::<Result<_, _>>()?,
+            patience: StatsSettings::default().patience(),
         })
     }
 

@@ -49,6 +49,18 @@ pub(crate) fn run_script(folder: &Path, seconds: u32, script: &str) -> (String, 
     ended_well(bash(folder, seconds).args(["-c", &script]))
 }
 
+/// `road.yaml` of the guide to statistics, changed.
+pub(crate) fn road(changes: &[(&str, &str)]) -> String {
+    let guide = include_str!("../../../../docs/statistics.md");
+    let plan = guide.split("cat > road.yaml <<END\n").nth(1).unwrap();
+    let mut plan = plan.split("END\n").next().unwrap().to_owned();
+    for (from, to) in changes {
+        assert!(plan.contains(from), "{from}");
+        plan = plan.replace(from, to);
+    }
+    plan
+}
+
 /// What a command said and logged, which succeeds.
 pub(crate) fn ended_well(command: &mut Command) -> (String, String) {
     let output = command.output().unwrap();
@@ -240,7 +252,7 @@ pub(crate) fn get_over(mut stream: impl Read + Write, path: &str) -> Option<(u16
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
-/// An address on this machine that nobody uses now.
+/// An address on this machine that nobody uses now, nor while its process is started again.
 pub(crate) fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    alpheus::service::children::free_address().ok().unwrap()
 }

@@ -1,9 +1,9 @@
 //! A smoother whose state is put back from a copy, with its fence: it finds among what the others
 //! know what it has signed, and takes no part any more.
 
-use crate::common::{Process, alpheus};
+use crate::common::Process;
 use crate::crashes::{LONG, Role, get, kill, roles_of};
-use crate::replay::{DEFINE, SOURCE, check_rows, csv, readings};
+use crate::replay::{check_rows, small};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const SITS_OUT: &str = "has signed what it does not remember, and sits out";
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
 }
 
@@ -44,14 +44,7 @@ fn has_result(roles: &[Role]) -> Option<()> {
 #[test]
 fn a_smoother_that_is_put_back_from_a_copy_sits_out() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-    write("source.yaml", SOURCE);
-    write("define.yaml", DEFINE);
-    write("speed.csv", &csv(&readings()));
-    let mut command = alpheus(["stats", "replay", "--input", "speed.csv"]);
-    command.args(["--source", "source.yaml", "--define", "define.yaml", "--output", "out.csv"]);
-    command.env("ALPHEUS_LOG", "warn");
-    let mut replay = Process::start(command.current_dir(folder.path()));
+    let mut replay = Process::start(small(folder.path()).env("ALPHEUS_LOG", "warn"));
     // A copy of what it has before it has signed anything of an upload.
     let state = wait(&mut replay, "no smoother", |roles| {
         let state = first_smoother(roles)?.folder.join("run/smoother-1");

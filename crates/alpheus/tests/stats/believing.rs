@@ -1,26 +1,13 @@
 //! A client whose aggregator is gone when it looks: it fails, keeps its receipts, and is content
 //! once somebody shows that it counts.
 
-use crate::common::run_script;
+use crate::common::{road, run_script};
 use crate::guide::deployment;
+use std::fs;
 
 /// Ada's client stands still from when all are given until the result is there and the aggregator
 /// is not.
 const GONE: &str = "
-cat > road.yaml <<END
-place: speed/road
-attribute: speed
-interval: { lowest: 0, highest: 100, decimals: 1 }
-every: 30s
-during: 2
-quota: 4
-accounts: 2
-slots: 9
-expected: 8
-clients: 3
-release: full
-after: { turn: 10s, turns: 2, settling: 1s, patience: 30s }
-END
 defined=$(alpheus stats define road.yaml --card roads/card.json --key roads/definer.key)
 start=$((${defined##* } / 1000))
 printf '61.2\\n60.1\\n57.7\\n' > ada.txt
@@ -49,6 +36,8 @@ until grep -qs 'serving at' terminal-2.log; do sleep 0.1; done
 #[test]
 fn a_client_that_is_shown_nothing_fails_and_keeps_its_receipts() {
     let folder = tempfile::tempdir().unwrap();
+    let plan = road(&[("patience: 1min", "patience: 30s")]);
+    fs::write(folder.path().join("road.yaml"), plan).unwrap();
     let script = deployment();
     let aggregator = script.lines().find(|line| line.starts_with("alpheus stats aggregator"));
     let aggregator = aggregator.unwrap();

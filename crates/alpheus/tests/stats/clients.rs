@@ -1,26 +1,13 @@
 //! Clients killed over and over while they give what they have: each line counts once. And a
 //! smoother that hangs, which keeps nobody from anything.
 
-use crate::common::run_script;
+use crate::common::{road, run_script};
 use crate::guide::deployment;
+use std::fs;
 
 /// Three clients of fifteen samples each, killed at times that are different for each, started
 /// again at once, and in the end left alone.
 const KILLED: &str = "
-cat > road.yaml <<END
-place: speed/road
-attribute: speed
-interval: { lowest: 0, highest: 100, decimals: 1 }
-every: 30s
-during: 2
-quota: 20
-accounts: 2
-slots: 48
-expected: 45
-clients: 3
-release: full
-after: { turn: 10s, turns: 2, settling: 1s, patience: 2min }
-END
 defined=$(alpheus stats define road.yaml --card roads/card.json --key roads/definer.key)
 start=$((${defined##* } / 1000))
 give() {
@@ -52,6 +39,13 @@ alpheus stats results road.yaml --card roads/card.json --format csv
 #[test]
 fn killed_clients_give_each_line_once() {
     let folder = tempfile::tempdir().unwrap();
+    let fifteen_each = [
+        ("quota: 4", "quota: 20"),
+        ("slots: 9", "slots: 48"),
+        ("expected: 8", "expected: 45"),
+        ("patience: 1min", "patience: 2min"),
+    ];
+    fs::write(folder.path().join("road.yaml"), road(&fifteen_each)).unwrap();
     let (said, log) = run_script(folder.path(), 400, &(deployment() + KILLED));
     let line = |start: &str| said.lines().rev().find(|line| line.starts_with(start)).unwrap();
     let given: Vec<&str> = line("given ").split(' ').collect();
@@ -64,20 +58,6 @@ fn killed_clients_give_each_line_once() {
 const FROZEN: &str = "
 frozen=$!
 trap 'kill -CONT $frozen; kill $(jobs -p) 2> /dev/null || true' EXIT
-cat > road.yaml <<END
-place: speed/road
-attribute: speed
-interval: { lowest: 0, highest: 100, decimals: 1 }
-every: 30s
-during: 2
-quota: 4
-accounts: 2
-slots: 9
-expected: 8
-clients: 3
-release: full
-after: { turn: 15s, turns: 2, settling: 1s, patience: 1min }
-END
 alpheus stats define road.yaml --card roads/card.json --key roads/definer.key
 kill -STOP $frozen
 printf '61.2\\n60.1\\n57.7\\n' > ada.txt
@@ -94,6 +74,8 @@ alpheus stats results road.yaml --card roads/card.json --format csv
 #[test]
 fn a_smoother_that_hangs_keeps_nobody_from_anything() {
     let folder = tempfile::tempdir().unwrap();
+    let plan = road(&[("turn: 10s", "turn: 15s")]);
+    fs::write(folder.path().join("road.yaml"), plan).unwrap();
     let (said, log) = run_script(folder.path(), 300, &(deployment() + FROZEN));
     let result = said.lines().rev().find(|line| line.starts_with("speed/road,")).unwrap();
     assert!(result.contains(",8,481.7,") && result.ends_with(",result"), "{said}\n{log}");

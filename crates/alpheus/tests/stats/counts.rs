@@ -3,6 +3,8 @@
 
 use crate::common::run_script;
 use crate::guide::deployment;
+use crate::replay::recorded;
+use std::fs;
 
 const GATE: &str = "
 cat > gate.yaml <<END
@@ -56,4 +58,34 @@ fn a_count_needs_no_smoother_and_counts_each_account_once() {
     // Before it is over nobody is told how many there are.
     assert!(rows[0].ends_with(",,,,,0,,open"), "{said}\n{log}");
     assert!(rows[1].ends_with(",3,,,,3,,result"), "{said}\n{log}");
+}
+
+/// Who has anything in an hour of a recording is there; killed or not, each counts once.
+#[test]
+fn a_recording_is_counted() {
+    const GATE: &str =
+        "place: park/gate\nevery: 1hr\nrelease: count\nfewest: 2\nafter: { close: 90min }\n";
+    const SPEED: &str = "\
+timestamp,a,b,c,d,e,f
+1330642800,61.2,58.4,,,60,
+1330643400,60.1,,,,,
+1330646400,57.7,58.1,60.9,39.5,,54.2
+1330647000,57.7,58.1,60.9,nobody,,54.2
+";
+    for (fewest, code, first) in [("fewest: 2", 0, "3"), ("fewest: 4", 1, "")] {
+        let folder = tempfile::tempdir().unwrap();
+        let gate = GATE.replace("fewest: 2", fewest);
+        let done = recorded(folder.path(), SPEED, &gate).output().unwrap();
+        let log = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(code), "{log}");
+        let unpublished = "park/gate from 1330642800000: fewer than may be published";
+        assert_eq!(log.contains(unpublished), code == 1, "{log}");
+        let out = fs::read_to_string(folder.path().join("out.csv")).unwrap();
+        let lines: Vec<&str> = out.lines().collect();
+        let row = |start: u64, count: &str| {
+            let slots = if count.is_empty() { "0" } else { count };
+            format!("park/gate,{start},{},{count},,,,{slots},", start + 3_600_000)
+        };
+        assert_eq!(lines[1..], [row(1_330_642_800_000, first), row(1_330_646_400_000, "5")]);
+    }
 }

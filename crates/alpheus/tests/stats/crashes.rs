@@ -1,8 +1,8 @@
 //! Roles killed over and over while a recording goes through: what they had accepted counts,
 //! and what was closed or published stays as it was.
 
-use crate::common::{Process, alpheus};
-use crate::replay::{DEFINE, SOURCE, check_rows, csv, readings};
+use crate::common::Process;
+use crate::replay::{check_rows, small};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,13 +80,7 @@ fn killed(mut seed: u64) {
     let curl = Command::new("curl").arg("--version").stdout(Stdio::null()).status();
     assert!(curl.unwrap().success(), "nobody can be asked what was closed");
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-    write("source.yaml", SOURCE);
-    write("define.yaml", DEFINE);
-    write("speed.csv", &csv(&readings()));
-    let mut command = alpheus(["stats", "replay", "--input", "speed.csv"]);
-    command.args(["--source", "source.yaml", "--define", "define.yaml", "--output", "out.csv"]);
-    let mut replay = Process::start(command.current_dir(folder.path()));
+    let mut replay = Process::start(&mut small(folder.path()));
     let (mut killed, mut said, until) = (BTreeMap::new(), Said::default(), Instant::now() + LONG);
     let mut draw = |below: u64| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -116,13 +110,7 @@ fn killed(mut seed: u64) {
 #[test]
 fn processes_go_with_a_replay_that_is_killed() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-    write("source.yaml", SOURCE);
-    write("define.yaml", DEFINE);
-    write("speed.csv", &csv(&readings()));
-    let mut command = alpheus(["stats", "replay", "--input", "speed.csv"]);
-    command.args(["--source", "source.yaml", "--define", "define.yaml", "--output", "out.csv"]);
-    let mut replay = Process::start(command.current_dir(folder.path()));
+    let mut replay = Process::start(&mut small(folder.path()));
     let until = Instant::now() + LONG;
     let roles = loop {
         let roles = roles_of(replay.id());

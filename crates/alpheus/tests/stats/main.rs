@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod absent;
 mod backups;
 mod beginnings;
 mod believing;

@@ -3,15 +3,15 @@
 use crate::common::alpheus;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
-pub(crate) const SOURCE: &str = "\
+const SOURCE: &str = "\
 schema: Speed
 time: { column: timestamp, unit: s }
 wide: { attribute: speed, columns: streams }
 ";
 
-pub(crate) const DEFINE: &str = "\
+const DEFINE: &str = "\
 place: speed/road
 attribute: speed
 interval: { lowest: -5, highest: 100, decimals: 1 }
@@ -31,7 +31,7 @@ after: { turn: 5min, turns: 3, settling: 1min, patience: 2hr }
 const START: u64 = 1_330_642_800;
 
 /// Readings in tenths, of six sensors, three in each of two hours; a few are missing.
-pub(crate) fn readings() -> Vec<(u64, Vec<Option<i64>>)> {
+fn readings() -> Vec<(u64, Vec<Option<i64>>)> {
     let row = |hour: u64, at: u64| {
         let cell = |sensor: u64| {
             let value = i64::try_from((hour * 211 + at * 97 + sensor * 53) % 1000).unwrap() - 40;
@@ -42,7 +42,7 @@ pub(crate) fn readings() -> Vec<(u64, Vec<Option<i64>>)> {
     (0..2).flat_map(|hour| (0..3).map(move |at| row(hour, at))).collect()
 }
 
-pub(crate) fn csv(readings: &[(u64, Vec<Option<i64>>)]) -> String {
+fn csv(readings: &[(u64, Vec<Option<i64>>)]) -> String {
     let mut text = "timestamp,a,b,c,d,e,f\n".to_owned();
     for (time, cells) in readings {
         write!(text, "{time}").unwrap();
@@ -59,6 +59,11 @@ fn sign(value: i64) -> &'static str {
     if value < 0 { "-" } else { "" }
 }
 
+/// The small recording, ready to be started.
+pub(crate) fn small(folder: &Path) -> Command {
+    recorded(folder, &csv(&readings()), DEFINE)
+}
+
 fn replay(folder: &Path, define: &str) -> Output {
     replay_part(folder, define, &[])
 }
@@ -68,13 +73,19 @@ fn replay_part(folder: &Path, define: &str, part: &[&str]) -> Output {
 }
 
 fn replay_of(folder: &Path, speeds: &str, define: &str, part: &[&str]) -> Output {
+    recorded(folder, speeds, define).args(part).output().unwrap()
+}
+
+/// A recording, and what is made of it, ready to be started.
+pub(crate) fn recorded(folder: &Path, speeds: &str, define: &str) -> Command {
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     write("source.yaml", SOURCE);
     write("define.yaml", define);
     write("speed.csv", speeds);
     let mut command = alpheus(["stats", "replay", "--input", "speed.csv"]);
     command.args(["--source", "source.yaml", "--define", "define.yaml", "--output", "out.csv"]);
-    command.args(part).current_dir(folder).output().unwrap()
+    command.current_dir(folder);
+    command
 }
 
 #[test]

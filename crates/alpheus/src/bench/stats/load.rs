@@ -8,7 +8,7 @@ use crate::stats::person::{self, Account};
 use crate::stats::plan::Plan;
 use crate::stats::replay::stage::Stage;
 use crate::stats::results::fetch;
-use crate::stats::ways::{AGAIN, PATIENCE, StatsError, Ways};
+use crate::stats::ways::{AGAIN, StatsError, Ways};
 use alpheus_accountable_statistics::client::{Attempt, Client, Records};
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::Agreed;
@@ -182,7 +182,7 @@ impl Load {
 
     /// Waits until all aggregates have ended, and gives their counts.
     pub(super) async fn counts(&self) -> Result<Vec<Option<u64>>, Failure> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + self.ways.patience;
         loop {
             let rows = fetch(&self.ways).await?;
             let over = rows.iter().filter(|row| row.state != "open").count();

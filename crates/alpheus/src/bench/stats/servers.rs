@@ -122,7 +122,7 @@ fn run(uploads: u32) -> Result<Run, Failure> {
         first: Time(NOON),
     };
     let first = plans.first().ok_or("no plan").blame(Category::Check)?;
-    let stage = Stage::start(size, first)?;
+    let stage = Stage::start(size, Some(first))?;
     block_on(async {
         let mut load = Load::new(stage).await?;
         for plan in &plans {

@@ -73,6 +73,10 @@ const DAY: u64 = 86_400_000_000;
 pub struct Args {
     #[command(flatten)]
     role: RoleArgs,
+    /// For so many days an aggregate is kept after its end, while its row stays in the log; by
+    /// default 366
+    #[arg(long, value_name = "DAYS")]
+    kept_days: Option<u64>,
 }
 
 /// Runs the command until it is told to stop.
@@ -80,7 +84,8 @@ pub struct Args {
 /// # Errors
 /// A setting is missing or wrong, the store or the address cannot be had.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let seat = args.role.open(Role::Aggregator, Vec::new(), globals)?;
+    let own = vec![("stats.kept-days", args.kept_days.map(|days| days.to_string()))];
+    let seat = args.role.open(Role::Aggregator, own, globals)?;
     let Seat { settings, stats, identity, card, keys, clock, address, found } = seat;
     let kept = stats.kept_days.unwrap_or(KEPT).saturating_mul(DAY);
     let counted = Counted::new(&globals.metrics);

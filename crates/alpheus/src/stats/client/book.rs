@@ -19,6 +19,9 @@ use std::time::UNIX_EPOCH;
 
 /// The spaces of the store.
 const SPACES: [&str; 2] = ["stats-client", "stats-client-fence"];
+/// The format of its records. One that cannot be read any more, or is read otherwise, gets the
+/// next number.
+const FORMAT: u32 = 1;
 /// Receipts of a quorum for an upload; the client's own records begin with other letters.
 const RECEIPTS: u8 = b'r';
 /// A deposit without receipts of a quorum, which may have been certified all the same.
@@ -91,6 +94,7 @@ impl Book {
     /// If the store cannot be read, or is an old copy.
     pub fn open(store: Arc<dyn Store>, fence: &Path) -> Result<Self, Failure> {
         let found = FencedLedger::open_spaces(store, fence, None, SPACES)?;
+        let found = found.in_format(FORMAT).blame(Category::Input)?;
         if found.since_it_began() == Log::Doubtful {
             return Err(OldCopy).blame(Category::Input);
         }

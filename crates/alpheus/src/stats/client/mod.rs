@@ -32,6 +32,7 @@ use input::Input;
 use looking::Complaint;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use zeroize::Zeroizing;
 
 const EXAMPLES: &str = "\
@@ -68,6 +69,13 @@ pub struct Args {
     /// Where it keeps credentials, uploads under way and receipts
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
+    /// The file that shows an older copy of the state: best on another disk; by default in the
+    /// state folder
+    #[arg(long, value_name = "FILE")]
+    fence: Option<PathBuf>,
+    /// For so long a registrar that does not answer is waited for; by default 300
+    #[arg(long, value_name = "SECONDS")]
+    patience_seconds: Option<u64>,
     /// A file of samples, instead of standard input
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
@@ -94,30 +102,36 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let stats = settings.stats.clone().unwrap_or_default();
     let plan = Planned::open(&args.plan)?;
     let card = card::open(&Settings::needed(&stats.card, "stats.card")?)?;
-    let clock = Clock::of(stats.clock.as_deref())?;
+    let (clock, patience) = (Clock::of(stats.clock.as_deref())?, stats.patience());
     let secret = read_key_file(&args.secret_file)?;
     let secret = std::str::from_utf8(&secret).blame_input(&args.secret_file)?;
     let secret = Zeroizing::new(secret.to_owned());
     let store = settings.open_store(&globals.health, &globals.metrics)?;
-    let state = Settings::needed(&settings.state, "state")?;
-    let book = Book::open(store, &state.join("fence"))?;
+    let book = Book::open(store, &stats.fence(&settings.state)?)?;
     let account = Account { name: &args.account, secret: &secret };
     let plan = match plan {
         Planned::Sums(plan) => *plan,
         Planned::Count(plan) => {
             return block_on(async {
-                let person = Arc::new(Mutex::new(enter(&card, &account, &clock, book).await?));
+                let entering = enter(&card, &account, (&clock, patience), book);
+                let person = Arc::new(Mutex::new(entering.await?));
                 giver::run(&card, &clock, &plan, &person).await
             });
         }
     };
     let input = Input::open(args.input.as_deref(), &book, &plan, &clock)?;
     let summary = block_on(async {
-        let person = Arc::new(Mutex::new(enter(&card, &account, &clock, book).await?));
+        let entering = enter(&card, &account, (&clock, patience), book);
+        let person = Arc::new(Mutex::new(entering.await?));
         let volunteers = !args.no_dummies;
         Contributor::new(card, clock, plan, person, volunteers)?.run(input).await
     })?;
     told(&summary);
+    believed(&summary)
+}
+
+/// Whether all that was given is known to count.
+fn believed(summary: &Summary) -> Result<(), Failure> {
     let first = summary.complaints.first_key_value();
     first.map_or(Ok(()), |(why, many)| Err(NotCounted(*many, *why))).blame(Category::Check)
 }
@@ -126,10 +140,10 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
 async fn enter(
     card: &Opened,
     account: &Account<'_>,
-    clock: &Clock,
+    (clock, patience): (&Clock, Duration),
     book: Book,
 ) -> Result<Person<Book>, Failure> {
-    let ways = Ways::new(card)?;
+    let ways = Ways { patience, ..Ways::new(card)? };
     let person = person::register(&card.pinned, &ways, account, clock, book, Book::records).await?;
     eprintln!("taking part as {}", account.name);
     Ok(person)
@@ -149,6 +163,35 @@ fn flags(args: &Args) -> Flags {
     vec![
         ("state", path_flag(args.state.as_ref())),
         ("stats.card", path_flag(args.card.as_ref())),
+        ("stats.fence", path_flag(args.fence.as_ref())),
+        ("stats.patience-seconds", args.patience_seconds.map(|seconds| seconds.to_string())),
         ("stats.clock", path_flag(args.clock.as_ref())),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::ExitCode;
+
+    /// Whoever runs it sees by the exit code that something is not known to count, and reads
+    /// which and whom to tell.
+    #[test]
+    fn a_client_that_is_left_out_fails() {
+        let all = Summary { samples: 3, dummies: 2, unplaced: 1, ..Summary::default() };
+        assert!(believed(&all).is_ok());
+        let complaints = [
+            (Complaint::LeftOut, "receipts of a quorum"),
+            (Complaint::OtherSet, "another set"),
+            (Complaint::NotShown, "does not show"),
+            (Complaint::NoVerdict, "too few smoothers"),
+        ];
+        for (why, said) in complaints {
+            let complaints = [(why, 2)].into();
+            let failure = believed(&Summary { complaints, ..all.clone() }).unwrap_err();
+            assert_eq!(failure.exit_code(), ExitCode::from(1));
+            let told = failure.to_string();
+            assert!(told.contains("2 contributions") && told.contains(said), "{told}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use crate::stats::names::hex;
 use crate::stats::person::{self, Account, Shared, Upload};
 use crate::stats::plan::Plan;
 use crate::stats::results::{Row, fetch};
-use crate::stats::ways::{AGAIN, PATIENCE, StatsError, Ways};
+use crate::stats::ways::{AGAIN, StatsError, Ways};
 use alpheus_accountable_statistics::client::{Attempt, Records};
 use alpheus_accountable_statistics::configuration::Pinned;
 use alpheus_accountable_statistics::definition::Agreed;
@@ -113,7 +113,7 @@ pub async fn run(stage: Stage, plan: &Plan, samples: &Samples) -> Result<Played,
 }
 
 /// Starts processes that were killed again, on their state, until one has ended by itself.
-async fn watch(children: &mut Children) -> Failure {
+pub(super) async fn watch(children: &mut Children) -> Failure {
     loop {
         tokio::time::sleep(AGAIN).await;
         match children.revive() {
@@ -342,7 +342,7 @@ impl Drive {
     async fn await_result(&self, at: usize) -> Result<(), Failure> {
         let Some(aggregate) = self.aggregates.get(at) else { return Ok(()) };
         let name = hex(&aggregate.agreed.name());
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + self.ways.patience;
         loop {
             let rows = self.rows().await?;
             if rows.iter().any(|row| row.name == name && row.state != "open") {
@@ -360,7 +360,7 @@ impl Drive {
     /// # Errors
     /// If it does not.
     pub async fn rows(&self) -> Result<Vec<Row>, Failure> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + self.ways.patience;
         loop {
             match fetch(&self.ways).await {
                 Err(StatsError::Link(error)) if error.may_pass() && Instant::now() < until => {
@@ -394,7 +394,7 @@ impl Uploading {
     /// Brings an upload to its end, or to where it waits for another turn. Who is away for a
     /// moment is asked again: the clock stands still meanwhile.
     async fn run(self, mut attempt: Attempt) -> Result<Upload, StatsError> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + self.ways.patience;
         loop {
             let (person, prover) = (Arc::clone(&self.person), Arc::clone(&self.prover));
             let (ways, about) = (&self.ways, (&self.pinned, &self.clock));

@@ -3,8 +3,10 @@
 //!
 //! - [`samples`]: the file,
 //! - [`stage`]: the processes,
-//! - [`drive`]: what happens when.
+//! - [`drive`]: what happens when,
+//! - [`counting`]: the same of counts.
 
+pub mod counting;
 pub mod drive;
 pub mod samples;
 pub mod stage;
@@ -13,22 +15,26 @@ use crate::commands::Globals;
 use crate::failure::{Blame, Category, Failure};
 use crate::pass::init::write_new;
 use crate::pass::serve::block_on;
+use crate::stats::counts::plan::Planned;
 use crate::stats::plan::Plan;
-use crate::stats::results::Row;
+use crate::stats::results::{Row, cells};
 use crate::stats::units::{COLUMNS, Measured};
 use alpheus_anonymous_credential::schedule::Time;
+use alpheus_policy::time::Span;
 use drive::Played;
-use samples::{Samples, Span};
+use samples::{Part, Samples};
 use stage::{Size, Stage};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
   alpheus stats replay --input speed.csv --source source.yaml --define define.yaml --output out.csv
+  alpheus stats replay --input speed.csv --source source.yaml --define gate.yaml --output gate.csv
   alpheus stats replay --from 2012-03-01T06:00 --until 2012-03-01T10:00 --input traffic_speed.csv --source examples/real/traffic_speed/statistics/source.yaml --define examples/real/traffic_speed/statistics/define.yaml --output speed.csv
 
 One machine and one person run all roles here: it shows what comes out, and hides nothing from
-who runs it. The clients live in this process, each with its own credentials and keys.";
+who runs it. The clients live in this process, each with its own credentials and keys. Of a plan with
+`release: count` each client counts in each interval in which the recording has anything of it.";
 
 /// Arguments of `alpheus stats replay`.
 #[derive(Debug, clap::Args)]
@@ -80,18 +86,34 @@ struct NotCounted(u64);
 /// If a file cannot be read or written, a process does not start, an aggregate has no
 /// result, or one is not that of all its samples.
 pub fn run(args: &Args, _globals: &Globals) -> Result<(), Failure> {
-    let plan = Plan::open(&args.define)?;
-    let span =
-        Span { from: args.from.unwrap_or(Time(0)), until: args.until.unwrap_or(Time(u64::MAX)) };
-    let samples = samples::read((&args.input, &args.source), &plan, span)?;
-    let stage = Stage::start(size(args, &plan, &samples), &plan)?;
-    let Played { rows, unplaced } = block_on(drive::run(stage, &plan, &samples))?;
-    write_new(&args.output, &csv(&rows, &plan), 0o644)?;
+    let files = (args.input.as_path(), args.source.as_path());
+    let part =
+        Part { from: args.from.unwrap_or(Time(0)), until: args.until.unwrap_or(Time(u64::MAX)) };
+    match Planned::open(&args.define)? {
+        Planned::Sums(plan) => {
+            let samples = samples::read(files, &plan, part)?;
+            let stage = Stage::start(size(args, plan.every, &samples), Some(&plan))?;
+            let Played { rows, unplaced } = block_on(drive::run(stage, &plan, &samples))?;
+            write_new(&args.output, &csv(&rows, &plan), 0o644)?;
+            let lost = lost(&rows, &samples).max(unplaced);
+            ended(&rows, &samples, lost)
+        }
+        Planned::Count(plan) => {
+            let samples = samples::presences(files, plan.every, part)?;
+            let stage = Stage::start(size(args, plan.every, &samples), None)?;
+            let rows = block_on(counting::run(stage, &plan, &samples))?;
+            write_new(&args.output, &counted(&rows), 0o644)?;
+            ended(&rows, &samples, counting::lost(&rows, &samples))
+        }
+    }
+}
+
+/// Says how it ended, and whether all of it is in the results.
+fn ended(rows: &[Row], samples: &Samples, lost: u64) -> Result<(), Failure> {
     let without: Vec<&Row> = rows.iter().filter(|row| row.state != "result").collect();
     for Row { aggregate, interval_start, state, .. } in &without {
         eprintln!("{aggregate} from {interval_start}: {state}");
     }
-    let lost = lost(&rows, &samples).max(unplaced);
     eprintln!(
         "{} of {} samples of {} clients, {} aggregates, {} readings refused",
         (samples.all.len() as u64).saturating_sub(lost),
@@ -147,7 +169,7 @@ fn moment(text: &str) -> Result<Time, &'static str> {
     read().ok_or(FORM)
 }
 
-fn size(args: &Args, plan: &Plan, samples: &Samples) -> Size {
+fn size(args: &Args, every: Span, samples: &Samples) -> Size {
     let first = samples.starts.first().map_or(0, |start| start.0);
     let last = samples.starts.last().map_or(0, |start| start.0);
     // The day before, so that the first aggregate can be defined before it begins.
@@ -158,9 +180,16 @@ fn size(args: &Args, plan: &Plan, samples: &Samples) -> Size {
         clients: samples.clients,
         start,
         days: (last - start.0) / DAY + 2,
-        now: Time(first.saturating_sub(plan.every.0.min(DAY)).max(start.0)),
+        now: Time(first.saturating_sub(every.0.min(DAY)).max(start.0)),
         first: Time(first),
     }
+}
+
+/// Counts, in the same columns.
+fn counted(rows: &[Row]) -> String {
+    let lines: Vec<String> =
+        std::iter::once(COLUMNS.to_owned()).chain(rows.iter().map(cells)).collect();
+    lines.join("\n") + "\n"
 }
 
 /// Results in the unit of the recording.

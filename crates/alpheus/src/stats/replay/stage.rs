@@ -27,6 +27,8 @@ pub struct Stage {
     pub card: Opened,
     /// What definitions are signed with.
     pub definer: SigningKey,
+    /// What counts are signed with.
+    pub operator: SigningKey,
     /// What all processes read the time from.
     pub clock: Clock,
     /// What moves it.
@@ -64,11 +66,12 @@ struct At {
 }
 
 impl Stage {
-    /// Makes a deployment and starts its processes.
+    /// Makes a deployment and starts its processes; for counts, of which nothing is measured, no
+    /// smoother is started.
     ///
     /// # Errors
     /// If a file cannot be written or a process not started.
-    pub fn start(size: Size, measured: &Measured) -> Result<Self, Failure> {
+    pub fn start(size: Size, measured: Option<&Measured>) -> Result<Self, Failure> {
         let folder = Folder::create("stats")?;
         let path = folder.path();
         let names: Vec<String> = (1..=size.smoothers).map(|i| format!("smoother-{i}")).collect();
@@ -79,19 +82,23 @@ impl Stage {
         let at = at.collect::<Result<Vec<At>, Failure>>()?;
         let others = [free_address()?, free_address()?];
         let card = init::make(&path.join("keys"), plan(path, size, &at, others)?)?;
-        measured.check(&card.pinned, size.first).blame(Category::Input)?;
-        let definer = keys::signing(&path.join("keys").join(init::DEFINER))?;
+        if let Some(measured) = measured {
+            measured.check(&card.pinned, size.first).blame(Category::Input)?;
+        }
+        let key = |name: &str| keys::signing(&path.join("keys").join(name));
+        let (definer, operator) = (key(init::DEFINER)?, key(init::OPERATOR)?);
         let accounts = accounts(path, size.clients)?;
         let clock = path.join("clock");
         let hand = Hand::create(&clock, size.now)?;
         let mut children = Children::default();
         start(&mut children, path, "registrar", &others[0], &["--accounts", "accounts.txt"])?;
         start(&mut children, path, "aggregator", &others[1], &[])?;
-        for (name, at) in names.iter().zip(&at) {
+        let started = names.iter().zip(&at).filter(|_| measured.is_some());
+        for (name, at) in started {
             start(&mut children, path, name, &at.clients, &["--peers", &at.peers.to_string()])?;
         }
         let clock = Clock::of(Some(&clock))?;
-        Ok(Self { card, definer, clock, hand, accounts, children, _folder: folder })
+        Ok(Self { card, definer, operator, clock, hand, accounts, children, _folder: folder })
     }
 
     /// Numbers of the processes: registrar, aggregator, smoothers.
@@ -121,6 +128,7 @@ fn plan(folder: &Path, size: Size, at: &[At], others: [SocketAddr; 2]) -> Result
         crowd: 2,
         wasteful: 0,
         days: size.days,
+        tolerance: init::TOLERANCE,
     })
 }
 

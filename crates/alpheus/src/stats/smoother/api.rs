@@ -5,14 +5,15 @@
 //! | --- | --- | --- |
 //! | `POST /v1/slots` | clients | a slot for a showing |
 //! | `POST /v1/deposits` | clients | a receipt for a deposit, or what stands in its place |
-//! | `POST /v1/certificates` | clients | takes the receipts of a quorum |
+//! | `POST /v1/certificates` | clients | takes the receipts of a quorum, once they are checked and durable |
 //! | `GET /v1/key` | everybody | the keys that were made, signed by a quorum |
 //! | `POST /v1/definitions/propose` | whoever defines | this smoother's signature |
 //! | `POST /v1/definitions` | everybody | takes a definition that a quorum has signed |
 //! | `GET /v1/definitions` | everybody | those that it works by |
 //! | `GET /v1/ends/{aggregate}` | everybody | how it ended here, and the set that was agreed to |
 //! | `GET /v1/said/{boot}/{from}` | smoothers | what this smoother has said |
-//! | `GET /v1/certificates/{aggregate}` | smoothers | the receipts of quorums that it has |
+//! | `GET /v1/certificates/{aggregate}/{from}` | smoothers | the receipts of quorums that it has, some slots at a time |
+//! | `GET /v1/readies/{aggregate}` | smoothers | what others have signed ready for |
 //! | `GET /v1/kept/{aggregate}/{slot}` | smoothers | what is sealed for a certified slot |
 //! | `GET /v1/release/{aggregate}/{from}` | aggregator | what is deposited, once the time has come, some slots at a time |
 //! | `POST /v1/check/{aggregate}` | aggregator | tuples to check |
@@ -28,7 +29,11 @@ use crate::service::engine::Handle;
 use crate::service::metrics::Requests;
 use crate::stats::names::{hex, name_in};
 use crate::stats::ways::LARGEST;
-use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, NotReleased};
+use alpheus_accountable_statistics::endorsed::Endorsed;
+use alpheus_accountable_statistics::refused::{
+    NoSlot, NotClosed, NotDefined, NotHeard, NotReleased,
+};
+use alpheus_crypto::signed::Message;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
@@ -44,6 +49,8 @@ pub struct Api {
     pub engine: Handle<Job>,
     /// What it has said.
     pub bulletin: Bulletin,
+    /// So many smoothers there are: of one message no more have signed.
+    pub smoothers: usize,
     /// Counts requests.
     pub requests: Requests,
 }
@@ -73,7 +80,8 @@ pub fn peers(api: Api) -> Router {
     let aggregator: &[Role] = &[Role::Aggregator];
     Router::new()
         .route("/v1/said/{boot}/{from}", door.guard(get(said), smoothers, 0))
-        .route("/v1/certificates/{aggregate}", door.guard(get(certificates), smoothers, 0))
+        .route("/v1/certificates/{aggregate}/{from}", door.guard(get(certificates), smoothers, 0))
+        .route("/v1/readies/{aggregate}", door.guard(get(readies), smoothers, 0))
         .route("/v1/kept/{aggregate}/{slot}", door.guard(get(kept), smoothers, 0))
         .route("/v1/release/{aggregate}/{from}", door.guard(get(release), aggregator, 0))
         .route("/v1/check/{aggregate}", door.guard(post(check), aggregator, LARGEST))
@@ -97,7 +105,7 @@ async fn counted(State(api): State<Api>, request: Request, next: Next) -> Respon
 
 /// Whether requests of this kind say how many samples there are.
 fn hidden(name: &str) -> bool {
-    matches!(name, "slots" | "deposits" | "certificates" | "kept" | "said")
+    matches!(name, "slots" | "deposits" | "certificates" | "readies" | "kept" | "said")
 }
 
 impl From<NoSlot> for ApiError {
@@ -112,6 +120,18 @@ impl From<NoSlot> for ApiError {
             NoSlot::KeyTaken => (StatusCode::CONFLICT, "key-taken"),
             NoSlot::Spent => (StatusCode::FORBIDDEN, "spent"),
             _ => (StatusCode::FORBIDDEN, "showing"),
+        };
+        ApiError::new(status, rule, why.to_string())
+    }
+}
+
+impl From<NotHeard> for ApiError {
+    fn from(why: NotHeard) -> Self {
+        let (status, rule) = match why {
+            NotHeard::Unknown => (StatusCode::NOT_FOUND, "unknown"),
+            NotHeard::NotCertified => (StatusCode::FORBIDDEN, "not-certified"),
+            NotHeard::Over => (StatusCode::CONFLICT, "over"),
+            _ => (StatusCode::CONFLICT, "not-taken"),
         };
         ApiError::new(status, rule, why.to_string())
     }
@@ -159,17 +179,32 @@ async fn deposit(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiErro
     encode(&api.engine.ask(|reply| Job::Deposit(deposit, reply)).await??)
 }
 
+/// What several smoothers have signed: no more of them than there are, and each once.
+fn decode_endorsed<T: Message>(api: &Api, body: &[u8]) -> Result<Box<Endorsed<T>>, ApiError> {
+    let endorsed: Endorsed<T> = decode(body)?;
+    if endorsed.signatures().count() > api.smoothers {
+        return Err(ApiError::malformed("the body has more signatures than there are smoothers"));
+    }
+    Ok(Box::new(endorsed))
+}
+
 async fn certify(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
-    api.engine.tell(Job::Certified(vec![decode(&body)?])).await;
+    let certificate = decode_endorsed(&api, &body)?;
+    api.engine.ask(|reply| Job::Certify(certificate, reply)).await??;
     encode(&())
 }
 
 async fn certificates(
     State(api): State<Api>,
-    Path(name): Path<String>,
+    Path((name, from)): Path<(String, u32)>,
 ) -> Result<Vec<u8>, ApiError> {
     let name = name_in(&name)?;
-    encode(&api.engine.ask(|reply| Job::Certificates(name, reply)).await?)
+    encode(&api.engine.ask(|reply| Job::Certificates(name, from, reply)).await?)
+}
+
+async fn readies(State(api): State<Api>, Path(name): Path<String>) -> Result<Vec<u8>, ApiError> {
+    let name = name_in(&name)?;
+    encode(&api.engine.ask(|reply| Job::Readies(name, reply)).await?)
 }
 
 async fn kept(
@@ -190,7 +225,7 @@ async fn propose(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiErro
 }
 
 async fn learn(State(api): State<Api>, body: Bytes) -> Result<Vec<u8>, ApiError> {
-    let signed = Box::new(decode(&body)?);
+    let signed = decode_endorsed(&api, &body)?;
     api.engine.ask(|reply| Job::Learn(signed, reply)).await??;
     encode(&())
 }
@@ -258,7 +293,7 @@ mod tests {
     fn api(metrics: &Metrics) -> Api {
         let (engine, _) = channel();
         let requests = metrics.requests("stats_requests");
-        Api { engine, bulletin: Bulletin::new(1), requests }
+        Api { engine, bulletin: Bulletin::new(1), smoothers: 4, requests }
     }
 
     async fn ask(router: &Router, method: &str, path: &str) -> StatusCode {
@@ -298,8 +333,9 @@ mod tests {
     #[tokio::test]
     async fn nobody_asks_what_is_anothers() {
         let name = "00".repeat(32);
+        let of = |path: &str| path.replace("NAME", &name);
         let of_smoothers =
-            ["said/1/0".into(), format!("certificates/{name}"), format!("kept/{name}/0")];
+            ["said/1/0", "certificates/NAME/0", "readies/NAME", "kept/NAME/0"].map(of);
         let of_aggregator = [format!("release/{name}/0"), "outcomes".into()];
         let posted = [format!("check/{name}"), "close".into()];
         let gets = |paths: &[String]| paths.iter().map(|path| ("GET", path.clone())).collect();

@@ -1,15 +1,18 @@
 //! Fetches what the other smoothers have said. Everybody asks, nobody pushes: what was
 //! missed is asked for again.
 
-use super::bulletin::{PAGE, Page};
-use super::engine::Job;
+use super::bulletin::{PAGE, Page, Said};
+use super::engine::{Job, RELEASED};
+use crate::pass::link::LinkError;
 use crate::service::engine::Handle;
 use crate::stats::names::hex;
 use crate::stats::ways::Way;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::endorsed::Endorsed;
-use alpheus_accountable_statistics::messages::Entry;
+use alpheus_accountable_statistics::messages::{Entry, Ready};
+use alpheus_crypto::hash::Digest;
 use alpheus_crypto::seal::Sealed;
+use alpheus_crypto::signed::Signed;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -44,8 +47,8 @@ pub async fn run(by: SmootherId, way: Way, engine: Handle<Job>) {
 }
 
 /// Fetches from a peer what is lacking before a release, and once of each aggregate what it knows
-/// to be certified: a smoother that comes back from an old copy of its state finds its own
-/// signatures there.
+/// to be certified and who was ready for which set: a smoother that comes back from an old copy of
+/// its state finds its own signatures there.
 pub async fn complete(way: Way, engine: Handle<Job>) {
     let mut asked = BTreeSet::new();
     loop {
@@ -55,13 +58,9 @@ pub async fn complete(way: Way, engine: Handle<Job>) {
         for need in needs {
             let name = hex(&need.aggregate);
             if need.uncertified || !asked.contains(&need.aggregate) {
-                let path = format!("/v1/certificates/{name}");
-                match way.get::<Vec<Endorsed<Entry>>>(&path).await {
-                    Ok(certificates) => {
-                        asked.insert(need.aggregate);
-                        engine.tell(Job::Certified(certificates)).await;
-                    }
-                    Err(error) => tracing::debug!(%error, "asking for certificates"),
+                match known(&way, &need.aggregate, &engine).await {
+                    Ok(()) => drop(asked.insert(need.aggregate)),
+                    Err(error) => tracing::debug!(%error, "asking what is certified"),
                 }
             }
             for slot in need.lacking {
@@ -75,6 +74,26 @@ pub async fn complete(way: Way, engine: Handle<Job>) {
             }
         }
     }
+}
+
+/// Fetches what a peer knows to be certified, some slots at a time, and who it has heard to be
+/// ready for which set.
+async fn known(way: &Way, aggregate: &Digest, engine: &Handle<Job>) -> Result<(), LinkError> {
+    let (name, mut from) = (hex(aggregate), Some(0));
+    while let Some(slot) = from {
+        let path = format!("/v1/certificates/{name}/{slot}");
+        let part: Vec<Endorsed<Entry>> = way.get(&path).await?;
+        let last = part.last().and_then(Endorsed::dangerous_unverified);
+        // One that goes back would go on for ever.
+        let last = last.filter(|last| part.len() >= RELEASED && last.slot >= slot);
+        from = last.and_then(|last| last.slot.checked_add(1));
+        engine.tell(Job::Certified(part)).await;
+    }
+    let heard: Vec<(SmootherId, Signed<Ready>)> = way.get(&format!("/v1/readies/{name}")).await?;
+    for (by, ready) in heard {
+        engine.tell(Job::Heard(by, vec![Said::Ready(ready)])).await;
+    }
+    Ok(())
 }
 
 /// Tells the engine that time passes.

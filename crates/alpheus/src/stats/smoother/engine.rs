@@ -2,7 +2,7 @@
 //! made durable by one flush of the disk; nothing is answered before.
 
 use super::bulletin::{Bulletin, Said};
-use super::shards::{Left, Task, Tasks};
+use super::shards::{Left, Task, Tasks, certified};
 use super::side::Side;
 use super::together::Together;
 use crate::pass::ledger::FencedLedger;
@@ -14,9 +14,12 @@ use alpheus_accountable_statistics::definition::{Agreed, Definition};
 use alpheus_accountable_statistics::endorsed::Endorsed;
 use alpheus_accountable_statistics::keymaking::Talk;
 use alpheus_accountable_statistics::messages::{
-    Card, Closing, Deposit, Deposited, End, Entry, Grant, Outcome, Release, Shown, SlotRequest,
+    Card, Closing, Deposit, Deposited, End, Entry, Grant, Outcome, Ready, Release, Shown,
+    SlotRequest,
 };
-use alpheus_accountable_statistics::refused::{NoSlot, NotClosed, NotDefined, NotReleased};
+use alpheus_accountable_statistics::refused::{
+    NoSlot, NotClosed, NotDefined, NotHeard, NotReleased,
+};
 use alpheus_accountable_statistics::smoother::Smoother;
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::hash::Digest;
@@ -28,12 +31,15 @@ use rand_chacha::ChaCha20Rng;
 use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 
+#[cfg(test)]
+mod tests;
+
 /// As many are done together.
 const BATCH: usize = 256;
 /// So much that was heard too early is kept, of each smoother its share, each of so many bytes.
 const EARLY: usize = 4096;
 const EARLY_BYTES: usize = 4096;
-/// So many slots are released at a time.
+/// So many slots are released at a time, and so many certificates are shown.
 pub const RELEASED: usize = 4096;
 
 /// Something to do.
@@ -46,14 +52,18 @@ pub enum Job {
     Define(Box<Signed<Definition>>, Reply<Result<Signed<Definition>, NotDefined>>),
     /// A quorum has signed one.
     Learn(Box<Endorsed<Definition>>, Reply<Result<(), NotDefined>>),
-    /// A client shows that a quorum has its deposit, or a peer that one has another's.
+    /// A client shows that a quorum has its deposit.
+    Certify(Box<Endorsed<Entry>>, Reply<Result<(), NotHeard>>),
+    /// A peer shows of which deposits a quorum has signed.
     Certified(Vec<Endorsed<Entry>>),
     /// What is to be fetched before a release.
     Needs(Reply<Vec<Need>>),
     /// Somebody asks how an aggregate ended here.
     End(Digest, Reply<Option<End>>),
-    /// A peer asks for certificates.
-    Certificates(Digest, Reply<Vec<Endorsed<Entry>>>),
+    /// A peer asks for certificates, from a slot on.
+    Certificates(Digest, u32, Reply<Vec<Endorsed<Entry>>>),
+    /// A peer asks what others have signed ready for.
+    Readies(Digest, Reply<Vec<(SmootherId, Signed<Ready>)>>),
     /// A peer asks for what is sealed for a slot.
     Kept(Digest, u32, Reply<Option<Sealed>>),
     /// A peer had it.
@@ -169,6 +179,12 @@ impl Engine {
                 let done = self.learn(&signed, together);
                 together.answer(done.map(|()| Step::new(Vec::new(), ())), reply, |(), _| ());
             }
+            Job::Certify(certificate, reply) => match certificate.dangerous_unverified() {
+                Some(entry) => {
+                    tasks.add(entry.aggregate, Task::Certified(certificate, Some(reply)));
+                }
+                None => drop(reply.send(Err(NotHeard::NotCertified))),
+            },
             Job::End(name, reply) => {
                 let end = self.smoother.end(&name);
                 together.add(Step::new(Vec::new(), end), |end, _| drop(reply.send(end)));
@@ -184,14 +200,18 @@ impl Engine {
             Job::Certified(certificates) => {
                 for certificate in certificates {
                     if let Some(aggregate) = certificate.dangerous_first() {
-                        tasks.add(aggregate, Task::Certified(Box::new(certificate)));
+                        tasks.add(aggregate, Task::Certified(Box::new(certificate), None));
                     }
                 }
             }
             Job::Needs(reply) => drop(reply.send(self.needs(now))),
-            Job::Certificates(name, reply) => {
-                let all = self.smoother.certificates(&name);
-                together.add(Step::new(Vec::new(), all), |all, _| drop(reply.send(all)));
+            Job::Certificates(name, from, reply) => {
+                let part = self.smoother.certificates_from(&name, (from, RELEASED));
+                together.add(Step::new(Vec::new(), part), |part, _| drop(reply.send(part)));
+            }
+            Job::Readies(name, reply) => {
+                let heard = self.smoother.readies(&name);
+                together.add(Step::new(Vec::new(), heard), |heard, _| drop(reply.send(heard)));
             }
             Job::Kept(name, slot, reply) => {
                 drop(reply.send(self.smoother.kept(&name, slot).cloned()));
@@ -217,6 +237,7 @@ impl Engine {
             | Job::Deposit(..)
             | Job::Define(..)
             | Job::Learn(..)
+            | Job::Certify(..)
             | Job::End(..)
             | Job::Stop => {}
         }
@@ -234,24 +255,45 @@ impl Engine {
 
     /// What an aggregate alone cannot decide on.
     fn left(&mut self, left: Left, together: &mut Together) {
-        let now = self.clock.now();
-        if !matches!(left, Left::Early(..)) {
-            tracing::warn!("this smoother has signed what it does not remember, and sits out");
-        }
-        let step = match left {
-            Left::Early(by, said) => return self.keep_early(by, said),
-            Left::ForgottenOf(certificate) => self.smoother.hear_certificate(now, &certificate),
-            Left::Forgotten(_, Said::Receipt(receipt)) => self.smoother.hear_receipt(&receipt, now),
-            Left::Forgotten(by, Said::Ready(ready)) => {
-                let heard = self.smoother.hear_ready(now, by, &ready, &mut self.rng);
-                heard.map(|step| step.then(|_| Step::new(Vec::new(), ())))
+        match left {
+            Left::Early(by, said) => self.keep_early(by, said),
+            Left::Heard(by, said) => match self.hear_elsewhere(by, &said) {
+                Ok(step) => {
+                    self.noticed();
+                    together.add(step, |(), _| ());
+                }
+                Err(NotHeard::Unknown) => self.keep_early(by, said),
+                // Whoever was away is told of days that are forgotten here.
+                Err(NotHeard::Over) => {}
+                Err(why) => tracing::warn!(%why, by = by.0, "what a smoother says is not taken"),
+            },
+            Left::Certified(certificate, reply) => {
+                let done = self.smoother.hear_certificate(self.clock.now(), &certificate);
+                if done.is_ok() {
+                    self.noticed();
+                }
+                certified(done, reply, together);
             }
-            Left::Forgotten(..) => return,
-        };
-        match step {
-            Ok(step) => together.add(step, |(), _| ()),
-            Err(why) => tracing::warn!(%why, "what this smoother said is not taken"),
         }
+    }
+
+    /// Hears what is of no aggregate here, or what this smoother does not remember.
+    fn hear_elsewhere(&mut self, by: SmootherId, said: &Said) -> Result<Step<()>, NotHeard> {
+        let (now, rng) = (self.clock.now(), &mut self.rng);
+        let heard = match said {
+            Said::Receipt(receipt) => return self.smoother.hear_receipt(receipt, now),
+            Said::Ready(ready) => self.smoother.hear_ready(now, by, ready, rng),
+            Said::Opening(opening) => self.smoother.hear_opening(now, by, opening, rng),
+            Said::Word(_) | Said::Card(_) | Said::Key(_) | Said::Definition(_) => {
+                return Err(NotHeard::Unknown);
+            }
+        };
+        heard.map(|step| step.then(|_| Step::new(Vec::new(), ())))
+    }
+
+    /// Only its own words come to something where it knows of none.
+    fn noticed(&self) {
+        tracing::warn!("this smoother has signed what it does not remember, and sits out");
     }
 
     /// Keeps what rests on something that is not here yet, of each smoother its share.

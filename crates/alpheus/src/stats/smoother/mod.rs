@@ -34,6 +34,7 @@ use crate::stats::role::{RoleArgs, Seat};
 use crate::stats::ways::Way;
 use alpheus_accountable_statistics::configuration::SmootherId;
 use alpheus_accountable_statistics::definition::Agreed;
+use alpheus_accountable_statistics::keymaking::Patience;
 use alpheus_accountable_statistics::logarithm::Table;
 use alpheus_accountable_statistics::smoother::{Identity, Output, Smoother};
 use alpheus_crypto::ledger::Log;
@@ -64,6 +65,13 @@ pub struct Args {
     /// Where the other smoothers and the aggregator reach it
     #[arg(long, value_name = "ADDRESS")]
     peers: Option<SocketAddr>,
+    /// For so long it waits for each word of the others while they make a key; by default 20
+    #[arg(long, value_name = "SECONDS")]
+    word_seconds: Option<u64>,
+    /// For so long the first attempt at a key goes on, and each later one twice as long, up to 64
+    /// times; by default 120
+    #[arg(long, value_name = "SECONDS")]
+    attempt_seconds: Option<u64>,
 }
 
 /// The key belongs to nobody here.
@@ -78,15 +86,21 @@ struct NoSmoother;
 /// # Errors
 /// A setting is missing or wrong, the store or an address cannot be had.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
-    let own = vec![("stats.peers", args.peers.map(|peers| peers.to_string()))];
+    let seconds = |seconds: Option<u64>| seconds.map(|seconds| seconds.to_string());
+    let own = vec![
+        ("stats.peers", args.peers.map(|peers| peers.to_string())),
+        ("stats.word-seconds", seconds(args.word_seconds)),
+        ("stats.attempt-seconds", seconds(args.attempt_seconds)),
+    ];
     let seat = args.role.open(Role::Smoother, own, globals)?;
     let Seat { settings, stats, identity, card, keys, clock, address, found } = seat;
     let addresses = [address, Settings::needed(&stats.peers, "stats.peers")?];
-    let engine = restore(found, &card, &keys, clock)?;
+    let engine = restore(found, (&card, stats.key_patience()), &keys, clock)?;
     let (id, bulletin) = (engine.smoother.id(), engine.bulletin.clone());
     let (handle, jobs) = channel();
     let requests = globals.metrics.requests("stats_requests");
-    let api = Api { engine: handle.clone(), bulletin, requests };
+    let smoothers = card.smoothers.len();
+    let api = Api { engine: handle.clone(), bulletin, smoothers, requests };
     let part = globals.health.part("smoother");
     let (worker, broken) =
         Worker::start("smoother", move |trigger| engine::run(engine, jobs, trigger))?;
@@ -136,7 +150,12 @@ fn which(card: &Opened, key: &VerifyingKey) -> Result<SmootherId, Failure> {
 }
 
 /// The role with what its ledgers hold.
-fn restore(found: Found, card: &Opened, folder: &Path, clock: Clock) -> Result<Engine, Failure> {
+fn restore(
+    found: Found,
+    (card, patience): (&Opened, Patience),
+    folder: &Path,
+    clock: Clock,
+) -> Result<Engine, Failure> {
     let mut rng = entropy::rng()?;
     let bulletin = Bulletin::new(rng.next_u64());
     let signing = || keys::signing(&folder.join(keys::SIGNING));
@@ -146,7 +165,7 @@ fn restore(found: Found, card: &Opened, folder: &Path, clock: Clock) -> Result<E
     let log = found.since_it_began();
     let Found { mut ledger, records, .. } = found;
     let (records, beside) = side::divided(records);
-    let side = Side::restore(beside, (id, signing()?), &card.pinned, &bulletin);
+    let side = Side::restore(beside, (id, signing()?), (&card.pinned, patience), &bulletin);
     let side = side.blame(Category::Input)?;
     if log == Log::Doubtful {
         eprintln!("the state is older than its fence: this smoother sits out two days");

@@ -30,8 +30,8 @@ pub enum Task {
     Request(Box<SlotRequest>, Reply<Result<Signed<Grant>, NoSlot>>),
     /// A client deposits.
     Deposit(Box<Deposit>, Reply<Result<Deposited, NoSlot>>),
-    /// A quorum has a deposit.
-    Certified(Box<Endorsed<Entry>>),
+    /// A quorum has a deposit, as a client says, who waits for an answer, or a peer.
+    Certified(Box<Endorsed<Entry>>, Option<Reply<Result<(), NotHeard>>>),
     /// The aggregator shows tuples.
     Check(Vec<Shown>, Reply<Result<(), NotClosed>>),
     /// The aggregator closes.
@@ -48,10 +48,10 @@ pub struct Tasks(BTreeMap<Digest, Vec<Task>>);
 pub enum Left {
     /// It rests on something that is not here yet.
     Early(SmootherId, Said),
-    /// This smoother has said it, and does not remember.
-    Forgotten(SmootherId, Said),
-    /// The same.
-    ForgottenOf(Box<Endorsed<Entry>>),
+    /// It is of no aggregate here, or this smoother's own, which it does not remember.
+    Heard(SmootherId, Said),
+    /// The same of a certificate.
+    Certified(Box<Endorsed<Entry>>, Option<Reply<Result<(), NotHeard>>>),
 }
 
 /// What came of one aggregate's tasks.
@@ -111,8 +111,10 @@ fn unknown(tasks: impl Iterator<Item = Task>) -> Done {
             Task::Check(_, reply) | Task::Close(_, reply) => {
                 let _ = reply.send(Err(NotClosed::Unknown));
             }
-            Task::Certified(_) => tracing::debug!("a certificate is of no aggregate here"),
-            Task::Heard(by, said) => done.left.push(Left::Early(by, said)),
+            Task::Certified(certificate, reply) => {
+                done.left.push(Left::Certified(certificate, reply));
+            }
+            Task::Heard(by, said) => done.left.push(Left::Heard(by, said)),
         }
     }
     done
@@ -151,11 +153,14 @@ impl Desk<'_> {
                 self.done.together.answer(done, reply, |_, _| ());
             }
             Task::Deposit(deposit, reply) => self.deposit(*deposit, reply),
-            Task::Certified(certificate) => match self.shard.hear_certificate(&certificate) {
-                Ok(step) => self.done.together.add(step, |(), _| ()),
-                Err(NotHeard::Forgotten) => self.done.left.push(Left::ForgottenOf(certificate)),
-                Err(why) => tracing::debug!(%why, "a certificate is not taken"),
-            },
+            Task::Certified(certificate, reply) => {
+                match self.shard.hear_certificate(&certificate) {
+                    Err(NotHeard::Forgotten) => {
+                        self.done.left.push(Left::Certified(certificate, reply));
+                    }
+                    done => certified(done, reply, &mut self.done.together),
+                }
+            }
             Task::Check(shown, reply) => {
                 let done = match self.shard.check(now, shown) {
                     // What it has agreed to is checked already.
@@ -228,12 +233,25 @@ impl Desk<'_> {
             Ok(step) => self.done.together.add(step, move |out, bulletin: &Bulletin| {
                 bulletin.put_out(|outcome| name_of(&key, outcome), out);
             }),
-            Err(NotHeard::Forgotten) => self.done.left.push(Left::Forgotten(by, said)),
-            Err(NotHeard::Unknown | NotHeard::OtherSet) => {
+            Err(NotHeard::Forgotten) => self.done.left.push(Left::Heard(by, said)),
+            Err(NotHeard::Unknown | NotHeard::OtherSet) if !self.shard.has_ended() => {
                 self.done.left.push(Left::Early(by, said));
             }
             Err(why) => tracing::warn!(%why, by = by.0, "what a smoother says is not taken"),
         }
+    }
+}
+
+/// Takes what came of a certificate, and answers who waits for it.
+pub(super) fn certified(
+    done: Result<Step<()>, NotHeard>,
+    reply: Option<Reply<Result<(), NotHeard>>>,
+    together: &mut Together,
+) {
+    match (done, reply) {
+        (done, Some(reply)) => together.answer(done, reply, |(), _| ()),
+        (Ok(step), None) => together.add(step, |(), _| ()),
+        (Err(why), None) => tracing::debug!(%why, "a certificate is not taken"),
     }
 }
 

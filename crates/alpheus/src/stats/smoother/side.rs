@@ -27,8 +27,6 @@ const CARD: u8 = b'c';
 const KEY: u8 = b'q';
 const DEFINITION: u8 = b'd';
 
-/// How long a key's makers wait: smoothers may be started by hand one after the other.
-const PATIENCE: Patience = Patience { word: 20_000_000, attempt: 120_000_000 };
 /// So many words of keys that are not begun here are kept, of each smoother its share.
 const EARLY: usize = 4096;
 /// Keys of so many key epochs after the running one are heard of: they are made one day before,
@@ -40,7 +38,8 @@ pub struct Side {
     id: SmootherId,
     signing: SigningKey,
     pinned: Pinned,
-    /// Patience has nothing to do with a replay's clock.
+    /// How long a key's makers wait, which has nothing to do with a replay's clock.
+    patience: Patience,
     started: Instant,
     /// The key epoch at the last tick.
     running: Option<KeyEpoch>,
@@ -96,13 +95,14 @@ impl Side {
     pub fn restore(
         records: Records,
         (id, signing): (SmootherId, SigningKey),
-        pinned: &Pinned,
+        (pinned, patience): (&Pinned, Patience),
         bulletin: &Bulletin,
     ) -> Result<Self, DamagedSide> {
         let mut side = Self {
             id,
             signing,
             pinned: pinned.clone(),
+            patience,
             started: Instant::now(),
             running: None,
             making: BTreeMap::new(),
@@ -248,7 +248,7 @@ impl Side {
     fn begin(&mut self, epoch: KeyEpoch) -> Option<(KeyEpoch, Step<Talk>)> {
         let records = self.stored.remove(&epoch).unwrap_or_default();
         let circle = Circle::of(&self.pinned, epoch).ok()?;
-        let maker = KeyMaker::restore(circle, self.id, PATIENCE, records);
+        let maker = KeyMaker::restore(circle, self.id, self.patience, records);
         let mut maker = maker.inspect_err(|error| tracing::error!(%error, "making a key")).ok()?;
         let (ours, others) = self.early.drain(..).partition(|(of, ..)| *of == epoch);
         self.early = others;

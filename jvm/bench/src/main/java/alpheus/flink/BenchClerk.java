@@ -62,6 +62,10 @@ final class BenchClerk {
 
     /** Takes note of a summary; the last one of a window opens it. */
     void summary(byte[] message) throws IOException {
+        if (Messages.kind(message) != Summary.KIND) {
+            // How far the job is: a bench waits for all of its streams anyway.
+            return;
+        }
         Summary summary = Summary.read(message);
         if (!summary.judgement().isComplete()) {
             throw new IllegalStateException("a bench loses nothing, but a stream is " + summary.judgement().why());
