@@ -250,6 +250,12 @@ pub fn credential(data: &[u8]) {
             assert_eq!(login.to_bytes(), data, "a login has one spelling");
             assert_eq!(login.bits.len(), limit.bits());
         }
+        for place in [(0, 1), (1, 2), (3, 4)] {
+            if let Ok(joint) = credential::Joint::from_bytes(data, limit, place) {
+                assert_eq!(joint.to_bytes(), data, "a showing beside others has one spelling");
+                assert_eq!(joint.beside.others.len() + 1, place.1);
+            }
+        }
     }
     let spelling = "a message has one spelling";
     if let Ok(request) = credential::Request::from_bytes(data) {

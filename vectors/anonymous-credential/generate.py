@@ -5,7 +5,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import protocol as p  # noqa: E402
-from protocol import G, H, Configuration, Credential, Issuer, Login, ReUp, Request, Response, r  # noqa: E402
+from protocol import (  # noqa: E402
+    G, H, Configuration, Credential, Issuer, Login, ReUp, Request, Response, Together, r,
+)
 from ristretto import ORDER, P, decode  # noqa: E402
 
 TARGET = sys.argv[1]
@@ -352,7 +354,106 @@ def re_ups():
     ])
 
 
+SUBJECT = bytes(range(100, 132))
+
+
+def abouts(limit):
+    """Credentials for three verifiers, about one subject."""
+    found = []
+    for name in ("one", "two", "three"):
+        config = Configuration(Issuer(name))
+        holder = credential(config)
+        holder.config = config.about(SUBJECT, limit)
+        found.append((config, holder))
+    return found
+
+
+def together():
+    cases, first = [], PERIOD * 5760
+    for limit, index in ((1, 0), (3, 2), (25, 24)):
+        configs, holders = zip(*abouts(limit))
+        shown = Together(holders, first, index, MESSAGE, f"{limit} {index}")
+        assert shown.false == [[], [], []]
+        cases.append({
+            "period": PERIOD, "subject": SUBJECT.hex(), "limit": limit, "index": index,
+            "message": MESSAGE.hex(), "randomness": shown.randomness,
+            "holders": [{"configuration": c.json(), "period": PERIOD, "m1": p.scalar(h.m1).hex(),
+                         "u": h.u.encode().hex(), "mac": h.mac.encode().hex()}
+                        for c, h in zip(configs, holders)],
+            "showings": [shown.bytes(j).hex() for j in range(3)],
+            "tags": [login.tag_id().hex() for login in shown.logins],
+        })
+    write("together.json", cases)
+
+
+def together_case(place, data, error="Proof", limit=3):
+    config = abouts(limit)[place][0]
+    return {"configuration": config.json(), "subject": SUBJECT.hex(), "limit": limit,
+            "period": PERIOD, "place": place, "showing": data.hex(), "error": error}
+
+
+def bad_together():
+    first = PERIOD * 5760
+    holders = [h for _, h in abouts(3)]
+    shown = Together(holders, first, 1, MESSAGE, "good")
+    other = Together(holders, first, 1, MESSAGE, "other")
+    good = [shown.bytes(place) for place in range(3)]
+    parts = shown.parts
+    write("together_bad_place.json", [
+        # What another verifier was sent; the own showing beside other parts, or in another order.
+        together_case(1, good[0]), together_case(0, good[2]),
+        together_case(1, parts[2] + parts[0] + shown.logins[1].bytes()),
+        together_case(1, other.parts[0] + other.parts[2] + shown.logins[1].bytes()),
+        together_case(1, bytes(64) + parts[2] + shown.logins[1].bytes()),
+    ])
+    # One that was made alone, and one of these as if it were alone.
+    alone = Login(holders[1], first, 1, MESSAGE, "alone").bytes()
+    write("together_bad_alone.json", [
+        together_case(1, parts[0] + parts[2] + alone),
+        together_case(1, shown.logins[1].bytes(), "Epoch"),
+    ])
+    write("together_bad_length.json", [
+        together_case(1, good[1][:-1], "Malformed(Proof(Length))"),
+        together_case(1, good[1][:100], "Malformed(Length)"),
+        together_case(1, good[1] + bytes(1), "Malformed(Proof(Length))"),
+    ])
+    mixed = [holders[0], Credential(*_stranger()), holders[2]]
+    mixed[1].config = holders[1].config
+
+    def beyond_all(logins):
+        """Bit 0 is 2 in all of them: an index beyond the limit."""
+        for login, holder in zip(logins, holders):
+            m1, s = login.witness[0], login.witness[4]
+            login.bits[0], login.witness[3] = 2 * G + s * H, 2
+            index = sum(b * w for b, w in zip(login.config.bases(), login.witness[3::3]))
+            login.tag = p.inverse(m1 + index) * login.config.context(first)
+
+    def lend(logins):
+        """The second shows the first one's credential."""
+        for field in ("u", "c", "cm", "witness"):
+            setattr(logins[1], field, getattr(logins[0], field))
+
+    beyond = Together(holders, first, 2, MESSAGE, "beyond", beyond_all)
+    assert beyond.false == [[4]] * 3, beyond.false
+    lent = Together(holders, first, 1, MESSAGE, "lent", lend)
+    assert lent.false[0] == [] and lent.false[1] != [], lent.false
+    strange = Together(mixed, first, 1, MESSAGE, "strange")
+    assert strange.false == [[], [1], []], strange.false
+    write("together_bad_equation.json", [
+        together_case(0, beyond.bytes(0)), together_case(2, beyond.bytes(2)),
+        together_case(1, lent.bytes(1)), together_case(1, strange.bytes(1)),
+    ])
+
+
+def _stranger():
+    """A credential that another issuer gave."""
+    config = Configuration(Issuer("four"))
+    return config, *issued(config, "plain")
+
+
 elements_and_scalars()
+together()
+bad_together()
 issuance()
 bad_requests()
 bad_responses()

@@ -111,6 +111,34 @@ class Statement:
         return b"".join(commitments) + b"".join(map(scalar, responses))
 
 
+def part(statement, commitments):
+    hashed = b"".join(commitments)
+    return hashlib.sha512(statement.prefix() + number(len(hashed)) + hashed).digest()
+
+
+def prove_together(statements, witnesses, own, stream):
+    """Proofs by one challenge, and all parts. The first `own` secrets are each one's own."""
+    fresh, count = stream.take(32), len(statements)
+    prefixes = b"".join(hashlib.sha512(s.prefix()).digest() for s in statements)
+    secrets = [w for witness in witnesses for w in witness[:own]] + witnesses[0][own:]
+    hashed = b"".join(map(scalar, secrets))
+    statement = hashlib.sha512(prefixes).digest()
+    nonces = [
+        hash_to_scalar("alpheus/proof/nonce/v1", [fresh, hashed, statement, number(j)])
+        for j in range(len(secrets))
+    ]
+    of = [nonces[p * own : (p + 1) * own] + nonces[count * own :] for p in range(count)]
+    commitments = [[s.evaluate(of[p], j).encode() for j in range(len(s.equations))]
+                   for p, s in enumerate(statements)]
+    parts = [part(s, c) for s, c in zip(statements, commitments)]
+    c = hash_to_scalar("alpheus/proof/together/v1", parts)
+    proofs = []
+    for p, witness in enumerate(witnesses):
+        responses = [(k + c * w) % ORDER for k, w in zip(of[p], witness)]
+        proofs.append(b"".join(commitments[p]) + b"".join(map(scalar, responses)))
+    return proofs, parts
+
+
 def varint(n):
     out = b""
     while n >= 128:
@@ -139,6 +167,13 @@ class Configuration:
         self.bytes = self.deployment + b"".join(map(varint, numbers))
         self.bytes += b"".join(e.encode() for e in issuer.public)
         self.fingerprint = r.labelled_hash(PREFIX + "configuration/v2", [self.bytes])
+
+    def about(self, name, limit):
+        """The same, for showings about one subject."""
+        parts = [self.fingerprint, number(limit, 4), name]
+        other = Configuration(self.issuer, limit, self.tier, self.kind)
+        other.fingerprint = r.labelled_hash(PREFIX + "subject/v1", parts)
+        return other
 
     def json(self):
         return {"deployment": self.deployment.hex(), "kind": self.kind, "tier": self.tier,
@@ -239,13 +274,18 @@ class Credential:
 
 
 class Login:
-    """`alter` may change elements before the proof; V is the verifier's."""
+    """`alter` may change elements before the proof; V is the verifier's. One that is made
+    `together` with others is proven by them."""
 
-    def __init__(self, credential, epoch, index, message, name, alter=None, leave_out=None):
+    def __init__(self, credential, epoch, index, message, name, alter=None, leave_out=None,
+                 together=None):
         config, stream = credential.config, Stream(f"login {name}")
         self.config, self.epoch, self.message = config, epoch, message
-        hedge = stream.take(32) + scalar(credential.m1) + config.fingerprint
-        hedge += number(epoch) + number(index, 4)
+        hedge = self.hedge(stream.take(32), credential, epoch, index)
+        if together:
+            hedge, bits_hedge = together
+        else:
+            bits_hedge = hedge
         label = PREFIX + "showing-secrets/v1"
         self.seed = r.derive(hedge, label, [], 32)
         key = r.derive(self.seed, PREFIX + "session-key/v1", [], 32)
@@ -257,13 +297,19 @@ class Login:
         self.tag = inverse(credential.m1 + index) * config.context(epoch)
         self.witness, self.bits = [credential.m1, z, blind], []
         for j, bit in enumerate(self.decompose(index)):
-            s = hash_to_scalar(label, [hedge, number(4 + j)])
+            s = hash_to_scalar(label, [bits_hedge, number(4 + j)])
             self.bits.append(bit * G + s * H)
             self.witness += [bit, s, (1 - bit) * s]
         if alter:
             alter(self)
-        self.proof = self.statement(self.v()).prove(self.witness, stream, leave_out)
-        self.randomness = stream.so_far()
+        if not together:
+            self.proof = self.statement(self.v()).prove(self.witness, stream, leave_out)
+            self.randomness = stream.so_far()
+
+    @staticmethod
+    def hedge(fresh, credential, epoch, index):
+        fingerprint = credential.config.fingerprint
+        return fresh + scalar(credential.m1) + fingerprint + number(epoch) + number(index, 4)
 
     def decompose(self, index):
         *powers, last = self.config.bases() or [0]
@@ -302,6 +348,30 @@ class Login:
     def tag_id(self):
         parts = [self.config.fingerprint, number(self.epoch), self.tag.encode()]
         return r.labelled_hash(PREFIX + "tag/v1", parts)
+
+
+class Together:
+    """Showings of several credentials, each for a verifier of its own. `alter` may change them."""
+
+    def __init__(self, credentials, epoch, index, message, name, alter=None):
+        stream = Stream(f"together {name}")
+        hedges = [Login.hedge(stream.take(32), c, epoch, index) for c in credentials]
+        bits = b"".join(hedges)
+        self.logins = [Login(c, epoch, index, message, name, together=(hedge, bits))
+                       for c, hedge in zip(credentials, hedges)]
+        if alter:
+            alter(self.logins)
+        statements = [login.statement(login.v()) for login in self.logins]
+        self.false = [login.false for login in self.logins]
+        witnesses = [login.witness for login in self.logins]
+        proofs, self.parts = prove_together(statements, witnesses, 3, stream)
+        for login, proof in zip(self.logins, proofs):
+            login.proof = proof
+        self.randomness = stream.so_far()
+
+    def bytes(self, place):
+        others = self.parts[:place] + self.parts[place + 1 :]
+        return b"".join(others) + self.logins[place].bytes()
 
 
 class ReUp:

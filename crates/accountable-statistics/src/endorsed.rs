@@ -3,6 +3,7 @@
 use crate::configuration::{MOST_SMOOTHERS, Pinned, SmootherId};
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::signed::{Message, Signed, Verified};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,6 +58,12 @@ impl<T: Message> Endorsed<T> {
     #[must_use]
     pub fn dangerous_unverified(&self) -> Option<T> {
         self.0.first()?.1.dangerous_unverified()
+    }
+
+    /// The first field of that, for the same.
+    #[must_use]
+    pub fn dangerous_first<U: DeserializeOwned>(&self) -> Option<U> {
+        self.0.first()?.1.dangerous_first()
     }
 
     /// The message that so many smoothers have signed alike. Signatures that do not hold count

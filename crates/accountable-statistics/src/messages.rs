@@ -138,7 +138,7 @@ impl Deposit {
     /// For which aggregate, as whoever sends it says: to find who is to check it.
     #[must_use]
     pub fn said_to_be_for(&self) -> Option<Digest> {
-        self.grant.dangerous_unverified().map(|grant| grant.aggregate)
+        self.grant.dangerous_first()
     }
 }
 
@@ -180,7 +180,7 @@ impl Receipt {
     /// For which aggregate, as whoever sends it says: to find who is to check it.
     #[must_use]
     pub fn said_to_be_for(&self) -> Option<Digest> {
-        self.entry.dangerous_unverified().map(|entry| entry.aggregate)
+        self.entry.dangerous_first()
     }
 }
 

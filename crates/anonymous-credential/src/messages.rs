@@ -10,6 +10,7 @@ use crate::schedule::{Epoch, Period};
 use alpheus_crypto::group::Element;
 use alpheus_crypto::hash::{Digest, labelled};
 use alpheus_crypto::labels;
+use alpheus_crypto::sigma::{Beside, Part};
 use alpheus_crypto::sign::{Signature, VerifyingKey};
 use serde::{Deserialize, Serialize};
 
@@ -180,6 +181,48 @@ impl Login {
         let elements = [&self.u, &self.c, &self.cm, &self.tag].into_iter().chain(&self.bits);
         elements.for_each(|element| bytes.extend_from_slice(element.as_bytes()));
         bytes.extend_from_slice(&self.proof);
+        bytes
+    }
+}
+
+/// One of several showings that a holder makes together, of one credential for each verifier:
+/// each verifier gets its own, and a digest of every other one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joint {
+    /// The showing.
+    pub login: Login,
+    /// The others, and how many come before it.
+    pub beside: Beside,
+}
+
+impl Joint {
+    /// Bytes of every one of so many under a limit.
+    #[must_use]
+    pub fn length(limit: Limit, many: usize) -> usize {
+        Login::length(limit) + size_of::<Part>() * many.saturating_sub(1)
+    }
+
+    /// Decodes what the verifier at a place, of so many, is shown under a limit: the others'
+    /// digests, then the showing.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn from_bytes(
+        bytes: &[u8],
+        limit: Limit,
+        (place, many): (usize, usize),
+    ) -> Result<Self, Malformed> {
+        let mut reader = Reader(bytes);
+        let others = (1..many).map(|_| reader.array()).collect::<Result<_, _>>()?;
+        let login = Login::from_bytes(reader.0, limit)?;
+        Ok(Self { login, beside: Beside { place, others } })
+    }
+
+    /// Encodes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.beside.others.concat();
+        bytes.extend_from_slice(&self.login.to_bytes());
         bytes
     }
 }

@@ -6,7 +6,7 @@ use crate::messages::{Login, ReUp, Request, Response};
 use crate::schedule::Period;
 use alpheus_crypto::group::{Element, SecretScalar, Vanished};
 use alpheus_crypto::labels;
-use alpheus_crypto::sigma::{SecretAt, Statement, Term};
+use alpheus_crypto::sigma::{ElementAt, Own, SecretAt, Statement, Term};
 
 /// Of (m1, r1): E1 = m1·G + r1·H. Bound to configuration, period and account.
 pub(crate) fn request(pinned: &Pinned, account: &[u8], period: Period, e1: &Element) -> Statement {
@@ -57,7 +57,7 @@ pub(crate) fn response(
 /// credential of the epoch's period, and that the tag is that of an index
 /// below the limit. V = z·X1 − r·G for the holder; the verifier computes it
 /// from its key.
-pub(crate) fn showing(pinned: &Pinned, login: &Login, v: &Element) -> Statement {
+pub(crate) fn showing(pinned: &Pinned, login: &Login, v: &Element) -> Showing {
     let fingerprint = pinned.fingerprint();
     let fields: [&[u8]; 5] = [
         fingerprint.as_bytes(),
@@ -81,12 +81,25 @@ pub(crate) fn showing(pinned: &Pinned, login: &Login, v: &Element) -> Statement 
     let index = index.map(|([bit, ..], base)| -> Term { (i64::from(base), *bit, tag) });
     let terms: Vec<Term> = std::iter::once((1, m1, tag)).chain(index).collect();
     s.equation(t, &terms);
+    let mut committed = Vec::with_capacity(bits.len());
     for (element, [bit, blind, square]) in login.bits.iter().zip(bits) {
         let d = s.element(element);
         s.equation(d, &[(1, bit, g), (1, blind, h)]);
         s.equation(d, &[(1, bit, d), (1, square, h)]);
+        committed.push(d);
     }
-    s
+    Showing { statement: s, bases: (g, h), bits: committed }
+}
+
+/// What showings of several credentials with the same index do not share: (m1, z, r), and the
+/// equations of Cm, V and T.
+pub(crate) const OWN: Own = Own { secrets: 3, equations: 3 };
+
+/// The statement of a showing, and where in it G, H and the D_j are.
+pub(crate) struct Showing {
+    pub(crate) statement: Statement,
+    pub(crate) bases: (ElementAt, ElementAt),
+    pub(crate) bits: Vec<ElementAt>,
 }
 
 /// Of m1: T_t = m1·τ and T_{t+1} = m1·τ'. `from` is the session's recorded tag,

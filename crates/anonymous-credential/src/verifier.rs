@@ -5,13 +5,13 @@ use crate::codes::Code;
 use crate::configuration::Pinned;
 use crate::error::{IssueRefused, Malformed, Refused};
 use crate::keys::IssuerKey;
-use crate::messages::{Login, ReUp};
+use crate::messages::{Joint, Login, ReUp};
 use crate::sessions::codes::UnspentCode;
 use crate::sessions::{DueReUp, Unspent};
 use crate::statements;
 use crate::subjects::{ProvenAbout, Subject};
 use alpheus_crypto::group::{Element, SecretScalar};
-use alpheus_crypto::sigma::{Claim, Proof, check_all};
+use alpheus_crypto::sigma::{Claim, Proof, Statement, check_all};
 
 /// Checks logins with the issuer's key. Whoever holds it can mint credentials:
 /// it runs in a process of its own.
@@ -70,6 +70,27 @@ impl Verifier {
         verdicts(showings, claims, ProvenAbout)
     }
 
+    /// Checks the proofs of showings about a subject that were each made together with others', for
+    /// other verifiers; each gets its own verdict. What was shown to another verifier is refused.
+    ///
+    /// # Privacy
+    /// As of [`Verifier::verify`]; verifiers who compare see which showings were made together.
+    pub fn verify_joint(
+        &self,
+        subject: &Subject,
+        showings: Vec<Joint>,
+    ) -> Vec<Result<ProvenAbout, Refused>> {
+        let claim = |joint: &Joint| {
+            if joint.login.epoch != subject.epoch() {
+                return Err(Refused::Epoch);
+            }
+            let (statement, proof) = self.statement(subject.pinned(), &joint.login)?;
+            Claim::beside(statement, proof, &joint.beside).ok_or(Refused::Proof)
+        };
+        let claims = showings.iter().map(claim).collect();
+        verdicts(showings, claims, |joint| ProvenAbout(joint.login))
+    }
+
     /// Checks all proofs of a code together: the login's, and those of the re-ups
     /// that carry it to each of the epochs that codes spend.
     ///
@@ -92,17 +113,22 @@ impl Verifier {
         Ok(ProvenCode(unspent.0))
     }
 
+    fn claim(&self, pinned: &Pinned, login: &Login) -> Result<Claim, Refused> {
+        let (statement, proof) = self.statement(pinned, login)?;
+        Ok(Claim::new(statement, proof))
+    }
+
     /// V = (x0 + x2·m2)·Ũ + x1·Cm − C', in constant time: the key meets nothing
     /// else. What goes on into the check is an element and public scalars.
-    fn claim(&self, pinned: &Pinned, login: &Login) -> Result<Claim, Refused> {
+    fn statement(&self, pinned: &Pinned, login: &Login) -> Result<(Statement, Proof), Refused> {
         let period = pinned.schedule.period_of(login.epoch);
         let m2 = SecretScalar::from_public(&pinned.attributes(period));
         let factor = self.key.x0.plus(&self.key.x2.times(&m2));
         let terms = [(&factor, &login.u), (&self.key.x1, &login.cm)];
         let v = Element::combine(&terms, &[], &[&login.c]).map_err(|_| Refused::Proof)?;
-        let statement = statements::showing(pinned, login, &v);
+        let statement = statements::showing(pinned, login, &v).statement;
         let proof = Proof::from_bytes(&login.proof, &statement).map_err(Malformed::from)?;
-        Ok(Claim::new(statement, proof))
+        Ok((statement, proof))
     }
 }
 

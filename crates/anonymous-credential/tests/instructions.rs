@@ -8,8 +8,13 @@
 mod support;
 
 use alpheus_anonymous_credential::configuration::{Compared, Pinned};
-use alpheus_anonymous_credential::holder::{Holder, Outgoing, Requesting, Which};
+use alpheus_anonymous_credential::holder::{
+    About, Holder, Outgoing, Requesting, Which, show_together,
+};
+use alpheus_anonymous_credential::ledger::Step;
 use alpheus_anonymous_credential::limit::Limit;
+use alpheus_anonymous_credential::messages::Joint;
+use alpheus_anonymous_credential::subjects::Subject;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use std::process::Command;
 use support::{Ledger, NOTHING, START, Service, at};
@@ -74,6 +79,62 @@ fn one_request_and_re_up() {
     service.log_in(at(1), &sent).unwrap();
     let sent = carrying(&mut holder, &mut rng);
     service.re_up(at(13), &sent).unwrap();
+}
+
+#[inline(never)]
+fn showing_together(abouts: &mut [About], rng: &mut ChaCha20Rng) -> Vec<Step<Vec<u8>>> {
+    show_together(abouts, &NOTHING, rng).unwrap()
+}
+
+/// Shows the credentials of two issuers together.
+#[test]
+fn one_showing_together() {
+    let shown = std::env::var(SHOWN).unwrap_or("1 1 0".into());
+    let numbers: Vec<u32> = shown.split(' ').map(|number| number.parse().unwrap()).collect();
+    let [limit, seed, index] = numbers[..] else { panic!("three numbers") };
+    let rng = &mut ChaCha20Rng::seed_from_u64(u64::from(seed));
+    let mut services = [(); 2].map(|()| Service::new(Limit::ONE, rng).unwrap());
+    let mut holders = Vec::new();
+    for service in &mut services {
+        let mut store = Ledger::new();
+        holders.push((service.register(&seed.to_be_bytes(), &mut store, rng).unwrap(), store));
+    }
+    let subject = |at: usize| {
+        let (pinned, period) = (&services[at].pinned, holders[at].0.period());
+        Subject::new(pinned, &NOTHING, Limit::try_from(limit).unwrap(), period)
+    };
+    let about = |at: usize, store: &Ledger| holders[at].0.about(subject(at), store).unwrap();
+    let mut stores = [Ledger::new(), Ledger::new()];
+    let mut burning = [about(0, &stores[0]), about(1, &stores[1])];
+    for _ in 0..index {
+        let steps = show_together(&mut burning, &NOTHING, rng).unwrap();
+        for (step, store) in steps.into_iter().zip(&mut stores) {
+            // The last that is burnt stands for all before it.
+            store.clear();
+            step.commit(store).unwrap();
+        }
+    }
+    let mut abouts = [about(0, &stores[0]), about(1, &stores[1])];
+    assert_eq!(abouts[1].left(), limit - index);
+    for (at, step) in showing_together(&mut abouts, rng).into_iter().enumerate() {
+        let bytes = step.commit(&mut Ledger::new()).unwrap();
+        let joint = Joint::from_bytes(&bytes, Limit::try_from(limit).unwrap(), (at, 2)).unwrap();
+        assert!(services[at].verifier.verify_joint(&subject(at), vec![joint])[0].is_ok());
+    }
+}
+
+#[test]
+fn showings_together_take_the_same_instructions_for_every_holder_and_index() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("not checked: there is no valgrind here");
+        return;
+    }
+    let shown = [(1, 2), (1, 3), (2, 4), (3, 17), (2, 24)];
+    let shown = shown.map(|(seed, index)| {
+        counted("showing_together", "one_showing_together", &format!("25 {seed} {index}"))
+    });
+    assert!(shown[0] > 1_000_000, "something was counted: {shown:?}");
+    assert_eq!([shown[0]; 5], shown);
 }
 
 /// Of the two showings of `one_showing`, together.

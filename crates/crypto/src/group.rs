@@ -6,12 +6,16 @@
 //! [`PublicScalar`], and no function turns the one into the other, except the
 //! response of a proof (`sigma`) and [`SecretScalar::expose`].
 
+mod multiples;
+
+pub use multiples::Multiple;
+
 use crate::hash::wide;
 use crate::labels;
 use crate::secret::Secret;
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable, RistrettoPoint};
 use curve25519_dalek::scalar::Scalar;
-use curve25519_dalek::traits::{IsIdentity, MultiscalarMul, VartimeMultiscalarMul};
+use curve25519_dalek::traits::{IsIdentity, VartimeMultiscalarMul};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -133,54 +137,6 @@ impl Element {
         let point = RistrettoPoint::from_uniform_bytes(&wide(label, parts));
         #[expect(clippy::expect_used, reason = "a chance of 2^-252 for a hash")]
         Self::of(point).expect("a hash is not the identity")
-    }
-
-    /// Σ kᵢ·Pᵢ + Σ plus − Σ minus, in a time that depends on the numbers of
-    /// terms and on whether an element is G or H, and on no scalar.
-    ///
-    /// # Errors
-    /// [`Vanished`] if the sum is the identity.
-    pub fn combine(
-        terms: &[(&SecretScalar, &Self)],
-        plus: &[&Self],
-        minus: &[&Self],
-    ) -> Result<Self, Vanished> {
-        let (fixed, others): (Vec<_>, Vec<_>) =
-            terms.iter().partition(|(_, element)| element.is_base());
-        let mut sum: RistrettoPoint =
-            fixed.iter().map(|(scalar, element)| element.times_fixed(scalar)).sum();
-        if let [(scalar, element)] = others.as_slice() {
-            sum += element.point * *scalar.0;
-        } else if !others.is_empty() {
-            let scalars = others.iter().map(|(scalar, _)| &*scalar.0);
-            let points = others.iter().map(|(_, element)| &element.point);
-            sum += RistrettoPoint::multiscalar_mul(scalars, points);
-        }
-        plus.iter().for_each(|element| sum += element.point);
-        minus.iter().for_each(|element| sum -= element.point);
-        Self::of(sum)
-    }
-
-    /// k·P, in a time that does not depend on k.
-    ///
-    /// # Errors
-    /// [`Vanished`] never happens: neither factor is zero. It is here so that no
-    /// caller has to know.
-    pub fn times(&self, scalar: &SecretScalar) -> Result<Self, Vanished> {
-        Self::combine(&[(scalar, self)], &[], &[])
-    }
-
-    fn is_base(&self) -> bool {
-        self.bytes == BASE.bytes || self.bytes == SECOND_BASE.0.bytes
-    }
-
-    /// For G and H, which have tables.
-    fn times_fixed(&self, scalar: &SecretScalar) -> RistrettoPoint {
-        if self.bytes == BASE.bytes {
-            RistrettoPoint::mul_base(&scalar.0)
-        } else {
-            &SECOND_BASE.1 * &*scalar.0
-        }
     }
 
     fn of(point: RistrettoPoint) -> Result<Self, Vanished> {
@@ -421,8 +377,6 @@ impl From<Element> for [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
     fn scalar(bytes: [u8; 32]) -> Result<SecretScalar, InvalidScalar> {
         SecretScalar::from_bytes(&Secret::from_bytes(bytes))
@@ -461,28 +415,5 @@ mod tests {
         [g, g, h].iter().for_each(|element| total.subtract(element));
         assert!(total == Total::zero() && Total::from_bytes(&[0; 32]) == Ok(total));
         assert_eq!(Total::from_bytes(&[0xff; 32]).err(), Some(InvalidElement::NotCanonical));
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-        /// Tables, single and multiple multiplication are one arithmetic.
-        #[test]
-        fn sums_are_sums(seed: [u8; 32]) {
-            let rng = &mut ChaCha20Rng::from_seed(seed);
-            let [a, b, c] = std::array::from_fn(|_| SecretScalar::random(rng));
-            let (g, h) = (Element::base(), Element::second_base());
-            let p = Element::hashed("alpheus/test-element/v1", &[&seed]);
-            let whole = Element::combine(&[(&a, &g), (&b, &p), (&c, &h)], &[&p], &[&h]).unwrap();
-            let b1 = b.plus(&SecretScalar::from_small(1));
-            let c1 = c.minus(&SecretScalar::from_small(1));
-            let parts = [g.times(&a).unwrap(), p.times(&b1).unwrap(), h.times(&c1).unwrap()];
-            let [x, y, z] = &parts;
-            prop_assert_eq!(Element::combine(&[], &[x, y, z], &[]), Ok(whole));
-            prop_assert_eq!(p.times(&a.times(&a.inverted().unwrap())), Ok(p));
-            prop_assert_eq!(Element::from_bytes(whole.as_bytes()), Ok(whole));
-            let other = Element::combine(&[(&b, &p), (&a, &h), (&c, &whole)], &[], &[]).unwrap();
-            let again = [p.times(&b), h.times(&a), whole.times(&c)].map(Result::unwrap);
-            prop_assert_eq!(Element::combine(&[], &again.each_ref(), &[]), Ok(other));
-        }
     }
 }

@@ -114,6 +114,8 @@ pub const MASTER: &str = "alpheus/master/v1";
 pub const SECOND_BASE: &str = "alpheus/group/second-base/v1";
 /// The nonces of a proof, from randomness, witness and statement (hash).
 pub const PROOF_NONCE: &str = "alpheus/proof/nonce/v1";
+/// The challenge of proofs that are made together.
+pub const PROOF_TOGETHER: &str = "alpheus/proof/together/v1";
 /// What the weights of a batch of proofs are drawn from (hash).
 pub const PROOF_BATCH: &str = "alpheus/proof/batch/v1";
 /// The weights of a batch of proofs (hash).

@@ -9,10 +9,14 @@
 //! culprits are found. `docs/protocol.md` has the bytes.
 
 mod check;
+mod together;
 
 pub use check::{Claim, Culprits, check_all};
+pub use together::{Beside, Joined, Own, Part, prove_together};
 
-use crate::group::{Element, InvalidElement, InvalidScalar, PublicScalar, SecretScalar, Vanished};
+use crate::group::{
+    Element, InvalidElement, InvalidScalar, Multiple, PublicScalar, SecretScalar, Vanished,
+};
 use crate::labels;
 use crate::secret::Secret;
 use curve25519_dalek::scalar::Scalar;
@@ -30,6 +34,14 @@ pub struct ElementAt(u16);
 
 /// coefficient · secret · element.
 pub type Term = (i64, SecretAt, ElementAt);
+
+/// What a prover knows an element of a statement to be: Σ scalar · element. Not `Debug`.
+pub struct Opening {
+    /// The element.
+    pub of: ElementAt,
+    /// What it is made of.
+    pub terms: Vec<(SecretScalar, ElementAt)>,
+}
 
 /// image = Σ terms.
 struct Equation {
@@ -136,12 +148,31 @@ impl Statement {
         witness: &[&SecretScalar],
         rng: &mut impl CryptoRng,
     ) -> Result<Proof, NotProven> {
+        self.prove_by(witness, &[], rng)
+    }
+
+    /// The same proof, for less where the prover knows what elements are made of that others
+    /// have tables for, or that equations have anyway. With an opening that is none the proof is
+    /// refused.
+    ///
+    /// # Errors
+    /// [`NotProven`].
+    ///
+    /// # Privacy
+    /// As of [`Statement::prove`]; openings stay with the prover.
+    pub fn prove_by(
+        &self,
+        witness: &[&SecretScalar],
+        openings: &[Opening],
+        rng: &mut impl CryptoRng,
+    ) -> Result<Proof, NotProven> {
         if witness.len() != usize::from(self.secrets) {
             return Err(NotProven::WitnessLength);
         }
         let prefix = self.prefix();
         let nonces = nonces(witness, &prefix, rng);
-        let commitments = self.commitments(&nonces).map_err(|Vanished| NotProven::Vanished)?;
+        let commitments = self.commitments(&nonces, openings);
+        let commitments = commitments.map_err(|Vanished| NotProven::Vanished)?;
         let challenge = challenge(prefix, &commitments);
         let responses = nonces.into_iter().zip(witness);
         let responses =
@@ -150,22 +181,17 @@ impl Statement {
     }
 
     /// Σ coefficient · nonce · element, for each equation.
-    fn commitments(&self, nonces: &[SecretScalar]) -> Result<Vec<Element>, Vanished> {
-        let commitment = |equation: &Equation| {
-            // An element that stands in many terms is multiplied once.
-            let mut scaled: Vec<(ElementAt, SecretScalar)> = Vec::new();
-            for (coefficient, secret, element) in &equation.terms {
-                let coefficient = SecretScalar::from_public(&PublicScalar::of(*coefficient));
-                let term = nonces[usize::from(secret.0)].times(&coefficient);
-                match scaled.iter_mut().find(|(at, _)| at == element) {
-                    Some((_, sum)) => *sum = sum.plus(&term),
-                    None => scaled.push((*element, term)),
-                }
-            }
-            let terms: Vec<_> = scaled.iter().map(|(at, scalar)| (scalar, self.at(*at))).collect();
-            Element::combine(&terms, &[], &[])
-        };
-        self.equations.iter().map(commitment).collect()
+    fn commitments(
+        &self,
+        nonces: &[SecretScalar],
+        openings: &[Opening],
+    ) -> Result<Vec<Element>, Vanished> {
+        let equations = self.equations.iter();
+        let scaled: Vec<Vec<(ElementAt, SecretScalar)>> =
+            equations.map(|equation| scaled(equation, nonces, openings)).collect();
+        let sums: Vec<Vec<Multiple<'_>>> =
+            scaled.iter().map(|s| s.iter().map(|(at, by)| (by, self.at(*at))).collect()).collect();
+        Element::combine_all(&sums.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
     fn at(&self, element: ElementAt) -> &Element {
@@ -243,6 +269,29 @@ fn challenge(mut transcript: Sha512, commitments: &[Element]) -> PublicScalar {
     PublicScalar(Scalar::from_bytes_mod_order_wide(&transcript.finalize().into()))
 }
 
+/// What each element of an equation is multiplied by: an element that stands in many terms is
+/// multiplied once, and one that is opened not at all.
+fn scaled(
+    equation: &Equation,
+    nonces: &[SecretScalar],
+    openings: &[Opening],
+) -> Vec<(ElementAt, SecretScalar)> {
+    let mut scaled: Vec<(ElementAt, SecretScalar)> = Vec::new();
+    let mut add = |at: ElementAt, by: SecretScalar| match scaled.iter_mut().find(|s| s.0 == at) {
+        Some((_, sum)) => *sum = sum.plus(&by),
+        None => scaled.push((at, by)),
+    };
+    for (coefficient, secret, element) in &equation.terms {
+        let coefficient = SecretScalar::from_public(&PublicScalar::of(*coefficient));
+        let by = nonces[usize::from(secret.0)].times(&coefficient);
+        match openings.iter().find(|opening| opening.of == *element) {
+            Some(opening) => opening.terms.iter().for_each(|(s, at)| add(*at, s.times(&by))),
+            None => add(*element, by),
+        }
+    }
+    scaled
+}
+
 /// One nonce for each secret, from randomness, witness and statement.
 fn nonces(
     witness: &[&SecretScalar],
@@ -253,10 +302,14 @@ fn nonces(
     let mut secrets = Zeroizing::new(Vec::with_capacity(32 * witness.len()));
     witness.iter().for_each(|secret| secrets.extend_from_slice(secret.expose().expose()));
     let statement: [u8; 64] = prefix.clone().finalize().into();
+    // All but the number is the same for each, and hashed once.
+    let mut same = Sha512::new();
+    let parts = [labels::PROOF_NONCE.as_bytes(), fresh.expose(), &secrets, &statement];
+    parts.iter().for_each(|part| absorb(&mut same, part));
     let nonce = |j: usize| {
-        let j = (j as u64).to_be_bytes();
-        let parts: [&[u8]; 4] = [fresh.expose(), &secrets, &statement, &j];
-        SecretScalar::hashed(labels::PROOF_NONCE, &parts)
+        let mut hash = same.clone();
+        absorb(&mut hash, &(j as u64).to_be_bytes());
+        SecretScalar::from_wide(&Zeroizing::new(hash.finalize().into()))
     };
     (0..witness.len()).map(nonce).collect()
 }

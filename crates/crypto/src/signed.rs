@@ -127,6 +127,13 @@ impl<T: Message> Signed<T> {
         self.decode()
     }
 
+    /// The first field of what it says, whoever says it and whatever follows: to find who is to
+    /// check it, without decoding the rest.
+    #[must_use]
+    pub fn dangerous_first<U: DeserializeOwned>(&self) -> Option<U> {
+        postcard::take_from_bytes(&self.bytes).ok().map(|(first, _)| first)
+    }
+
     /// The message, if the bytes are its canonical form: so one message has
     /// one digest, whatever its signer would like.
     fn decode(&self) -> Option<T> {

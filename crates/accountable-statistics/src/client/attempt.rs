@@ -10,6 +10,7 @@ use crate::messages::{
 };
 use crate::refused::NotContributed;
 use crate::tuple::{Binding, Contribution, Prover};
+use alpheus_anonymous_credential::holder::show_together;
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_crypto::hash::Digest;
 use alpheus_crypto::kdf::derive;
@@ -101,10 +102,8 @@ impl Client {
         let seed = Secret::random(rng);
         let message = request_digest(&agreed.name(), &ephemeral(&seed).verifying_key());
         let Abouts { slots, .. } = self.about(agreed)?;
-        let mut steps = Vec::new();
-        for (id, about) in (0..).map(SmootherId).zip(slots) {
-            steps.push(about.show(&message, rng)?.under(&of_slots(id)));
-        }
+        let shown = (0..).map(SmootherId).zip(show_together(slots, &message, rng)?);
+        let steps: Vec<Step<Vec<u8>>> = shown.map(|(id, step)| step.under(&of_slots(id))).collect();
         let agreed = agreed.clone();
         Ok(Step::join(steps).then(|showings| {
             let attempt = Attempt {

@@ -176,7 +176,7 @@ fn may_be_element(bytes: &[u8; 32]) -> bool {
 
 impl Proving {
     pub(crate) fn new(terms: &Terms) -> Self {
-        Self { terms: *terms, parameters: parameters(terms, |element| Steady(point(element))) }
+        Self { terms: *terms, parameters: parameters(terms, |element| Steady::of(point(element))) }
     }
 
     /// Proves that what `opening` opens is in the interval.
@@ -201,7 +201,7 @@ impl Proving {
     ) -> Option<Encoded> {
         let commitments = commitments(self.terms.interval(), ciphertexts);
         let promises = vec![None; commitments.len()];
-        let steady = commitments.into_iter().map(Steady).collect();
+        let steady = commitments.into_iter().map(Steady::of).collect();
         let statement = RangeStatement::init(self.parameters.clone(), steady, promises, None);
         let witness = RangeWitness::init(openings).ok()?;
         let transcript = &mut transcript(bound);

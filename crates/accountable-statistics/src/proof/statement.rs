@@ -9,7 +9,7 @@ use crate::interval::Interval;
 use crate::tuple::{Binding, Ciphertexts, Pair, Terms, message_base};
 use alpheus_crypto::group::Element;
 use alpheus_crypto::labels;
-use alpheus_crypto::sigma::Statement;
+use alpheus_crypto::sigma::{ElementAt, Statement};
 
 /// Secrets and equations, without squares and with.
 const PLAIN: (usize, usize) = (6, 6);
@@ -24,6 +24,15 @@ pub(crate) fn length(interval: &Interval) -> usize {
 /// The statement about a tuple. Its witness is v', r_v, c, r_c, s_c, s_v and, with
 /// squares, r_q.
 pub(crate) fn statement(terms: &Terms, binding: &Binding, tuple: &Ciphertexts) -> Statement {
+    places(terms, binding, tuple).0
+}
+
+/// The same, and where R_v is in it, and B.
+pub(crate) fn places(
+    terms: &Terms,
+    binding: &Binding,
+    tuple: &Ciphertexts,
+) -> (Statement, ElementAt, ElementAt) {
     let binding = binding.digest();
     let fields: [&[u8]; 2] = [terms.digest().as_bytes(), binding.as_bytes()];
     about(&fields, &terms.key().0, tuple)
@@ -34,10 +43,14 @@ pub(crate) fn shape(interval: &Interval) -> Statement {
     let any = Element::base();
     let pair = Pair { r: any, c: any };
     let square = interval.square().then_some(pair);
-    about(&[], &any, &Ciphertexts { value: pair, count: pair, square })
+    about(&[], &any, &Ciphertexts { value: pair, count: pair, square }).0
 }
 
-fn about(fields: &[&[u8]], key: &Element, tuple: &Ciphertexts) -> Statement {
+fn about(
+    fields: &[&[u8]],
+    key: &Element,
+    tuple: &Ciphertexts,
+) -> (Statement, ElementAt, ElementAt) {
     let mut s = Statement::new(labels::STATISTICS_TUPLE, fields);
     let [v, r_v, c, r_c, s_c, s_v] = std::array::from_fn(|_| s.secret());
     let [base, message, key] =
@@ -56,7 +69,7 @@ fn about(fields: &[&[u8]], key: &Element, tuple: &Ciphertexts) -> Statement {
         s.equation(cq, &[(1, v, cv), (1, r_q, key)]);
         s.equation(rq, &[(1, v, rv), (1, r_q, base)]);
     }
-    s
+    (s, rv, base)
 }
 
 #[cfg(test)]

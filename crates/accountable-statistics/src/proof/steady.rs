@@ -1,9 +1,14 @@
-//! Elements whose every multiplication takes the same time for any scalars.
+//! Elements whose every multiplication takes the same time for any secret scalars.
 //!
 //! The range proofs' library is generic over elements, and its prover calls what it
 //! takes for multiplication in variable time with secret scalars: bits of the value,
 //! blindings, nonces. Over [`Steady`] the same prover's same calls meet constant-time
 //! arithmetic, and the proof is the same bytes.
+//!
+//! What is public is not paid for twice. Between two rounds the library replaces pairs of bases by
+//! their sums, weighted with challenges that everybody computes: those are written down here and
+//! put off, since the next round would multiply them again, and computed in variable time when
+//! they have become many.
 
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
 use curve25519_dalek::scalar::Scalar;
@@ -12,15 +17,29 @@ use curve25519_dalek::traits::{
 };
 use std::borrow::Borrow;
 use std::ops::{Add, AddAssign, Mul};
-use subtle::{Choice, ConstantTimeEq};
+use std::sync::{Arc, OnceLock};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tari_bulletproofs_plus::protocols::curve_point_protocol::CurvePointProtocol;
 use tari_bulletproofs_plus::traits::{
     Compressable, Decompressable, FixedBytesRepr, FromUniformBytes, Precomputable,
 };
+use zeroize::Zeroizing;
 
-/// An element for proving.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) struct Steady(pub(super) RistrettoPoint);
+/// An element for proving: public, or a sum that is about to be.
+#[derive(Clone)]
+pub(super) struct Steady(Form);
+
+#[derive(Clone)]
+enum Form {
+    Point(RistrettoPoint),
+    Folded(Arc<Folded>),
+}
+
+/// Σ kᵢ·Pᵢ with public scalars, and what it is once somebody has asked.
+struct Folded {
+    terms: [(Scalar, RistrettoPoint); 2],
+    point: OnceLock<RistrettoPoint>,
+}
 
 /// Its encoding.
 #[derive(Clone, Copy, PartialEq)]
@@ -30,6 +49,58 @@ pub(super) struct Encoding(pub(super) CompressedRistretto);
 /// scalars are what must not be.
 pub(super) struct Bases(Vec<RistrettoPoint>);
 
+impl Steady {
+    pub(super) fn of(point: RistrettoPoint) -> Self {
+        Self(Form::Point(point))
+    }
+
+    /// The element.
+    fn point(&self) -> RistrettoPoint {
+        match &self.0 {
+            Form::Point(point) => *point,
+            Form::Folded(folded) => *folded.point.get_or_init(|| vartime_sum(&folded.terms)),
+        }
+    }
+
+    /// What it is a sum of: itself once, or two others.
+    fn terms(&self) -> ([(Scalar, RistrettoPoint); 2], usize) {
+        match &self.0 {
+            Form::Folded(folded) if folded.point.get().is_none() => (folded.terms, 2),
+            _ => ([(Scalar::ONE, self.point()); 2], 1),
+        }
+    }
+
+    /// a·P + b·Q, for public scalars: put off if P and Q are there, else computed.
+    fn folded(scalars: [Scalar; 2], of: [&Self; 2]) -> Self {
+        #[cfg(test)]
+        watched::FOLDS.with_borrow_mut(|folds| folds.push(scalars));
+        let [(first, one), (second, other)] = of.map(Self::terms);
+        let scaled = |by: Scalar, terms: &[(Scalar, RistrettoPoint)]| {
+            terms.iter().map(|(scalar, point)| (by * scalar, *point)).collect::<Vec<_>>()
+        };
+        let all = [scaled(scalars[0], &first[..one]), scaled(scalars[1], &second[..other])];
+        match all.concat().as_slice() {
+            [one, other] => {
+                let (terms, point) = ([*one, *other], OnceLock::new());
+                Self(Form::Folded(Arc::new(Folded { terms, point })))
+            }
+            many => Self::of(vartime_sum(many)),
+        }
+    }
+}
+
+/// Of public scalars.
+fn vartime_sum(terms: &[(Scalar, RistrettoPoint)]) -> RistrettoPoint {
+    let (scalars, points) = (terms.iter().map(|term| term.0), terms.iter().map(|term| term.1));
+    RistrettoPoint::vartime_multiscalar_mul(scalars, points)
+}
+
+impl PartialEq for Steady {
+    fn eq(&self, other: &Self) -> bool {
+        self.point() == other.point()
+    }
+}
+
 impl MultiscalarMul for Steady {
     type Point = Self;
 
@@ -38,21 +109,54 @@ impl MultiscalarMul for Steady {
         I: IntoIterator<Item: Borrow<Scalar>>,
         J: IntoIterator<Item: Borrow<Self>>,
     {
-        let points: Vec<RistrettoPoint> = points.into_iter().map(|p| p.borrow().0).collect();
-        Self(RistrettoPoint::multiscalar_mul(scalars, points))
+        // Of a sum that was put off, each part is multiplied.
+        let (mut all, mut parts) = (Zeroizing::new(Vec::new()), Vec::new());
+        for (scalar, point) in scalars.into_iter().zip(points) {
+            let (terms, many) = point.borrow().terms();
+            for (by, point) in terms.iter().take(many) {
+                all.push(scalar.borrow() * by);
+                parts.push(*point);
+            }
+        }
+        Self::of(RistrettoPoint::multiscalar_mul(all.iter(), parts))
     }
 }
 
 impl VartimeMultiscalarMul for Steady {
     type Point = Self;
 
+    /// Of two elements: the prover folds bases by challenges, and multiplies nothing that is
+    /// secret in twos. Of more: with secrets among the scalars.
     fn optional_multiscalar_mul<I, J>(scalars: I, points: J) -> Option<Self>
     where
         I: IntoIterator<Item: Borrow<Scalar>>,
         J: IntoIterator<Item = Option<Self>>,
     {
         let points: Vec<Self> = points.into_iter().collect::<Option<_>>()?;
-        Some(Self::multiscalar_mul(scalars, points))
+        let scalars = scalars.into_iter().map(|scalar| *scalar.borrow());
+        let scalars: Zeroizing<Vec<Scalar>> = Zeroizing::new(scalars.collect());
+        match (scalars.as_slice(), points.as_slice()) {
+            ([a, b], [one, other]) => Some(Self::folded([*a, *b], [one, other])),
+            _ if scalars.len() != points.len() => None,
+            _ => Some(Self::multiscalar_mul(scalars.iter(), points)),
+        }
+    }
+}
+
+impl Bases {
+    /// Σ kᵢ·Pᵢ if every scalar is −1, 0 or 1, as a value's bits and those less one are: none if
+    /// one is not. In the same time for all of them.
+    fn choose(&self, scalars: &[Scalar]) -> Option<RistrettoPoint> {
+        let (mut sum, mut small) = (RistrettoPoint::identity(), Choice::from(1));
+        for (scalar, base) in scalars.iter().zip(&self.0) {
+            let (one, minus) = (scalar.ct_eq(&Scalar::ONE), scalar.ct_eq(&-Scalar::ONE));
+            small &= one | minus | scalar.ct_eq(&Scalar::ZERO);
+            let mut chosen = RistrettoPoint::identity();
+            chosen.conditional_assign(base, one);
+            chosen.conditional_assign(&-base, minus);
+            sum += chosen;
+        }
+        bool::from(small).then_some(sum)
     }
 }
 
@@ -63,7 +167,7 @@ impl VartimePrecomputedMultiscalarMul for Bases {
     where
         I: IntoIterator<Item: Borrow<Steady>>,
     {
-        Self(bases.into_iter().map(|base| base.borrow().0).collect())
+        Self(bases.into_iter().map(|base| base.borrow().point()).collect())
     }
 
     fn len(&self) -> usize {
@@ -85,26 +189,27 @@ impl VartimePrecomputedMultiscalarMul for Bases {
         J: IntoIterator<Item: Borrow<Scalar>>,
         K: IntoIterator<Item = Option<Steady>>,
     {
-        let scalars = zeroize::Zeroizing::new(
-            of_bases
-                .into_iter()
-                .map(|scalar| *scalar.borrow())
-                .chain(others.into_iter().map(|scalar| *scalar.borrow()))
-                .collect::<Vec<Scalar>>(),
-        );
+        let copied = |scalar: &Scalar| *scalar;
+        let of_bases = of_bases.into_iter().map(|scalar| copied(scalar.borrow()));
+        let of_bases: Zeroizing<Vec<Scalar>> = Zeroizing::new(of_bases.collect());
+        let others = others.into_iter().map(|scalar| copied(scalar.borrow()));
+        let others: Zeroizing<Vec<Scalar>> = Zeroizing::new(others.collect());
         let points: Vec<Steady> = points.into_iter().collect::<Option<_>>()?;
         // Scalars for fewer bases than there are would pair with the wrong points.
-        if scalars.len() != self.0.len() + points.len() {
+        if of_bases.len() != self.0.len() || others.len() != points.len() {
             return None;
         }
-        let points = self.0.iter().copied().chain(points.into_iter().map(|point| point.0));
-        Some(Steady(RistrettoPoint::multiscalar_mul(scalars.iter(), points)))
+        // Bits are what the prover multiplies bases by; whether all are is the same for all values.
+        let chosen = self.choose(&of_bases);
+        let chosen =
+            chosen.unwrap_or_else(|| RistrettoPoint::multiscalar_mul(of_bases.iter(), &self.0));
+        Some(Steady::of(chosen) + Steady::multiscalar_mul(others.iter(), points))
     }
 }
 
 impl Identity for Steady {
     fn identity() -> Self {
-        Self(RistrettoPoint::identity())
+        Self::of(RistrettoPoint::identity())
     }
 }
 
@@ -112,7 +217,7 @@ impl Add for Steady {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self::of(self.point() + other.point())
     }
 }
 
@@ -120,13 +225,13 @@ impl Add for &Steady {
     type Output = Steady;
 
     fn add(self, other: Self) -> Steady {
-        Steady(self.0 + other.0)
+        Steady::of(self.point() + other.point())
     }
 }
 
 impl AddAssign for Steady {
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = Self::of(self.point() + other.point());
     }
 }
 
@@ -134,7 +239,7 @@ impl Mul<Scalar> for &Steady {
     type Output = Steady;
 
     fn mul(self, scalar: Scalar) -> Steady {
-        Steady(self.0 * scalar)
+        Steady::of(self.point() * scalar)
     }
 }
 
@@ -142,7 +247,7 @@ impl CurvePointProtocol for Steady {}
 
 impl FromUniformBytes for Steady {
     fn from_uniform_bytes(bytes: &[u8; 64]) -> Self {
-        Self(RistrettoPoint::from_uniform_bytes(bytes))
+        Self::of(RistrettoPoint::from_uniform_bytes(bytes))
     }
 }
 
@@ -154,7 +259,7 @@ impl Compressable for Steady {
     type Compressed = Encoding;
 
     fn compress(&self) -> Encoding {
-        Encoding(self.0.compress())
+        Encoding(self.point().compress())
     }
 }
 
@@ -162,7 +267,7 @@ impl Decompressable for Encoding {
     type Decompressed = Steady;
 
     fn decompress(&self) -> Option<Steady> {
-        self.0.decompress().map(Steady)
+        self.0.decompress().map(Steady::of)
     }
 }
 
@@ -185,5 +290,17 @@ impl Identity for Encoding {
 impl ConstantTimeEq for Encoding {
     fn ct_eq(&self, other: &Self) -> Choice {
         self.0.ct_eq(&other.0)
+    }
+}
+
+/// What was taken for public.
+#[cfg(test)]
+pub(super) mod watched {
+    use super::Scalar;
+    use std::cell::RefCell;
+
+    thread_local! {
+        pub(in super::super) static FOLDS: RefCell<Vec<[Scalar; 2]>> =
+            const { RefCell::new(Vec::new()) };
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct Running {
     agreed: Agreed,
     /// Of this smoother's slot credential.
     pub(super) subject: Subject,
+    /// This smoother's place among all, in whose order a client's showings are made together.
+    pub(super) place: (usize, usize),
     /// Which upload a showing was for.
     pub(super) spent: BTreeMap<TagId, VerifyingKey>,
     /// Showings that were checked, until they are used.
@@ -63,6 +65,7 @@ impl Running {
         Some(Self {
             agreed,
             subject,
+            place: (id.0.into(), pinned.smoothers.len()),
             spent: BTreeMap::new(),
             proven: Proven::new(),
             slots: Slots::default(),

@@ -16,7 +16,7 @@ use crate::messages::{
 use crate::refused::NoSlot;
 use crate::slots::{Held, Taken};
 use alpheus_anonymous_credential::error::Refused as BadShowing;
-use alpheus_anonymous_credential::messages::{Login, TagId};
+use alpheus_anonymous_credential::messages::{Joint, TagId};
 use alpheus_anonymous_credential::schedule::Time;
 use alpheus_anonymous_credential::subjects::ProvenAbout;
 use alpheus_anonymous_credential::verifier::Verifier;
@@ -169,7 +169,7 @@ impl Shard<'_> {
                 logins.push(login);
             }
         }
-        let verdicts = self.common.verifier.verify_about(&self.running.subject, logins);
+        let verdicts = self.common.verifier.verify_joint(&self.running.subject, logins);
         let tag = |proven: &ProvenAbout| proven.name(&self.running.subject);
         let tags: Vec<_> = verdicts.iter().map(|v| v.as_ref().map(tag).map_err(|e| *e)).collect();
         for (name, (ephemeral, at)) in names {
@@ -341,7 +341,7 @@ impl Shard<'_> {
             Some((of, verdict)) if of == ephemeral => (*verdict)?,
             _ => {
                 let login = self.running.login(ephemeral, showing)?;
-                let verdict = self.common.verifier.verify_about(&self.running.subject, vec![login]);
+                let verdict = self.common.verifier.verify_joint(&self.running.subject, vec![login]);
                 let proven = verdict.into_iter().next().unwrap_or(Err(BadShowing::Proof))?;
                 proven.name(&self.running.subject)
             }
@@ -353,9 +353,10 @@ impl Shard<'_> {
 
 impl Running {
     /// A showing for an upload, not checked yet.
-    fn login(&self, ephemeral: &VerifyingKey, showing: &[u8]) -> Result<Login, NoSlot> {
-        let login = Login::from_bytes(showing, self.subject.limit()).map_err(BadShowing::from)?;
+    fn login(&self, ephemeral: &VerifyingKey, showing: &[u8]) -> Result<Joint, NoSlot> {
+        let joint = Joint::from_bytes(showing, self.subject.limit(), self.place);
+        let joint = joint.map_err(BadShowing::from)?;
         let message = request_digest(&self.agreed().name(), ephemeral);
-        if login.message == message { Ok(login) } else { Err(NoSlot::OtherShowing) }
+        if joint.login.message == message { Ok(joint) } else { Err(NoSlot::OtherShowing) }
     }
 }

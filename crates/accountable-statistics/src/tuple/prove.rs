@@ -3,9 +3,10 @@
 use super::{Binding, Ciphertexts, Contribution, Pair, Terms, Tuple, message_base};
 use crate::error::NotProven;
 use crate::proof::{range, statement};
-use alpheus_crypto::group::{Element, SecretScalar, Vanished};
+use alpheus_crypto::group::{Element, Multiple, SecretScalar, Vanished};
 use alpheus_crypto::labels;
 use alpheus_crypto::secret::Secret;
+use alpheus_crypto::sigma;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -68,8 +69,11 @@ impl Prover {
         let ciphertexts = opening.encrypt(&self.terms).map_err(|Vanished| NotProven::Generator)?;
         let witness = opening.witness(&self.terms);
         let witness: Vec<&SecretScalar> = witness.iter().collect();
-        let statement = statement::statement(&self.terms, binding, &ciphertexts);
-        let proof = statement.prove(&witness, rng).map_err(|_| NotProven::Generator)?;
+        let (statement, of, base) = statement::places(&self.terms, binding, &ciphertexts);
+        // R_v = r_v·B, which has a table.
+        let known = sigma::Opening { of, terms: vec![(opening.r_value.duplicate(), base)] };
+        let proof = statement.prove_by(&witness, &[known], rng);
+        let proof = proof.map_err(|_| NotProven::Generator)?;
         let bound = range::bound(&self.terms, binding, &ciphertexts, &proof);
         let range = self.range.prove(opening, &ciphertexts, &bound, rng)?;
         Ok(Tuple { ciphertexts, proof, range })
@@ -118,25 +122,21 @@ impl Opening {
     }
 
     fn encrypt(&self, terms: &Terms) -> Result<Ciphertexts, Vanished> {
-        let pair = |number: u32, blinding: &SecretScalar| {
-            let number = SecretScalar::from_small(number);
-            let terms = [(&number, &message_base()), (blinding, &terms.key().0)];
-            let c = Element::combine(&terms, &[], &[])?;
-            Ok::<Pair, Vanished>(Pair { r: Element::base().times(blinding)?, c })
-        };
-        let value = pair(self.offset, &self.r_value)?;
-        let count = pair(self.real, &self.r_count)?;
-        let square = terms.interval().square().then(|| self.square(terms, &value)).transpose()?;
-        Ok(Ciphertexts { value, count, square })
-    }
-
-    /// v'·(R_v, C_v), blinded anew.
-    fn square(&self, terms: &Terms, value: &Pair) -> Result<Pair, Vanished> {
-        let offset = SecretScalar::from_small(self.offset);
-        let blinded = |of: &Element, by: &Element| {
-            Element::combine(&[(&offset, of), (&self.r_square, by)], &[], &[])
-        };
-        Ok(Pair { r: blinded(&value.r, &Element::base())?, c: blinded(&value.c, &terms.key().0)? })
+        let (base, message, key) = (Element::base(), message_base(), terms.key().0);
+        let [value, count] = [self.offset, self.real].map(SecretScalar::from_small);
+        // v'·(R_v, C_v), blinded anew.
+        let squared = value.times(&value);
+        let r_square = value.times(&self.r_value).plus(&self.r_square);
+        let pairs = [(&value, &self.r_value), (&count, &self.r_count), (&squared, &r_square)];
+        let pairs = pairs.into_iter().take(if terms.interval().square() { 3 } else { 2 });
+        let sums = pairs.flat_map(|(number, blinding)| {
+            [vec![(blinding, &base)], vec![(number, &message), (blinding, &key)]]
+        });
+        let sums: Vec<Vec<Multiple<'_>>> = sums.collect();
+        let made = Element::combine_all(&sums.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        let pair = |at: usize| Some(Pair { r: *made.get(at)?, c: *made.get(at + 1)? });
+        let (value, count) = (pair(0).ok_or(Vanished)?, pair(2).ok_or(Vanished)?);
+        Ok(Ciphertexts { value, count, square: pair(4) })
     }
 
     /// In the order of the statement's secrets.

@@ -7,7 +7,7 @@ use alpheus_accountable_statistics::messages::{Published, SlotRequest, request_d
 use alpheus_accountable_statistics::refused::{NoSlot, NotContributed};
 use alpheus_accountable_statistics::tuple::Contribution;
 use alpheus_anonymous_credential::error::{HolderRefused, Refused};
-use alpheus_anonymous_credential::holder::Holder;
+use alpheus_anonymous_credential::holder::{About, Holder, show_together};
 use alpheus_anonymous_credential::schedule::Period;
 
 #[test]
@@ -95,8 +95,10 @@ fn whoever_mints_upload_credentials_gets_no_slots() {
     for smoother in &mut town.smoothers {
         let slots = town.pinned.slots(smoother.id()).unwrap();
         for subject in [agreed.subject(&uploads), agreed.subject(slots)] {
-            let mut about = holder.about(subject, &records).unwrap();
-            let showing = about.show(&message, &mut town.rng).unwrap();
+            let about = |_| holder.about(subject.clone(), &records).unwrap();
+            let mut abouts: Vec<About> = (0..4).map(about).collect();
+            let shown = show_together(&mut abouts, &message, &mut town.rng).unwrap();
+            let showing = shown.into_iter().nth(smoother.id().0.into()).unwrap();
             let showing = showing.commit(&mut std::collections::BTreeMap::new()).unwrap();
             let request = SlotRequest { aggregate: agreed.name(), ephemeral, showing };
             let refusal = smoother.request(at(70), &request, &mut town.rng).err();

@@ -10,8 +10,9 @@ mod about;
 mod codes;
 mod records;
 mod request;
+mod showing;
 
-pub use about::About;
+pub use about::{About, show_together};
 pub use records::{DamagedRecord, forget_before};
 pub use request::Requesting;
 
@@ -31,6 +32,7 @@ use alpheus_crypto::secret::Secret;
 use alpheus_crypto::sigma::NotProven;
 use alpheus_crypto::sign::{Signature, SigningKey};
 use rand_core::CryptoRng;
+use showing::Bits;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
@@ -293,28 +295,12 @@ impl Holder {
         message: &Digest,
         rng: &mut impl CryptoRng,
     ) -> Result<Login, HolderRefused> {
-        let vanished = |Vanished| NotProven::Vanished;
-        let [a, r, z] = [1, 2, 3].map(|j| hedge.scalar(j));
-        let (g, h) = (Element::base(), Element::second_base());
-        let u = self.u.times(&a).map_err(vanished)?;
         let bits = Bits::new(self.pinned.limit, index, hedge)?;
-        let login = Login {
-            epoch,
-            holder: session_key(&hedge.seed()).verifying_key(),
-            message: *message,
-            c: Element::combine(&[(&a, &self.mac), (&r, &g)], &[], &[]).map_err(vanished)?,
-            cm: Element::combine(&[(&self.m1, &u), (&z, &h)], &[], &[]).map_err(vanished)?,
-            u,
-            tag: self.tag(epoch, index)?,
-            bits: bits.commitments.clone(),
-            proof: Vec::new(),
-        };
-        let (x1, minus_r) = (&self.pinned.issuer.x1, SecretScalar::from_small(0).minus(&r));
-        let v = Element::combine(&[(&z, x1), (&minus_r, &g)], &[], &[]).map_err(vanished)?;
-        let mut witness = vec![&self.m1, &z, &r];
-        witness.extend(bits.secrets.iter().flatten());
-        let proof = statements::showing(&self.pinned, &login, &v).prove(&witness, rng)?;
-        Ok(Login { proof: proof.to_bytes(), ..login })
+        let shown = self.unproven((epoch, index), hedge, message, &bits)?;
+        let witness = shown.witness(&self.m1, &bits);
+        let openings = bits.openings(&shown.showing);
+        let proof = shown.showing.statement.prove_by(&witness, &openings, rng)?;
+        Ok(Login { proof: proof.to_bytes(), ..shown.login })
     }
 
     /// Hedged randomness of one showing.
@@ -343,9 +329,14 @@ impl Holder {
 
     /// τ = (m1 + i)⁻¹·T.
     fn tag(&self, epoch: Epoch, index: u32) -> Result<Element, NotProven> {
+        let tag = self.pinned.context(epoch).times(&self.shifted(index)?);
+        tag.map_err(|Vanished| NotProven::Vanished)
+    }
+
+    /// (m1 + i)⁻¹.
+    fn shifted(&self, index: u32) -> Result<SecretScalar, NotProven> {
         let shifted = self.m1.plus(&SecretScalar::from_small(index));
-        let inverse = shifted.inverted().map_err(|_| NotProven::Vanished)?;
-        self.pinned.context(epoch).times(&inverse).map_err(|Vanished| NotProven::Vanished)
+        shifted.inverted().map_err(|_| NotProven::Vanished)
     }
 }
 
@@ -354,6 +345,14 @@ impl Holder {
 struct Hedge(Zeroizing<Vec<u8>>);
 
 impl Hedge {
+    /// Of showings that are made together: each one's, one after the other.
+    fn joined(all: &[Self]) -> Self {
+        let length = all.iter().map(|hedge| hedge.0.len()).sum();
+        let mut joined = Zeroizing::new(Vec::with_capacity(length));
+        all.iter().for_each(|hedge| joined.extend_from_slice(&hedge.0));
+        Self(joined)
+    }
+
     fn scalar(&self, j: u64) -> SecretScalar {
         let parts: [&[u8]; 2] = [&self.0, &j.to_be_bytes()];
         SecretScalar::hashed(labels::CREDENTIAL_SHOWING_SECRETS, &parts)
@@ -367,25 +366,4 @@ impl Hedge {
 
 fn session_key(seed: &Secret<32>) -> SigningKey {
     SigningKey::from_seed(&derive(seed.expose(), labels::CREDENTIAL_SESSION_KEY, &[]))
-}
-
-/// D_j = b_j·G + s_j·H, and (b_j, s_j, s'_j) with s'_j = (1 − b_j)·s_j.
-struct Bits {
-    commitments: Vec<Element>,
-    secrets: Vec<[SecretScalar; 3]>,
-}
-
-impl Bits {
-    fn new(limit: Limit, index: u32, hedge: &Hedge) -> Result<Self, NotProven> {
-        let (g, h) = (Element::base(), Element::second_base());
-        let mut bits = Self { commitments: Vec::new(), secrets: Vec::new() };
-        for (j, bit) in (4..).zip(limit.decompose(index)) {
-            let blind = hedge.scalar(j);
-            let square = SecretScalar::from_small(1).minus(&bit).times(&blind);
-            let commitment = Element::combine(&[(&bit, &g), (&blind, &h)], &[], &[]);
-            bits.commitments.push(commitment.map_err(|Vanished| NotProven::Vanished)?);
-            bits.secrets.push([bit, blind, square]);
-        }
-        Ok(bits)
-    }
 }

@@ -14,6 +14,7 @@ mod scans;
 mod subjects;
 #[path = "../../examples/support/mod.rs"]
 mod support;
+mod together;
 mod town;
 mod types;
 mod unlinkable;

@@ -1,6 +1,6 @@
 //! Checking proofs, alone and together, in one multiplication of public scalars.
 
-use super::{Equation, Proof, Statement, challenge};
+use super::{Beside, Equation, Proof, Statement, challenge};
 use crate::group::{Element, PublicScalar, vartime_sum_vanishes};
 use crate::hash::wide;
 use crate::labels;
@@ -27,6 +27,14 @@ impl Claim {
     pub fn new(statement: Statement, proof: Proof) -> Self {
         let challenge = challenge(statement.prefix(), &proof.commitments);
         Self { statement, proof, challenge }
+    }
+
+    /// The same of a proof that was made [together](super::prove_together) with others: its
+    /// challenge is theirs, too.
+    #[must_use]
+    pub fn beside(statement: Statement, proof: Proof, beside: &Beside) -> Option<Self> {
+        let challenge = beside.challenge(statement.prefix(), &proof.commitments)?;
+        Some(Self { statement, proof, challenge })
     }
 
     /// Whether the proof holds. Takes variable time, of public values.

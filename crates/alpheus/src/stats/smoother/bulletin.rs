@@ -38,7 +38,7 @@ impl Said {
     pub fn said_to_be_for(&self) -> Option<Digest> {
         match self {
             Self::Receipt(receipt) => receipt.said_to_be_for(),
-            Self::Ready(ready) => Some(ready.dangerous_unverified()?.aggregate),
+            Self::Ready(ready) => ready.dangerous_first(),
             Self::Opening(opening) => Some(opening.dangerous_unverified()?.ready.aggregate),
             Self::Word(_) | Self::Card(_) | Self::Key(_) | Self::Definition(_) => None,
         }

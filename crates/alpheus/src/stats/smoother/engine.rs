@@ -199,8 +199,8 @@ impl Engine {
         match job {
             Job::Certified(certificates) => {
                 for certificate in certificates {
-                    if let Some(entry) = certificate.dangerous_unverified() {
-                        tasks.add(entry.aggregate, Task::Certified(Box::new(certificate), None));
+                    if let Some(aggregate) = certificate.dangerous_first() {
+                        tasks.add(aggregate, Task::Certified(Box::new(certificate), None));
                     }
                 }
             }

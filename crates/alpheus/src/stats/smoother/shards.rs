@@ -182,12 +182,13 @@ impl Desk<'_> {
             self.done.together.add(self.shard.compare_grants(&deposit), |(), _| ());
         }
         let nothing = |released| Step::new(Vec::new(), released);
-        let done = match (done, self.shard.in_place(&deposit)) {
-            (Ok(step), _) => Ok(step.then(|receipt| nothing(Deposited::Kept(receipt)))),
-            (Err(NoSlot::SlotTaken | NoSlot::KeyTaken), Some(other)) => {
-                Ok(nothing(Deposited::Taken(other)))
+        let done = match done {
+            Ok(step) => Ok(step.then(|receipt| nothing(Deposited::Kept(receipt)))),
+            Err(why @ (NoSlot::SlotTaken | NoSlot::KeyTaken)) => {
+                let other = self.shard.in_place(&deposit);
+                other.map(|other| nothing(Deposited::Taken(other))).ok_or(why)
             }
-            (Err(why), _) => Err(why),
+            Err(why) => Err(why),
         };
         self.done.together.answer(done, reply, |deposited, bulletin| {
             if let Deposited::Kept(receipt) = deposited {

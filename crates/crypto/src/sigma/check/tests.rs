@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::group::{SecretScalar, Vanished};
-use crate::sigma::{ElementAt, absorb, encodings};
+use crate::sigma::{ElementAt, Opening, absorb, encodings};
 use proptest::prelude::*;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use sha2::{Digest as _, Sha512};
@@ -117,7 +117,7 @@ fn a_commitment_left_out_of_the_hash_lets_a_forgery_in() {
         let s = statement(b"field", &known.images);
         // Honest but for the commitment, which is solved for once the challenge is known.
         let nonces = [SecretScalar::random(rng), SecretScalar::random(rng)];
-        let commitments = s.commitments(&nonces).unwrap();
+        let commitments = s.commitments(&nonces, &[]).unwrap();
         let proof = Proof { commitments, responses: vec![PublicScalar::of(0); 2] };
         let mut forged = Claim::new(s, proof);
         let c = PublicScalar(mutant.challenge(&forged));
@@ -128,7 +128,7 @@ fn a_commitment_left_out_of_the_hash_lets_a_forgery_in() {
             .map(|(nonce, secret)| SecretScalar::response(nonce, &c, secret))
             .collect();
         let responses = forged.proof.responses.iter().map(SecretScalar::from_public);
-        let right = forged.statement.commitments(&responses.collect::<Vec<_>>()).unwrap()[out];
+        let right = forged.statement.commitments(&responses.collect::<Vec<_>>(), &[]).unwrap()[out];
         let image = known.images[out].times(&SecretScalar::from_public(&c)).unwrap();
         forged.proof.commitments[out] = Element::combine(&[], &[&right], &[&image]).unwrap();
         let forged = Claim::new(forged.statement, forged.proof);
@@ -202,6 +202,35 @@ fn every_bit_of_what_is_public_matters() {
     let mut fewer = statement_like(&s);
     fewer.equations.pop();
     assert!(!Claim::new(fewer, proof).holds());
+}
+
+/// What the prover knows elements to be spares it work, changes no byte, and fools nobody.
+#[test]
+fn a_proof_by_openings_is_the_same_and_one_by_wrong_ones_does_not_hold() {
+    let rng = &mut ChaCha20Rng::from_seed([8; 32]);
+    let [one, other, bit, blind, square] = std::array::from_fn(|_| SecretScalar::random(rng));
+    let (g, h) = (Element::base(), Element::second_base());
+    let made_of = |blind: &SecretScalar| Element::combine(&[(&bit, &g), (blind, &h)], &[], &[]);
+    let d = made_of(&blind).unwrap();
+    let image = Element::combine(&[(&one, &d), (&other, &h)], &[], &[]).unwrap();
+    let proven = |blinds: &[&SecretScalar]| {
+        let mut s = Statement::new(LABEL, &[]);
+        let (one_at, other_at) = (s.secret(), s.secret());
+        let [g, h, d, image] = [g, h, d, image].map(|element| s.element(&element));
+        s.equation(image, &[(1, one_at, d), (1, other_at, h), (-3, one_at, h), (3, one_at, h)]);
+        let opened = |blind: &&SecretScalar| Opening {
+            of: d,
+            terms: vec![(bit.duplicate(), g), (blind.duplicate(), h)],
+        };
+        let openings: Vec<Opening> = blinds.iter().map(opened).collect();
+        let rng = &mut ChaCha20Rng::from_seed([9; 32]);
+        let proof = s.prove_by(&[&one, &other], &openings, rng).unwrap();
+        (proof.to_bytes(), Claim::new(s, proof).holds())
+    };
+    let (plain, holds) = proven(&[]);
+    assert!(holds);
+    assert_eq!(proven(&[&blind]), (plain, true));
+    assert!(!proven(&[&square]).1);
 }
 
 /// A generator that repeats itself, as after a snapshot of a machine is resumed.
