@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 import org.apache.flink.api.common.JobStatus;
+import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.MemorySize;
 import org.apache.flink.configuration.RestartStrategyOptions;
@@ -52,7 +53,8 @@ public final class BenchWorker {
     private String answer(String[] words) throws Exception {
         switch (words[0]) {
             case "run" -> {
-                run(words[1], config(Path.of(words[2])), Integer.parseInt(words[3]));
+                Path file = Path.of(words[2]);
+                run(words[1], config(file), settings(file.resolveSibling("checkpoints")), Integer.parseInt(words[3]));
                 return "running";
             }
             case "go" -> {
@@ -81,10 +83,10 @@ public final class BenchWorker {
         return new JobConfig(settings);
     }
 
-    private void run(String kind, JobConfig config, int parallelism) throws Exception {
+    private void run(String kind, JobConfig config, Configuration settings, int parallelism) throws Exception {
         BenchGate.shut();
         stopping = false;
-        StreamExecutionEnvironment flink = StreamExecutionEnvironment.createLocalEnvironment(parallelism, settings());
+        StreamExecutionEnvironment flink = StreamExecutionEnvironment.createLocalEnvironment(parallelism, settings);
         switch (kind) {
             case "ours" -> WindowSumsJob.assemble(flink, config);
             case "vectors" -> PlainJob.assemble(flink, config, null);
@@ -102,8 +104,10 @@ public final class BenchWorker {
         }
     }
 
-    private static Configuration settings() {
+    private static Configuration settings(Path checkpoints) {
         Configuration settings = new Configuration();
+        // In the job manager's memory a state must be small.
+        settings.set(CheckpointingOptions.CHECKPOINTS_DIRECTORY, checkpoints.toUri().toString());
         settings.set(RestartStrategyOptions.RESTART_STRATEGY, "none");
         settings.set(TaskManagerOptions.MANAGED_MEMORY_SIZE, MemorySize.ofMebiBytes(8));
         settings.set(TaskManagerOptions.NETWORK_MEMORY_MIN, MemorySize.ofMebiBytes(128));
