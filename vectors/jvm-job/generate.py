@@ -239,7 +239,7 @@ def bad_messages():
         summary=[whole[:at] + bytes([COMPLETE]) + whole[at + 1 : -4] + complete[at + 1 :].replace(u(5, 64), u(6, 64), 1),
                  whole[:at] + b"\x00" + complete[at + 1 :]],
         window_sum=[message(10, text(PLAN), u(START, 64), u(0, 64), longs([0] * 3), sums[-200:])])
-    bad("task", "Malformed", progress=[message(12, u(task, 32), u(tasks, 32), u(START, 64)) for task, tasks in ((0, 0), (2, 2))])
+    bad("task", "Malformed", progress=[message(12, u(task, 32), u(tasks, 32), u(START, 64)) for task, tasks in ((0, 0), (2, 2), (0, 2**15 + 1))])
     bad("trailing", "Trailing", plan_end=[end + b"\x00"], token=[token + token], summary=[whole + b"\x01"], window_sum=[sums + b"\x00"])
 
 

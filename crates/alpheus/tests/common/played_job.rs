@@ -193,6 +193,7 @@ impl PlayedJob {
             let played = self.plans.get_mut(&join.plan.plan).unwrap();
             assert_eq!(played.view, join.plan);
             played.streams.insert(join.position, join.stream);
+            played.announced = false;
         } else if let Ok(set) = Opening::from_bytes(value) {
             self.count(if set.controllers.is_empty() { "none" } else { "set" });
             let known = self.sets.entry((set.plan, set.start)).or_insert_with(|| set.clone());

@@ -18,6 +18,8 @@ const COMPLETE: u8 = 255;
 /// Elements of a list: none of ours has more, and bytes that say so must not take the memory.
 const MOST: usize = 1 << 20;
 const MOST_BYTES: usize = 1 << 26;
+/// Tasks of a job: Flink has no more.
+const MOST_TASKS: u32 = 1 << 15;
 
 /// Reasons in the order of their numbers.
 const REASONS: [Incomplete; 9] = [
@@ -420,7 +422,7 @@ impl JobMessage for Progress {
 
     fn read(input: &mut Input<'_>) -> Result<Self, BadMessage> {
         let (task, tasks, time) = (input.u32()?, input.u32()?, input.time()?);
-        if task >= tasks {
+        if task >= tasks || tasks > MOST_TASKS {
             return Err(BadMessage::Malformed);
         }
         Ok(Progress { task, tasks, time })

@@ -126,7 +126,7 @@ impl Job {
 
     /// Tells the job of a plan and its streams, durably. What was said before a crash is said
     /// again, and changes nothing.
-    fn introduce(&mut self, plan: &Plan, view: &PlanView) -> Result<Mark, ServiceError> {
+    fn introduce(&mut self, plan: &Plan, view: &PlanView, mark: Mark) -> Result<(), ServiceError> {
         let instructions = self.topics.job.instructions.partition(0);
         let mut batch = Batch::new();
         append(&mut batch, &instructions, view.from, view)?;
@@ -137,10 +137,9 @@ impl Job {
                 self.store.commit(std::mem::take(&mut batch))?;
             }
         }
-        let mark = Mark { from: view.from, joined: false };
         batch.put(&self.topics.service, mark_of(&view.plan), mark.to_bytes())?;
         self.store.commit(batch)?;
-        Ok(mark)
+        Ok(())
     }
 
     fn say_set(&mut self, id: &PlanId, set: &SumSet, rows: usize) -> Result<(), ServiceError> {
@@ -274,8 +273,12 @@ impl Plane for Job {
         let damaged = ServiceError::Damaged { what: "mark of a plan" };
         let mark = match self.store.get(&self.topics.service, &mark_of(&view.plan))? {
             Some(mark) => Mark::from_bytes(&mark).ok_or(damaged)?,
-            None => self.introduce(plan, &view)?,
+            None => Mark { from: view.from, joined: false },
         };
+        if !mark.joined {
+            // Said again, it is answered again: a transaction of the job may have been lost.
+            self.introduce(plan, &view, mark)?;
+        }
         let streams = plan.streams.iter().map(|planned| planned.stream).collect();
         self.plans.insert(view.plan, Windows::new(view, streams, mark));
         Ok(())

@@ -86,7 +86,7 @@ impl Windows {
         Mark { from: self.first_unfinished(), joined: self.joining.is_none() }
     }
 
-    /// A stream that was told of there is one that the job has taken up.
+    /// It is told there that the job has taken a stream up.
     pub(super) fn join(
         &mut self,
         at: Offset,
@@ -123,7 +123,9 @@ impl Windows {
         if window.start > latest {
             return Err(Misfit);
         }
-        self.join(at, summary.stream, summary.position)?;
+        if self.streams.get(summary.position as usize) != Some(&summary.stream) {
+            return Err(Misfit);
+        }
         if window.start < self.next {
             return Ok(window.end);
         }
@@ -249,7 +251,7 @@ mod tests {
         assert_eq!(told, (2, 0, 0), "what is complete stays so");
         windows.take(LATE, Offset(12), summary(0, 1, false)).unwrap();
         assert_eq!(windows.needed(), Some(Offset(3)));
-        assert_eq!(windows.mark(), Mark { from: window.start, joined: true });
+        assert_eq!(windows.mark(), Mark { from: window.start, joined: false });
         windows.finish(window);
         assert_eq!(windows.needed(), None);
         assert_eq!(windows.mark().from, window.end);
@@ -261,6 +263,7 @@ mod tests {
     fn a_window_that_the_job_is_beyond_closes_if_the_job_has_taken_all_streams_up() {
         let mut windows = windows();
         windows.take(LATE, Offset(3), summary(0, 1, true)).unwrap();
+        windows.join(Offset(4), StreamId([0; 16]), 0).unwrap();
         assert_eq!(windows.due(ended(4), NEVER), None, "stream 1 may be online");
         windows.join(Offset(4), StreamId([1; 16]), 1).unwrap();
         assert_eq!(windows.due(Timestamp(ended(1).0 - 1), NEVER), None);

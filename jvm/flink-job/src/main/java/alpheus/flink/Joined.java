@@ -5,8 +5,8 @@ import java.io.DataInputStream;
 import java.io.IOException;
 
 /**
- * Out of the job: the task that has the stream has taken it up for a plan, and said what there was to say of it so far.
- * From now on the task tells of each window in which the stream is online.
+ * Out of the job: the task that has the stream has taken it up for a plan, and told of the windows before.
+ * It tells of each window in which the stream is online.
  *
  * @param stream the stream in hexadecimal
  * @param plan the plan

@@ -57,6 +57,10 @@ final class Member {
         return isNew;
     }
 
+    void announceAgain() {
+        announced = false;
+    }
+
     boolean wants(long start, long tickEnd) {
         return tickEnd > settled && !done.contains(start);
     }

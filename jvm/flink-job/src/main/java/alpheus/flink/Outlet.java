@@ -57,8 +57,7 @@ final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatas
                     Joined joined = Joined.read(message);
                     yield new ProducerRecord<>(summaries, utf8(joined.plan() + "/joined/" + joined.stream()), message);
                 }
-                case Progress.KIND -> new ProducerRecord<>(
-                        summaries, utf8("progress/" + Progress.read(message).task()), message);
+                case Progress.KIND -> progress(Progress.read(message), context);
                 default -> deadLetter(DeadLetter.read(message));
             };
         } catch (IOException impossible) {
@@ -71,6 +70,16 @@ final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatas
     public Optional<KafkaDatasetFacet> getKafkaDatasetFacet() {
         return Optional.of(new DefaultKafkaDatasetFacet(
                 DefaultKafkaDatasetIdentifier.ofTopics(List.of(sums, summaries, deadLetters)), new Properties()));
+    }
+
+    /**
+     * Behind the summaries that it is about only where each task writes what it says itself: with another number of
+     * sinks Flink deals records out among them. Then nothing is said.
+     */
+    private ProducerRecord<byte[], byte[]> progress(Progress progress, KafkaSinkContext context) {
+        boolean isOwn = progress.task() == context.getParallelInstanceId()
+                && progress.tasks() == context.getNumberOfParallelInstances();
+        return isOwn ? new ProducerRecord<>(summaries, utf8("progress/" + progress.task()), progress.bytes()) : null;
     }
 
     private ProducerRecord<byte[], byte[]> deadLetter(DeadLetter letter) {

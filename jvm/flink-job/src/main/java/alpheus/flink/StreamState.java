@@ -67,17 +67,18 @@ public final class StreamState {
         return members.isEmpty() && (sessions.isEmpty() || last().opened() < since);
     }
 
-    /** The stream is in a plan from now on; to say so again changes nothing. */
+    /**
+     * The stream is in a plan from now on. Whoever says so again has not heard that it was taken up; nothing else
+     * changes by it. Windows that the stream was online in before have something to report: that it was too early.
+     */
     void join(PlanView plan, int position) {
-        if (members.containsKey(plan.plan())) {
+        Member known = members.get(plan.plan());
+        if (known != null) {
+            known.announceAgain();
             return;
         }
         Member member = new Member(position, plan.from());
         members.put(plan.plan(), member);
-        if (!sessions.isEmpty() && last().runs()) {
-            long next = last().latest() + 1;
-            member.resume(plan.startOf(early.stream().mapToLong(OpenTick::end).reduce(next, Math::min)));
-        }
         early.forEach(tick -> count(plan, member, tick));
     }
 

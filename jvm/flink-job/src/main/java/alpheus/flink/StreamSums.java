@@ -205,7 +205,8 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             }
             return;
         }
-        boolean over = micros(context.timerService().currentWatermark()) >= start + plan.window() + plan.grace();
+        // Its time was over, be the watermark restored or not.
+        boolean over = state.members().get(plan.plan()).nextReport() > start;
         WindowState window = state.window(plan.plan(), start);
         if (over && window != null && !window.isReported() && state.judge(shape, plan, start).isComplete()) {
             report(state, plan, start, context);
@@ -233,7 +234,8 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             forget(state, context);
             return;
         }
-        List<PlanView> plans = plans(state, context.getBroadcastState(INSTRUCTIONS));
+        ReadOnlyBroadcastState<String, byte[]> known = context.getBroadcastState(INSTRUCTIONS);
+        List<PlanView> plans = plans(state, known);
         waitForPlans(state.members().size() - plans.size(), context);
         for (PlanView plan : plans) {
             Member member = state.members().get(plan.plan());
@@ -241,7 +243,9 @@ public final class StreamSums extends KeyedBroadcastProcessFunction<String, byte
             while (isOnline && micros(timestamp) >= member.nextReport() + plan.window() + plan.grace()) {
                 long start = member.nextReport();
                 WindowState window = state.window(plan.plan(), start);
-                if (window == null || !window.isReported()) {
+                boolean isReported = window != null && window.isReported();
+                // Nobody waits to hear of a window that has opened.
+                if (!isReported && sets(known).get(plan.plan(), start) == null) {
                     report(state, plan, start, context);
                 }
                 member.resume(start + plan.window());

@@ -28,6 +28,12 @@ class ProgressTellerTest {
         flink.close();
     }
 
+    /** Kinds of what came out, in order. */
+    private List<Integer> kinds() {
+        return flink.getOutput().stream().filter(it -> it instanceof StreamRecord<?>)
+                .map(it -> Messages.kind((byte[]) ((StreamRecord<?>) it).getValue())).toList();
+    }
+
     private List<Progress> told() throws Exception {
         List<Progress> told = new ArrayList<>();
         for (Object record : flink.getOutput()) {
@@ -47,6 +53,7 @@ class ProgressTellerTest {
         assertEquals(List.of(), told(), "not with each watermark");
         flink.prepareSnapshotPreBarrier(2);
         assertEquals(List.of(new Progress(2, 3, 1_700_000_000_123_000L)), told());
+        assertEquals(List.of(Messages.kind(SUMMARY), Progress.KIND), kinds());
         assertEquals(1, flink.getOutput().stream().filter(it -> it instanceof Watermark).count());
     }
 

@@ -14,7 +14,6 @@ import alpheus.stream.Frame;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
-import java.util.Set;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.runtime.state.heap.HeapKeyedStateBackend;
@@ -289,24 +288,59 @@ class StreamSumsTest {
     /** Who waits for the job must know that it has heard of the stream: else silence might mean that it has not. */
     @Test
     void aStreamIsSaidToBeTakenUpOnceAndBehindWhatThereWasToSay() throws Exception {
-        joined(2);
+        joined(1);
         send(0, Feed.frames(0, 9, 1, 1));
         assertEquals(List.of(), said());
+        watermark(Feed.NOON + 3 * Feed.TICK + 5_000_000);
+        assertEquals(List.of(Summary.KIND, Joined.KIND), said());
         watermark(Feed.NOON + 6 * Feed.TICK + 5_000_000);
-        assertEquals(2, said().stream().filter(kind -> kind == Summary.KIND).count());
-        List<Joined> joined = new ArrayList<>();
-        for (byte[] bytes : side(StreamSums.SUMMARIES)) {
-            if (Messages.kind(bytes) == Joined.KIND) {
-                joined.add(Joined.read(bytes));
-            }
-        }
-        assertEquals(Set.of(0, 1), Set.copyOf(joined.stream().map(Joined::position).toList()));
-        assertEquals(2, joined.size(), "one that is offline too");
+        assertEquals(List.of(Summary.KIND, Joined.KIND, Summary.KIND), said());
         OperatorSubtaskState checkpoint = flink.snapshot(1, 1);
         flink.close();
         flink = harness(checkpoint);
         watermark(Feed.NOON + 9 * Feed.TICK + 5_000_000);
         assertEquals(List.of(Summary.KIND), said(), "not again after a restore");
+        flink.processElement(new StreamRecord<>(Feed.join(0)));
+        watermark(Feed.NOON + 12 * Feed.TICK + 5_000_000);
+        assertEquals(List.of(Summary.KIND, Summary.KIND, Joined.KIND), said(), "again to whoever has not heard it");
+    }
+
+    @Test
+    void whoIsOfflineIsTakenUpToo() throws Exception {
+        joined(1);
+        watermark(Feed.NOON + 3 * Feed.TICK + 5_000_000);
+        assertEquals(List.of(Joined.KIND), said());
+        Joined joined = Joined.read(side(StreamSums.SUMMARIES).get(0));
+        assertEquals(new Joined(Feed.stream(0).toString(), Feed.PLAN.plan(), 0), joined);
+    }
+
+    /** As when the job was away while the plan began, and reads events faster than instructions. */
+    @Test
+    void windowsBeforeAJoinThatComesLateAreToldOfByName() throws Exception {
+        instruct(Feed.planStart());
+        send(0, Feed.frames(0, 7, 1, 1));
+        watermark(Feed.NOON + 6 * Feed.TICK + 5_000_000);
+        flink.processElement(new StreamRecord<>(Feed.join(0)));
+        watermark(Feed.NOON + 7 * Feed.TICK);
+        assertEquals(List.of(Feed.start(0), Feed.start(1)), summaries().stream().map(Summary::start).toList());
+        List<Incomplete> reasons = summaries().stream().map(Summary::judgement).map(Judgement::why).toList();
+        assertEquals(List.of(Incomplete.BEFORE_PLAN, Incomplete.BEFORE_PLAN), reasons);
+        assertEquals(Joined.KIND, said().get(1), "and once it was");
+    }
+
+    /** Replayed frames come before the first watermark. */
+    @Test
+    void aWindowThatBecomesCompleteAfterARestoreIsTold() throws Exception {
+        joined(1);
+        List<byte[]> frames = Feed.frames(0, 3, 1, 1);
+        send(0, frames.subList(0, frames.size() - 1));
+        watermark(Feed.NOON + 3 * Feed.TICK + 5_000_000);
+        assertEquals(Incomplete.MISSING_BORDER, summaries().get(0).judgement().why());
+        OperatorSubtaskState checkpoint = flink.snapshot(1, 1);
+        flink.close();
+        flink = harness(checkpoint);
+        send(0, frames.subList(frames.size() - 1, frames.size()));
+        assertTrue(summaries().get(0).judgement().isComplete());
     }
 
     @Test
