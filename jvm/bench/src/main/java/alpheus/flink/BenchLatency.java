@@ -7,6 +7,7 @@ import alpheus.flink.BenchDevices.Form;
 import alpheus.flink.BenchHost.Cost;
 import alpheus.flink.BenchHost.Extent;
 import java.nio.file.Path;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
@@ -68,7 +69,7 @@ final class BenchLatency {
                                 micros / MILLI, BenchDevices.id(stream).bytes(), value)))) {
             Extent extent = new Extent(application, streams, windows, start, 2, checkpoint);
             List<Future<?>> sending = new ArrayList<>();
-            Cost cost = host.run(topic, devices, extent, () ->
+            Cost cost = run(host, topic, devices, extent, sending, () ->
                     sending.add(thread.submit(() -> send(devices, streams, windows, start))));
             sending.get(0).get();
             List<Double> delays = new ArrayList<>();
@@ -78,6 +79,21 @@ final class BenchLatency {
             return delays;
         } finally {
             thread.shutdownNow();
+        }
+    }
+
+    /** Says why the devices ended, if that is why no result comes. */
+    private static Cost run(BenchHost host, String topic, BenchDevices devices, Extent extent,
+            List<Future<?>> sending, BenchHost.Meanwhile meanwhile) throws Exception {
+        try {
+            return host.run(topic, devices, extent, meanwhile);
+        } catch (IOException noResult) {
+            for (Future<?> sender : sending) {
+                if (sender.isDone()) {
+                    sender.get();
+                }
+            }
+            throw noResult;
         }
     }
 
