@@ -30,6 +30,7 @@ final class BenchClerk {
     private final int streams;
     private final int words;
     private final long start;
+    private int said;
     private final Map<Long, Set<Integer>> complete = new HashMap<>();
     /** When the result of each window came, by its start. */
     private final Map<Long, Long> came = new HashMap<>();
@@ -62,6 +63,7 @@ final class BenchClerk {
 
     /** Takes note of a summary; the last one of a window opens it. */
     void summary(byte[] message) throws IOException {
+        said++;
         if (Messages.kind(message) != Summary.KIND) {
             // How far the job is: a bench waits for all of its streams anyway.
             return;
@@ -74,6 +76,13 @@ final class BenchClerk {
         if (there.add(summary.position()) && there.size() == streams) {
             open(summary.start());
         }
+    }
+
+    /** Of how many streams the job has told, by window, for whoever wonders why there is no result. */
+    String told() {
+        StringBuilder told = new StringBuilder(said + " records; ");
+        complete.forEach((start, there) -> told.append(start).append(": ").append(there.size()).append("; "));
+        return told.toString();
     }
 
     private void open(long window) {

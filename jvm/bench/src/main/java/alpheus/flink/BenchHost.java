@@ -171,7 +171,7 @@ final class BenchHost implements AutoCloseable {
                 }
             }
             if (System.currentTimeMillis() > deadline || !process.isAlive()) {
-                throw new IOException(kind + ": " + clerk.done(windows) + " of " + windows + " windows came; "
+                throw new IOException(kind + ": " + clerk.done(windows) + " of " + windows + " windows came; " + clerk.told()
                         + Files.readString(folder.resolve(kind + ".err")));
             }
         }
