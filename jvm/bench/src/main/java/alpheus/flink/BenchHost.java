@@ -150,7 +150,7 @@ final class BenchHost implements AutoCloseable {
                         "auto.offset.reset", "earliest", "max.partition.fetch.bytes", "8000000"),
                 new ByteArrayDeserializer(), new ByteArrayDeserializer());
         List<TopicPartition> topics = new ArrayList<>();
-        for (String topic : List.of(JobConfig.SUMS, JobConfig.SUMMARIES)) {
+        for (String topic : List.of(JobConfig.SUMS, JobConfig.SUMMARIES, JobConfig.DEAD_LETTERS)) {
             topics.add(new TopicPartition(config.getString(topic), 0));
         }
         consumer.assign(topics);
@@ -164,6 +164,9 @@ final class BenchHost implements AutoCloseable {
             for (ConsumerRecord<byte[], byte[]> record : results.poll(Duration.ofMillis(20))) {
                 if (record.topic().equals(config.getString(JobConfig.SUMMARIES))) {
                     clerk.summary(record.value());
+                } else if (record.topic().equals(config.getString(JobConfig.DEAD_LETTERS))) {
+                    String reason = new String(record.headers().lastHeader(Outlet.REASON).value(), StandardCharsets.UTF_8);
+                    throw new IOException(kind + ": a bench loses nothing, but a record is refused: " + reason);
                 } else if (kind.equals("ours")) {
                     clerk.sum(record.value(), System.currentTimeMillis());
                 } else {
