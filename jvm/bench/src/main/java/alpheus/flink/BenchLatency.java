@@ -10,9 +10,11 @@ import java.nio.file.Path;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 
@@ -62,15 +64,22 @@ final class BenchLatency {
         String topic = "live-" + application.words() + "-" + streams + "-" + kind;
         broker.createTopics(PARTITIONS, topic);
         ExecutorService thread = Executors.newSingleThreadExecutor();
+        AtomicReference<Exception> lost = new AtomicReference<>();
         try (Producer<byte[], byte[]> kafka = BenchHost.producer(broker);
                 BenchHost host = new BenchHost(broker, folder, kind, "1500m");
                 BenchDevices devices = new BenchDevices(application, streams, start, List.of(form),
                         (stream, ignored, micros, value) -> kafka.send(new ProducerRecord<>(topic, stream % PARTITIONS,
-                                micros / MILLI, BenchDevices.id(stream).bytes(), value)))) {
+                                micros / MILLI, BenchDevices.id(stream).bytes(), value),
+                                (sent, failure) -> lost.compareAndSet(null, failure)))) {
             Extent extent = new Extent(application, streams, windows, start, 2, checkpoint);
             List<Future<?>> sending = new ArrayList<>();
-            Cost cost = run(host, topic, devices, extent, sending, () ->
-                    sending.add(thread.submit(() -> send(devices, streams, windows, start))));
+            Cost cost;
+            try {
+                cost = host.run(topic, devices, extent, () ->
+                        sending.add(thread.submit(() -> send(devices, streams, windows, start))));
+            } catch (IOException noResult) {
+                throw why(noResult, sending, lost.get());
+            }
             sending.get(0).get();
             List<Double> delays = new ArrayList<>();
             for (int window = 1; window < windows; window++) {
@@ -82,19 +91,21 @@ final class BenchLatency {
         }
     }
 
-    /** Says why the devices ended, if that is why no result comes. */
-    private static Cost run(BenchHost host, String topic, BenchDevices devices, Extent extent,
-            List<Future<?>> sending, BenchHost.Meanwhile meanwhile) throws Exception {
-        try {
-            return host.run(topic, devices, extent, meanwhile);
-        } catch (IOException noResult) {
-            for (Future<?> sender : sending) {
+    /** Why no result comes: the devices may have ended, or a record of theirs was lost on its way to the broker. */
+    private static IOException why(IOException noResult, List<Future<?>> sending, Exception lost) {
+        if (lost != null) {
+            noResult.addSuppressed(lost);
+        }
+        for (Future<?> sender : sending) {
+            try {
                 if (sender.isDone()) {
                     sender.get();
                 }
+            } catch (ExecutionException | InterruptedException ended) {
+                noResult.addSuppressed(ended);
             }
-            throw noResult;
         }
+        return noResult;
     }
 
     /** As time passes; what was late at the start is made up for. One tick more, so that time passes the last window. */
