@@ -14,10 +14,14 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.acl.AclBinding;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
 /**
  * A Kafka broker in a process of its own: KRaft, one node, loopback alone. It has two doors: an open one, behind which
@@ -199,7 +203,8 @@ public final class Broker implements AutoCloseable {
     }
 
     /**
-     * Makes topics.
+     * Makes topics, and waits until the broker leads all of their partitions. Before, it refuses a producer's first
+     * batch and may take the next one: the first is never in sequence again and expires.
      *
      * @param partitions of each
      * @param names their names
@@ -210,6 +215,27 @@ public final class Broker implements AutoCloseable {
         try (Admin admin = admin()) {
             admin.createTopics(Stream.of(names).map(name -> new NewTopic(name, partitions, (short) 1)).toList())
                     .all().get();
+            Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
+            for (String name : names) {
+                IntStream.range(0, partitions)
+                        .forEach(each -> ends.put(new TopicPartition(name, each), OffsetSpec.latest()));
+            }
+            while (!leads(admin, ends)) {
+                pause();
+            }
+        }
+    }
+
+    private static boolean leads(Admin admin, Map<TopicPartition, OffsetSpec> ends)
+            throws ExecutionException, InterruptedException {
+        try {
+            admin.listOffsets(ends).all().get();
+            return true;
+        } catch (ExecutionException failed) {
+            if (failed.getCause() instanceof UnknownTopicOrPartitionException) {
+                return false;
+            }
+            throw failed;
         }
     }
 
