@@ -17,6 +17,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// Seconds until the first reading, in which all meters of a machine that does much else start.
+const START: u64 = 20;
+
 /// What runs the job, if this machine has it.
 fn classpath() -> Option<String> {
     let made = concat!(env!("CARGO_MANIFEST_DIR"), "/../../jvm/flink-job/target/classpath");
@@ -93,14 +96,9 @@ fn at_least(running: &Running, many: usize, after: &str) -> BTreeSet<String> {
         }
         assert!(
             Instant::now() < end,
-            "{} of {many} whole windows after {after}: {}",
+            "{} of {many} whole windows after {after}:\n{}",
             windows.len(),
-            running
-                .place
-                .rows(&running.server)
-                .iter()
-                .map(|row| format!("{row}\n"))
-                .collect::<String>(),
+            running.service.log(),
         );
         std::thread::sleep(Duration::from_secs(1));
     }
@@ -117,7 +115,7 @@ fn rows_are_the_plaintexts_whatever_is_killed() {
     let mut flink = job(&running.place, &made(), &classpath);
     let asked = running.place.ask(&running.server, QUERY);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
-    let mut devices = running.feed();
+    let mut devices = running.feed_in(START);
     let seen = at_least(&running, 1, "the start").len();
 
     running.service.kill();
@@ -132,7 +130,7 @@ fn rows_are_the_plaintexts_whatever_is_killed() {
     devices.iter_mut().for_each(|device| assert!(device.wait().success()));
     broker.order("kill");
     broker.order("start");
-    let _devices = running.feed();
+    let _devices = running.feed_in(START);
     at_least(&running, seen + 1, "the broker");
     assert!(!flink.has_ended(), "{}", flink.log());
     // Forty readings of each house, a second apart, and forty more, make so many whole windows;

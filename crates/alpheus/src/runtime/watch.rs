@@ -38,11 +38,11 @@ pub struct Counters {
 
 impl Counters {
     pub(super) fn window(&mut self, outcome: &Outcome, opened: bool) {
-        let (start, excluded) =
-            (outcome.window.start.0 / 1000, outcome.excluded.values().sum::<u32>());
+        let start = outcome.window.start.0 / 1000;
         for (reason, streams) in &outcome.excluded {
             *self.exclusions.entry(*reason).or_default() += u64::from(*streams);
         }
+        let excluded = reasons(&outcome.excluded);
         match &outcome.result {
             Ok(released) if opened => {
                 let population = released.population;
@@ -56,6 +56,12 @@ impl Counters {
             }
         }
     }
+}
+
+/// How many streams were left out, and why.
+fn reasons(excluded: &BTreeMap<Exclusion, u32>) -> String {
+    let reason = |(reason, streams): (&Exclusion, &u32)| format!("{streams}: {reason}");
+    excluded.iter().map(reason).collect::<Vec<_>>().join(", ")
 }
 
 /// The counters as they were after the last round; clones are one.

@@ -5,6 +5,7 @@
 //! - [`intake`]: frames of devices, into the log,
 //! - [`outboxes`]: what waits for controllers,
 //! - [`registry`]: controllers and streams, as they were introduced,
+//! - [`settings`]: how long windows wait for whom,
 //! - [`api`]: the requests.
 
 pub mod api;
@@ -13,6 +14,7 @@ pub mod intake;
 pub mod outboxes;
 pub mod registry;
 pub mod retention;
+pub mod settings;
 
 use crate::ca::{SERVICE_SEED, read_seed};
 use crate::commands::Globals;
@@ -32,7 +34,6 @@ use crate::service::http::Drained;
 use crate::service::kafka::KafkaArgs;
 use crate::service::shutdown::Trigger;
 use crate::service::{self, ServiceError, Settings, path_flag};
-use alpheus_encrypted_stream::coordinator::Timing;
 use alpheus_encrypted_stream::transformer::Shape;
 use alpheus_policy::layout::Layout;
 use alpheus_policy::schema::Schema;
@@ -45,6 +46,7 @@ use outboxes::Outboxes;
 use rand_core::Rng;
 use registry::{NotIntroduced, Registry};
 use retention::Retention;
+use settings::WindowSettings;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,10 +64,6 @@ the file.";
 
 /// Partitions of the events topic.
 const PARTITIONS: u32 = 4;
-/// Seconds after its end that a window waits for streams that are late.
-const IDLE: u64 = 10;
-/// The same for a job, which says how far it is: it is given time to come back.
-const JOB_IDLE: u64 = 600;
 /// Events from a clock that goes this much ahead are not taken.
 const SKEW: Span = Span::seconds(60);
 
@@ -93,13 +91,18 @@ pub struct Args {
     /// A window that ended so many seconds ago closes without streams that are late [default: 10;
     /// with the engine `job`, while the job does not say that it is beyond the window, 600]
     #[arg(long, value_name = "SECONDS")]
-    idle: Option<u64>,
+    idle: Option<u32>,
+    /// A window waits so many seconds for controllers that do not answer, and as many for their
+    /// tokens, then it goes on without them [default: 2; with the engine `job` 30]
+    #[arg(long, value_name = "SECONDS")]
+    controllers_wait: Option<u32>,
     /// With the engine `job`: a window waits so many seconds for its sums, then it fails
-    #[arg(long, value_name = "SECONDS", default_value = "86400")]
-    sums_wait: u64,
-    /// Ciphertext that was summed is kept for so many hours, then let go
-    #[arg(long, value_name = "HOURS", default_value = "168")]
-    keep: u64,
+    /// [default: 86400]
+    #[arg(long, value_name = "SECONDS")]
+    sums_wait: Option<u32>,
+    /// Ciphertext that was summed is kept for so many hours, then let go [default: 168]
+    #[arg(long, value_name = "HOURS")]
+    keep: Option<u32>,
 }
 
 /// Runs the command until it is told to stop.
@@ -108,12 +111,17 @@ pub struct Args {
 /// A setting is missing or wrong, the store or the address cannot be had.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let mut flags = args.kafka.flags();
+    let number = |said: Option<u32>| said.map(|said| said.to_string());
     flags.extend([
         ("identity", path_flag(args.identity.as_ref())),
         ("schema", path_flag(args.schema.as_ref())),
         ("state", path_flag(args.state.as_ref())),
         ("api", args.api.map(|api| api.to_string())),
         ("engine", args.engine.map(|engine| engine.to_string())),
+        ("windows.idle-seconds", number(args.idle)),
+        ("windows.controllers-wait-seconds", number(args.controllers_wait)),
+        ("windows.sums-wait-seconds", number(args.sums_wait)),
+        ("windows.keep-hours", number(args.keep)),
     ]);
     let settings = globals.settings(flags)?;
     let identity =
@@ -121,8 +129,9 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let schema = read_schema(&Settings::needed(&settings.schema, "schema")?)?;
     let api = Settings::needed(&settings.api, "api")?;
     let kind = settings.engine()?;
+    let windows = settings.windows.clone().unwrap_or_default();
     let store = settings.open_store(&globals.health, &globals.metrics)?;
-    let (engine, handle, inlet) = open(&identity, &schema, (kind, store.clone()), args)?;
+    let (engine, handle, inlet) = open(&identity, &schema, (kind, store.clone()), &windows)?;
     engine.manager.service.watch.register(&globals.metrics);
     let topics = engine.manager.service.topics().clone();
     let router = api::router(Api {
@@ -143,7 +152,7 @@ fn open(
     identity: &IdentityFolder,
     schema: &Schema,
     (kind, store): (EngineKind, Arc<dyn Store>),
-    args: &Args,
+    windows: &WindowSettings,
 ) -> Result<(Engine, engine::Handle, Inlet), Failure> {
     let keys = ServiceKeys::from_seed(&read_seed(&identity.path(SERVICE_SEED))?);
     let deployment = identity.deployment()?;
@@ -156,24 +165,20 @@ fn open(
     let shape = Shape::of(schema, &layout, SKEW);
     let (mut rng, mut life) = (entropy::rng()?, [0; 16]);
     rng.fill_bytes(&mut life);
-    let keep = Span::seconds(args.keep.saturating_mul(3600));
     let opened = || -> Result<Engine, NotIntroduced> {
         let runtime = RuntimeError::from;
-        let timing = Timing { sums: Span::seconds(args.sums_wait), ..Timing::default() };
+        let timing = windows.timing(kind);
         let service = Service::open(kind, store.clone(), &topics, key.clone(), shape, timing)
             .map_err(runtime)?;
         let mut manager = Manager::new(service, schema, deployment.clone(), key)?;
         let registry = Registry::load(&mut manager, &deployment)?;
         manager.resume(wall_clock())?;
         let (outboxes, rows) = (Outboxes::new(life), watch::Sender::new(0));
-        let mut retention = Retention::open(store, topics, keep).map_err(runtime)?;
+        let mut retention = Retention::open(store, topics, windows.keep()).map_err(runtime)?;
         if kind == EngineKind::Job {
             retention = retention.beside_a_job();
         }
-        let idle = Span::seconds(args.idle.unwrap_or(match kind {
-            EngineKind::InProcess => IDLE,
-            EngineKind::Job => JOB_IDLE,
-        }));
+        let idle = windows.idle(kind);
         Ok(Engine { manager, registry, deployment, rng, idle, retention, outboxes, rows })
     };
     let engine = opened().blame(Category::Io)?;

@@ -70,6 +70,8 @@ pub struct Settings {
     pub schema: Option<PathBuf>,
     /// What adds up ciphertexts.
     pub engine: Option<EngineKind>,
+    /// How long windows wait, and their ciphertext is kept.
+    pub windows: Option<crate::server::settings::WindowSettings>,
     /// The file that opens the key store.
     pub key_file: Option<PathBuf>,
     /// Of the anonymous board.

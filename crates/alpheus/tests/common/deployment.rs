@@ -1,9 +1,8 @@
 //! A whole deployment as processes over mutual TLS: server, controllers,
 //! devices, owners, a consumer.
 
-use super::{PATIENCE, Process, alpheus};
+use super::{PATIENCE, Process, alpheus, free_address};
 use std::fs::{self, Permissions};
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -135,7 +134,7 @@ impl Place {
         let job = self.kafka.as_ref().is_some_and(|cluster| cluster.job);
         // A job that is started anew takes a while to say again what it knows.
         let (engine, idle) = if job { ("job", "60") } else { ("in-process", "3") };
-        let mut process = Process::start(&mut self.command(&[
+        let mut server = self.command(&[
             "server",
             "--identity",
             "pki/service",
@@ -149,7 +148,9 @@ impl Place {
             engine,
             "--idle",
             idle,
-        ]));
+        ]);
+        // Why a stream was left out of a window.
+        let mut process = Process::start(server.env("ALPHEUS_LOG", "info"));
         process.wait_for_prefix("serving at ");
         process
     }
@@ -246,9 +247,9 @@ impl Place {
     }
 }
 
-/// An address that is free now.
+/// As [`free_address`], in words.
 pub(crate) fn free() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    free_address().to_string()
 }
 
 /// Waits until `found` finds something.
@@ -307,8 +308,13 @@ impl Running {
     /// Each house's meter sends its number twice in each window of two seconds, for
     /// long enough that a slow machine finds windows that are whole.
     pub(crate) fn feed(&self) -> Vec<Process> {
+        self.feed_in(4)
+    }
+
+    /// The same from so many seconds on: a meter that starts later than that misses readings.
+    pub(crate) fn feed_in(&self, seconds: u64) -> Vec<Process> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        let start = now.as_secs() + 4;
+        let start = now.as_secs() + seconds;
         let feed = |(number, house): (usize, &&str)| {
             let line = |step: u64| {
                 let at = (start + step) * 1000 + 500;
