@@ -4,7 +4,7 @@
 use crate::entropy;
 use crate::pass::link::LinkError;
 use crate::stats::clock::Clock;
-use crate::stats::ways::{AGAIN, StatsError, Way, Ways, gathered};
+use crate::stats::ways::{AGAIN, StatsError, Way, Ways, gathered, patiently};
 use alpheus_accountable_statistics::client::{Attempt, Client, Records, Registering};
 use alpheus_accountable_statistics::configuration::{Pinned, SmootherId};
 use alpheus_accountable_statistics::definition::Agreed;
@@ -125,15 +125,10 @@ async fn ask_registrar(
     let shown = Zeroizing::new(format!("{}:{}", account.name, account.secret));
     let shown = Zeroizing::new(format!("Basic {}", BASE64.encode(shown.as_bytes())));
     let headers = [(header::AUTHORIZATION, shown.as_str())];
-    let (requests, until) = (asking.requests(), Instant::now() + ways.patience);
-    loop {
-        match ways.registrar.post_as("/v1/credentials", &headers, &requests).await {
-            Err(error) if error.may_pass() && Instant::now() < until => {
-                tokio::time::sleep(AGAIN).await;
-            }
-            answer => return Ok(answer?),
-        }
-    }
+    let requests = asking.requests();
+    let ask =
+        || async { Ok(ways.registrar.post_as("/v1/credentials", &headers, &requests).await?) };
+    patiently(ways.patience, ask).await
 }
 
 /// Runs what takes long beside the network's threads.

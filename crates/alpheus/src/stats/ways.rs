@@ -91,6 +91,28 @@ impl From<StatsError> for Failure {
     }
 }
 
+/// Asks somebody who may just come back, again until so long has passed.
+///
+/// # Errors
+/// What the last answer was.
+pub async fn patiently<T, F>(
+    patience: Duration,
+    mut ask: impl FnMut() -> F,
+) -> Result<T, StatsError>
+where
+    F: Future<Output = Result<T, StatsError>>,
+{
+    let until = Instant::now() + patience;
+    loop {
+        match ask().await {
+            Err(StatsError::Link(error)) if error.may_pass() && Instant::now() < until => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
 impl Way {
     /// A way that does not say who goes it.
     ///

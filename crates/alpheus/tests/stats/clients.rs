@@ -54,12 +54,14 @@ fn killed_clients_give_each_line_once() {
     assert!(said.contains("killed ada") && said.contains("killed cleo"), "{said}\n{log}");
 }
 
-/// Three clients, while one smoother of four hangs from the definition on.
-const FROZEN: &str = "
+/// From here on the process that was started last may hang; it is let go on when all is over.
+pub(crate) const FREEZE: &str = "
 frozen=$!
 trap 'kill -CONT $frozen; kill $(jobs -p) 2> /dev/null || true' EXIT
-alpheus stats define road.yaml --card roads/card.json --key roads/definer.key
-kill -STOP $frozen
+";
+
+/// Three clients give what they have, at once; then what came of it.
+pub(crate) const GIVE: &str = "
 printf '61.2\\n60.1\\n57.7\\n' > ada.txt
 printf '58.4\\n59\\n58.1\\n' > bert.txt
 printf '64\\n63.2\\n' > cleo.txt
@@ -71,12 +73,19 @@ for client in $clients; do wait $client; done
 alpheus stats results road.yaml --card roads/card.json --format csv
 ";
 
+/// One smoother of four hangs from the definition on.
+const FROZEN: &str = "
+alpheus stats define road.yaml --card roads/card.json --key roads/definer.key
+kill -STOP $frozen
+";
+
 #[test]
 fn a_smoother_that_hangs_keeps_nobody_from_anything() {
     let folder = tempfile::tempdir().unwrap();
     let plan = road(&[("turn: 10s", "turn: 15s")]);
     fs::write(folder.path().join("road.yaml"), plan).unwrap();
-    let (said, log) = run_script(folder.path(), 300, &(deployment() + FROZEN));
+    let script = deployment() + FREEZE + FROZEN + GIVE;
+    let (said, log) = run_script(folder.path(), 300, &script);
     let result = said.lines().rev().find(|line| line.starts_with("speed/road,")).unwrap();
     assert!(result.contains(",8,481.7,") && result.ends_with(",result"), "{said}\n{log}");
     assert_eq!(log.matches(" 0 samples found no slot").count(), 3, "{said}\n{log}");

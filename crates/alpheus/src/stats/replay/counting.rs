@@ -10,7 +10,7 @@ use crate::stats::counts::plan::Count;
 use crate::stats::names::hex;
 use crate::stats::person::{self, Account, Shared};
 use crate::stats::results::{OPEN, Row, fetch};
-use crate::stats::ways::{AGAIN, StatsError, Ways};
+use crate::stats::ways::{AGAIN, StatsError, Ways, patiently};
 use alpheus_accountable_statistics::client::Records;
 use alpheus_accountable_statistics::tally::Tally;
 use alpheus_anonymous_credential::schedule::Time;
@@ -20,7 +20,6 @@ use alpheus_crypto::signed::Signed;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 /// Where a showing waits in a client's records.
 const WAITS: u8 = b'c';
@@ -127,15 +126,8 @@ impl Counting<'_> {
 
     /// Sends to the aggregator, which may just come back.
     async fn send(&self, path: &str, value: &impl Serialize) -> Result<(), StatsError> {
-        let until = Instant::now() + self.ways.patience;
-        loop {
-            match self.ways.aggregator.post::<()>(path, value).await {
-                Err(error) if error.may_pass() && Instant::now() < until => {
-                    tokio::time::sleep(AGAIN).await;
-                }
-                sent => return Ok(sent?),
-            }
-        }
+        let sent = || async { Ok(self.ways.aggregator.post::<()>(path, value).await?) };
+        patiently(self.ways.patience, sent).await
     }
 
     /// Waits until a count is over.
@@ -150,14 +142,6 @@ impl Counting<'_> {
     }
 
     async fn rows(&self) -> Result<Vec<Row>, StatsError> {
-        let until = Instant::now() + self.ways.patience;
-        loop {
-            match fetch(&self.ways).await {
-                Err(StatsError::Link(error)) if error.may_pass() && Instant::now() < until => {
-                    tokio::time::sleep(AGAIN).await;
-                }
-                rows => return rows,
-            }
-        }
+        patiently(self.ways.patience, || fetch(&self.ways)).await
     }
 }

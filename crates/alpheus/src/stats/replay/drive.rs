@@ -14,7 +14,7 @@ use crate::stats::names::hex;
 use crate::stats::person::{self, Account, Shared, Upload};
 use crate::stats::plan::Plan;
 use crate::stats::results::{Row, fetch};
-use crate::stats::ways::{AGAIN, StatsError, Ways};
+use crate::stats::ways::{AGAIN, StatsError, Ways, patiently};
 use alpheus_accountable_statistics::client::{Attempt, Records};
 use alpheus_accountable_statistics::configuration::Pinned;
 use alpheus_accountable_statistics::definition::Agreed;
@@ -360,15 +360,7 @@ impl Drive {
     /// # Errors
     /// If it does not.
     pub async fn rows(&self) -> Result<Vec<Row>, Failure> {
-        let until = Instant::now() + self.ways.patience;
-        loop {
-            match fetch(&self.ways).await {
-                Err(StatsError::Link(error)) if error.may_pass() && Instant::now() < until => {
-                    tokio::time::sleep(AGAIN).await;
-                }
-                rows => return Ok(rows?),
-            }
-        }
+        Ok(patiently(self.ways.patience, || fetch(&self.ways)).await?)
     }
 }
 

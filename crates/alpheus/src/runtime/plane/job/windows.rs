@@ -93,9 +93,7 @@ impl Windows {
         stream: StreamId,
         position: u32,
     ) -> Result<(), Misfit> {
-        if self.streams.get(position as usize) != Some(&stream) {
-            return Err(Misfit);
-        }
+        self.fits(position, &stream)?;
         let Some(joining) = &mut self.joining else { return Ok(()) };
         joining.first.get_or_insert(at);
         joining.positions.insert(position);
@@ -103,6 +101,12 @@ impl Windows {
             self.joining = None;
         }
         Ok(())
+    }
+
+    /// Whether a stream stands there in the plan.
+    fn fits(&self, position: u32, stream: &StreamId) -> Result<(), Misfit> {
+        let there = self.streams.get(position as usize);
+        there.filter(|there| *there == stream).map(|_| ()).ok_or(Misfit)
     }
 
     /// Streams by their positions.
@@ -123,9 +127,7 @@ impl Windows {
         if window.start > latest {
             return Err(Misfit);
         }
-        if self.streams.get(summary.position as usize) != Some(&summary.stream) {
-            return Err(Misfit);
-        }
+        self.fits(summary.position, &summary.stream)?;
         if window.start < self.next {
             return Ok(window.end);
         }

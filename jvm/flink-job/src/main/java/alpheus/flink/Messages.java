@@ -312,6 +312,56 @@ final class Messages {
     }
 
     /**
+     * Out of the job: the task that has the stream has taken it up for a plan, and told of the windows before.
+     * It tells of each window in which the stream is online.
+     *
+     * @param stream the stream in hexadecimal
+     * @param plan the plan
+     * @param position the stream's position in the plan
+     */
+    record Joined(String stream, String plan, int position) {
+        static final int KIND = 13;
+
+        byte[] bytes() {
+            return Messages.bytes(KIND, out -> {
+                out.writeUTF(stream);
+                out.writeUTF(plan);
+                out.writeInt(position);
+            });
+        }
+
+        static Joined read(byte[] bytes) throws IOException {
+            DataInputStream in = open(bytes, KIND);
+            return new Joined(in.readUTF(), in.readUTF(), in.readInt());
+        }
+    }
+
+    /**
+     * Out of the job, with each checkpoint: all that one task has to say of windows that ended, with their grace, by a time
+     * stands before this.
+     *
+     * @param task which task
+     * @param tasks how many there are
+     * @param time its watermark, in microseconds
+     */
+    record Progress(int task, int tasks, long time) {
+        static final int KIND = 12;
+
+        byte[] bytes() {
+            return Messages.bytes(KIND, out -> {
+                out.writeInt(task);
+                out.writeInt(tasks);
+                out.writeLong(time);
+            });
+        }
+
+        static Progress read(byte[] bytes) throws IOException {
+            DataInputStream in = open(bytes, KIND);
+            return new Progress(in.readInt(), in.readInt(), in.readLong());
+        }
+    }
+
+    /**
      * Out of the job: a record that was refused.
      *
      * @param stream the record's key in hexadecimal

@@ -2,6 +2,8 @@
 package alpheus.flink;
 
 import alpheus.flink.Messages.DeadLetter;
+import alpheus.flink.Messages.Joined;
+import alpheus.flink.Messages.Progress;
 import alpheus.flink.Messages.Summary;
 import alpheus.flink.Messages.WindowSum;
 import java.io.IOException;
@@ -57,7 +59,7 @@ final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatas
                     Joined joined = Joined.read(message);
                     yield new ProducerRecord<>(summaries, utf8(joined.plan() + "/joined/" + joined.stream()), message);
                 }
-                case Progress.KIND -> progress(Progress.read(message), context);
+                case Progress.KIND -> progress(message, context);
                 default -> deadLetter(DeadLetter.read(message));
             };
         } catch (IOException impossible) {
@@ -76,10 +78,11 @@ final class Outlet implements KafkaRecordSerializationSchema<byte[]>, KafkaDatas
      * Behind the summaries that it is about only where each task writes what it says itself: with another number of
      * sinks Flink deals records out among them. Then nothing is said.
      */
-    private ProducerRecord<byte[], byte[]> progress(Progress progress, KafkaSinkContext context) {
+    private ProducerRecord<byte[], byte[]> progress(byte[] message, KafkaSinkContext context) throws IOException {
+        Progress progress = Progress.read(message);
         boolean isOwn = progress.task() == context.getParallelInstanceId()
                 && progress.tasks() == context.getNumberOfParallelInstances();
-        return isOwn ? new ProducerRecord<>(summaries, utf8("progress/" + progress.task()), progress.bytes()) : null;
+        return isOwn ? new ProducerRecord<>(summaries, utf8("progress/" + progress.task()), message) : null;
     }
 
     private ProducerRecord<byte[], byte[]> deadLetter(DeadLetter letter) {

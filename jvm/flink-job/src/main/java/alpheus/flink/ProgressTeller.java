@@ -1,6 +1,7 @@
 // Says behind summaries how far their task has come.
 package alpheus.flink;
 
+import alpheus.flink.Messages.Progress;
 import alpheus.stream.EventTime;
 import org.apache.flink.api.common.TaskInfo;
 import org.apache.flink.streaming.api.operators.AbstractStreamOperator;

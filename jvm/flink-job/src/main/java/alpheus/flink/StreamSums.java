@@ -4,6 +4,7 @@ package alpheus.flink;
 import alpheus.flink.Messages.DeadLetter;
 import alpheus.flink.Messages.FrameIn;
 import alpheus.flink.Messages.Join;
+import alpheus.flink.Messages.Joined;
 import alpheus.flink.Messages.Opening;
 import alpheus.flink.Messages.PlanEnd;
 import alpheus.flink.Messages.PlanStart;

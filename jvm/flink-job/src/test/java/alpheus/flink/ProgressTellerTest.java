@@ -3,6 +3,7 @@ package alpheus.flink;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import alpheus.flink.Messages.Progress;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.flink.streaming.api.watermark.Watermark;
