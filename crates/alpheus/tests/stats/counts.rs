@@ -12,7 +12,7 @@ place: park/gate
 every: 20s
 release: count
 fewest: 3
-after: { close: 15s }
+after: { close: 40s }
 END
 if alpheus stats define gate.yaml --card roads/card.json --key roads/definer.key; then exit 1; fi
 defined=$(alpheus stats define gate.yaml --card roads/card.json --key roads/operator.key)
@@ -31,7 +31,7 @@ alpheus stats results gate.yaml --card roads/card.json --format csv
 kill -9 $aggregator
 rm terminal-2.log
 AGGREGATOR
-while [ $(date +%s) -lt $((start + 37)) ]; do sleep 0.2; done
+while [ $(date +%s) -lt $((start + 62)) ]; do sleep 0.2; done
 until grep -qs 'serving at' terminal-2.log; do sleep 0.1; done
 alpheus stats results gate.yaml --card roads/card.json --format csv
 (count ada) & again=$!
@@ -51,7 +51,7 @@ fn a_count_needs_no_smoother_and_counts_each_account_once() {
     let aggregator = aggregator.unwrap();
     let gate = GATE.replace("AGGREGATOR", aggregator);
     let script = script.replace(aggregator, &format!("{aggregator}\naggregator=$!")) + &gate;
-    let (said, log) = run_script(folder.path(), 200, &script);
+    let (said, log) = run_script(folder.path(), 300, &script);
     assert!(log.contains("signed by the deployment's operator"), "{said}\n{log}");
     assert_eq!(said.matches("counted\n").count(), 3, "{said}\n{log}");
     let rows: Vec<&str> = said.lines().filter(|line| line.starts_with("park/gate,")).collect();

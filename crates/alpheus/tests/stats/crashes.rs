@@ -64,7 +64,7 @@ impl Said {
     }
 }
 
-pub(crate) fn get(folder: &Path, url: &str) -> Option<Vec<u8>> {
+fn get(folder: &Path, url: &str) -> Option<Vec<u8>> {
     let mut curl = Command::new("curl");
     curl.args(["--silent", "--fail", "--max-time", "5", "--cacert", "pki/ca.pem", url]);
     let done = curl.current_dir(folder).stderr(Stdio::null()).output().ok()?;

@@ -28,7 +28,7 @@ after: { turn: 5min, turns: 3, settling: 1min, patience: 2hr }
 ";
 
 /// Where the recording begins: an hour before midnight, so that it goes over two days.
-const START: u64 = 1_330_642_800;
+pub(crate) const START: u64 = 1_330_642_800;
 
 /// Readings in tenths, of six sensors, three in each of two hours; a few are missing.
 fn readings() -> Vec<(u64, Vec<Option<i64>>)> {
