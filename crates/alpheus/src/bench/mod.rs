@@ -27,6 +27,8 @@ mod tables;
 
 use crate::commands::{Format, Globals};
 use crate::failure::{Blame, Category, Failure};
+use crate::replay::inputs::read_schema;
+use alpheus_policy::schema::Schema;
 use clap::{Subcommand, ValueEnum};
 use measure::Effort;
 use report::{Environment, Report};
@@ -91,6 +93,9 @@ struct Streams {
     /// End to end: only this application
     #[arg(long, value_name = "NAME", value_parser = end_to_end::APPLICATIONS)]
     application: Option<String>,
+    /// End to end: over this schema, which has all that the application's has, and more
+    #[arg(long, value_name = "FILE", requires = "application")]
+    schema: Option<PathBuf>,
     /// End to end: so many producers, or several numbers between commas
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     producers: Option<Vec<u32>>,
@@ -148,7 +153,7 @@ enum BenchFailed {
     #[error(transparent)]
     Device(#[from] crate::runtime::devices::DeviceError),
     /// A query of an example, or its plan.
-    #[error("a query that is part of this program was refused")]
+    #[error("a query of an application was refused; --schema needs all that the application's has")]
     Query,
     /// A window without a result.
     #[error("a window did not open: {0}")]
@@ -169,7 +174,10 @@ struct NotMet(usize);
 /// If something to be measured does not work, or with `--strict` a goal is not met.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     let (report, strict) = match &args.what {
-        What::Streams(streams) => (measure(streams).blame(Category::Io)?, streams.strict),
+        What::Streams(streams) => {
+            let wider = streams.schema.as_deref().map(read_schema).transpose()?;
+            (measure(streams, wider.as_ref()).blame(Category::Io)?, streams.strict)
+        }
         #[cfg(feature = "board")]
         What::Board(board) => (board::measure(board)?, board.strict),
         What::Hosts(hosts) => (hosts::measure(hosts)?, false),
@@ -185,7 +193,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), Failure> {
     if strict && missed > 0 { Err(NotMet(missed)).blame(Category::Check) } else { Ok(()) }
 }
 
-fn measure(args: &Streams) -> Result<Report, BenchFailed> {
+fn measure(args: &Streams, wider: Option<&Schema>) -> Result<Report, BenchFailed> {
     let environment = Environment::here();
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
     let (sample, repeats, most_streams) =
@@ -217,6 +225,7 @@ fn measure(args: &Streams) -> Result<Report, BenchFailed> {
             producers: args.producers.as_deref().unwrap_or(producers),
             windows: args.windows.map_or(windows, NonZeroUsize::get),
             application: args.application.as_deref(),
+            wider,
         };
         figures.extend(end_to_end::figures(&directory, &extent, say)?);
     }

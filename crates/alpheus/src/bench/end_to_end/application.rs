@@ -67,19 +67,21 @@ macro_rules! example {
 impl Application {
     /// Fitness, web analytics and car maintenance.
     pub(super) fn all() -> Result<Vec<Application>, BenchFailed> {
-        [
-            example!("fitness", "heart-rate.sql"),
-            example!("web-analytics", "flows.sql"),
-            example!("car-maintenance", "fleet.sql"),
-        ]
-        .into_iter()
-        .zip(APPLICATIONS)
-        .map(|([schema, query], name)| Application::new(name, schema, query))
-        .collect()
+        APPLICATIONS.into_iter().map(|name| Application::of(name, None)).collect()
     }
 
-    fn new(name: &str, schema: &str, query: &str) -> Result<Application, BenchFailed> {
-        let schema = Schema::from_yaml(schema).map_err(|_| BenchFailed::Schema)?;
+    /// One of [`APPLICATIONS`], over its own schema or a wider one.
+    pub(super) fn of(name: &str, wider: Option<&Schema>) -> Result<Application, BenchFailed> {
+        let [schema, query] = match name {
+            "fitness" => example!("fitness", "heart-rate.sql"),
+            "web-analytics" => example!("web-analytics", "flows.sql"),
+            _ => example!("car-maintenance", "fleet.sql"),
+        };
+        let own = || Schema::from_yaml(schema).map_err(|_| BenchFailed::Schema);
+        Application::new(name, wider.cloned().map_or_else(own, Ok)?, query)
+    }
+
+    fn new(name: &str, schema: Schema, query: &str) -> Result<Application, BenchFailed> {
         let layout = Layout::of(&schema).map_err(|_| BenchFailed::Schema)?;
         let Ok(Statement::Create(query)) = parse(query) else { return Err(BenchFailed::Query) };
         let policies = format!(

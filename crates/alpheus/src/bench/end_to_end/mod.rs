@@ -16,6 +16,7 @@ mod vectors;
 
 use crate::bench::BenchFailed;
 use crate::bench::report::{Figure, Goal};
+use alpheus_policy::schema::Schema;
 pub(super) use application::APPLICATIONS;
 use application::{Application, Asked};
 pub(super) use growth::figures as growth;
@@ -32,6 +33,8 @@ const WARM_UP: usize = 1;
 pub(super) struct Extent<'a> {
     /// Only this one of [`APPLICATIONS`].
     pub(super) application: Option<&'a str>,
+    /// A schema that has all of that application's and more.
+    pub(super) wider: Option<&'a Schema>,
     /// Streams of each deployment.
     pub(super) producers: &'a [u32],
     /// Windows that count.
@@ -79,8 +82,8 @@ pub(super) fn figures(
     mut say: impl FnMut(&str),
 ) -> Result<Vec<Figure>, BenchFailed> {
     let mut figures = Vec::new();
-    let wanted = |name: &str| extent.application.is_none_or(|only| name.starts_with(only));
-    for application in Application::all()?.iter().filter(|it| wanted(&it.name)) {
+    let one = |name| Ok(vec![Application::of(name, extent.wider)?]);
+    for application in &extent.application.map_or_else(Application::all, one)? {
         for producers in extent.producers.iter().copied() {
             for asked in [Asked::Query, Asked::AllWords] {
                 let name = format!("{}, {producers} producers, {asked}", application.name);
@@ -242,7 +245,7 @@ mod tests {
     #[test]
     fn every_job_arrives_at_the_same_results() {
         // With a controller each and a third of them colluding, ten owners need fourteen.
-        let extent = Extent { application: None, producers: &[14], windows: 1 };
+        let extent = Extent { application: None, wider: None, producers: &[14], windows: 1 };
         let folder = tempfile::tempdir().unwrap();
         let applications = Application::all().unwrap();
         for asked in [Asked::Query, Asked::AllWords] {
