@@ -126,9 +126,11 @@ scale-demo: scale-jvm kafka-build ## Kafka, a registry, Flink and Alpheus on thi
 	  --registry jvm/demo/target/registry --minutes $${MINUTES:-2}
 
 .PHONY: bench-scale
-bench-scale: scale-jvm ## the job beside jobs without encryption, as JSON: half an hour
+bench-scale: scale-jvm compiler ## the job beside jobs without encryption, as JSON: an hour
 	@mkdir -p target
-	java -Xmx3g -cp "jvm/bench/target/classes:$$(cat jvm/bench/target/classpath)" alpheus.flink.BenchMain . target/scale.json
+	$(CARGO) build --quiet --release --package alpheus --locked
+	java -Xmx3g -cp "jvm/bench/target/classes:$$(cat jvm/bench/target/classpath)" alpheus.flink.BenchMain . \
+	  "$${CARGO_TARGET_DIR:-target}/release/alpheus" target/scale.json
 	@echo "target/scale.json"
 
 .PHONY: scale-jvm

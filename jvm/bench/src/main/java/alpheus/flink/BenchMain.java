@@ -9,22 +9,28 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Measures part after part and writes one report. Arguments: {@code REPOSITORY REPORT [PART ...] [--quick]}. */
+/**
+ * Measures part after part and writes one report. Arguments: {@code REPOSITORY ALPHEUS REPORT [PART ...] [--quick]}, where
+ * {@code ALPHEUS} is the program, built for release.
+ */
 public final class BenchMain {
+    private static final List<String> ALL = List.of("encrypt", "throughput", "embedded", "growth", "latency");
+
     private BenchMain() {}
 
     /**
      * Measures.
      *
-     * @param arguments the repository, the report's file, parts (all by default), whether to be quick
+     * @param arguments the repository, the program, the report's file, parts (all by default), whether to be quick
      * @throws Exception if a job's result is not the truth, or nothing can be measured
      */
     public static void main(String[] arguments) throws Exception {
         List<String> words = new ArrayList<>(List.of(arguments));
         boolean quick = words.remove("--quick");
         Path examples = Path.of(words.remove(0)).resolve("examples");
+        Path alpheus = Path.of(words.remove(0));
         Path report = Path.of(words.remove(0));
-        List<String> parts = words.isEmpty() ? List.of("encrypt", "throughput", "growth", "latency") : words;
+        List<String> parts = words.isEmpty() ? ALL : words;
         Path folder = Files.createTempDirectory("bench");
         BenchReport figures = new BenchReport();
         try (Broker broker = Broker.start()) {
@@ -32,10 +38,11 @@ public final class BenchMain {
                 switch (part) {
                     case "encrypt" -> new BenchEncrypt(examples, folder, quick).run(figures);
                     case "throughput" -> new BenchThroughput(broker, examples, folder, quick).run(figures);
+                    case "embedded" -> new BenchEmbedded(alpheus, examples, folder, quick).run(figures);
                     case "growth" -> new BenchGrowth(broker, examples, folder, quick).run(figures);
                     case "latency" -> new BenchLatency(broker, examples, folder, quick).run(figures);
                     default -> throw new IllegalArgumentException(
-                            part + ": name encrypt, throughput, growth or latency");
+                            part + ": name some of " + String.join(", ", ALL));
                 }
                 // What was measured stays, whatever fails later.
                 figures.write(report);

@@ -37,8 +37,8 @@ final class BenchThroughput {
     }
 
     void run(BenchReport report) throws Exception {
-        measure(report, BenchApplication.padded(examples, "car-maintenance", 169, folder), quick ? 5 : 20);
-        measure(report, BenchApplication.padded(examples, "fitness", 683, folder), quick ? 2 : 6);
+        measure(report, BenchApplication.padded(examples, "car-maintenance", 169, folder), quick ? 5 : 200);
+        measure(report, BenchApplication.padded(examples, "fitness", 683, folder), quick ? 2 : 60);
     }
 
     private void measure(BenchReport report, BenchApplication application, int windows) throws Exception {
