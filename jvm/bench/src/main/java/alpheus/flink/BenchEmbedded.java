@@ -1,18 +1,18 @@
 // The embedded runtime over the same words and streams, as `alpheus bench streams` measures it.
 package alpheus.flink;
 
+import alpheus.document.DocumentException;
+import alpheus.document.Node;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.snakeyaml.engine.v2.api.Load;
-import org.snakeyaml.engine.v2.api.LoadSettings;
 
 /** What stands beside the jobs of {@link BenchThroughput}: out of a log to a durable row, every word released. */
 final class BenchEmbedded {
-    private static final int STREAMS = 300;
     /** Events of a window that the program sends for each stream. */
     private static final int EVENTS = 20;
     private static final String COST = ": ingest and merge, CPU a window";
@@ -37,8 +37,9 @@ final class BenchEmbedded {
     private void measure(BenchReport report, BenchApplication application) throws Exception {
         Map<String, List<Double>> rates = new LinkedHashMap<>();
         for (int pass = 0; pass < (quick ? 1 : 3); pass++) {
-            for (Map<?, ?> figure : figures(application)) {
-                String name = (String) figure.get("name");
+            for (Node each : figures(application)) {
+                Map<String, Node> figure = each.map();
+                String name = figure.get("name").text();
                 if (name.contains("all words") && name.endsWith(COST)) {
                     boolean raw = name.contains("raw attributes");
                     add(rates, raw ? "raw" : "ours", figure.get("ours"));
@@ -52,25 +53,25 @@ final class BenchEmbedded {
     }
 
     /** Milliseconds of a window, if there is that figure, as thousands of records in a second. */
-    private static void add(Map<String, List<Double>> rates, String job, Object millis) {
-        if (millis instanceof Number number) {
-            rates.computeIfAbsent(job, made -> new ArrayList<>()).add(STREAMS * EVENTS / number.doubleValue());
+    private static void add(Map<String, List<Double>> rates, String job, Node millis) throws DocumentException {
+        if (!millis.isNothing()) {
+            rates.computeIfAbsent(job, made -> new ArrayList<>())
+                    .add(BenchThroughput.STREAMS * EVENTS / Double.parseDouble(millis.text()));
         }
     }
 
-    private List<Map<?, ?>> figures(BenchApplication application) throws IOException, InterruptedException {
+    private List<Node> figures(BenchApplication application) throws Exception {
         Process process = new ProcessBuilder(alpheus.toString(), "bench", "streams", "--only", "end-to-end",
                         "--application", application.name(), "--schema", application.file().toString(),
-                        "--producers", Integer.toString(STREAMS), "--windows", quick ? "3" : "30", "--format", "json")
+                        "--producers", Integer.toString(BenchThroughput.STREAMS),
+                        "--windows", quick ? "3" : "30", "--format", "json")
                 .redirectError(ProcessBuilder.Redirect.DISCARD)
                 .start();
-        // JSON is YAML.
-        Object report = new Load(LoadSettings.builder().build()).loadFromInputStream(process.getInputStream());
-        if (process.waitFor() != 0 || !(report instanceof Map<?, ?> whole)) {
+        String report = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        if (process.waitFor() != 0) {
             throw new IOException(alpheus + " bench streams failed; run it by hand to see why");
         }
-        List<Map<?, ?>> figures = new ArrayList<>();
-        ((List<?>) whole.get("figures")).forEach(each -> figures.add((Map<?, ?>) each));
-        return figures;
+        // JSON is YAML; as JSON a document that people write has no fractions.
+        return Node.fromYaml(report).map().get("figures").list();
     }
 }

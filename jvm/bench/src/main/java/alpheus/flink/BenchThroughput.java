@@ -13,7 +13,7 @@ import java.util.Map;
 
 /** A recording through each of the three jobs in turn; every result is held to the truth. */
 final class BenchThroughput {
-    private static final int STREAMS = 300;
+    static final int STREAMS = 300;
     private static final int EVENTS = 20;
     private static final int PARTITIONS = 4;
     private static final Map<String, Form> JOBS = new LinkedHashMap<>();

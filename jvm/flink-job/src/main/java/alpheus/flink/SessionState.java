@@ -133,7 +133,7 @@ final class SessionState {
 
     /** Whether a tick is complete or given up. */
     private boolean isFrozen(long tickEnd) {
-        return tickEnd <= settled || !ahead.isEmpty() && ahead.contains(tickEnd);
+        return tickEnd <= settled || ahead.contains(tickEnd);
     }
 
     /** Notes that a tick is complete. */

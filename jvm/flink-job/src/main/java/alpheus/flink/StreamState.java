@@ -48,8 +48,7 @@ public final class StreamState {
     record WindowKey(String plan, long start) implements Comparable<WindowKey> {
         @Override
         public int compareTo(WindowKey other) {
-            // It is mostly the same text, in the same place, and long.
-            int order = plan == other.plan ? 0 : plan.compareTo(other.plan);
+            int order = plan.compareTo(other.plan);
             return order != 0 ? order : Long.compare(start, other.start);
         }
     }

@@ -14,7 +14,6 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
@@ -217,8 +216,9 @@ public final class Broker implements AutoCloseable {
                     .all().get();
             Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
             for (String name : names) {
-                IntStream.range(0, partitions)
-                        .forEach(each -> ends.put(new TopicPartition(name, each), OffsetSpec.latest()));
+                for (int partition = 0; partition < partitions; partition++) {
+                    ends.put(new TopicPartition(name, partition), OffsetSpec.latest());
+                }
             }
             while (!leads(admin, ends)) {
                 pause();
