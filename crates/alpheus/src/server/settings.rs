@@ -58,11 +58,11 @@ impl WindowSettings {
     /// For how long ciphertext that was summed is kept.
     #[must_use]
     pub fn keep(&self) -> Span {
-        Span(seconds(self.keep_hours.unwrap_or(KEEP)).0.saturating_mul(3600))
+        Span::seconds(u64::from(self.keep_hours.unwrap_or(KEEP)) * 3600)
     }
 }
 
-/// No number of them is too large for a span.
+/// No number of them, nor of hours, is too large for a span.
 fn seconds(n: u32) -> Span {
     Span::seconds(n.into())
 }

@@ -75,7 +75,8 @@ impl Application {
         let [schema, query] = match name {
             "fitness" => example!("fitness", "heart-rate.sql"),
             "web-analytics" => example!("web-analytics", "flows.sql"),
-            _ => example!("car-maintenance", "fleet.sql"),
+            "car-maintenance" => example!("car-maintenance", "fleet.sql"),
+            _ => return Err(BenchFailed::Schema),
         };
         let own = || Schema::from_yaml(schema).map_err(|_| BenchFailed::Schema);
         Application::new(name, wider.cloned().map_or_else(own, Ok)?, query)

@@ -41,9 +41,7 @@ pub(crate) fn figures(
     mut say: impl FnMut(&str),
 ) -> Result<Vec<Figure>, BenchFailed> {
     let windows = windows.next_multiple_of(TURN);
-    let applications = Application::all()?;
-    let application = applications.iter().find(|own| own.name.starts_with("car"));
-    let application = application.ok_or(BenchFailed::Query)?;
+    let application = &Application::of("car-maintenance", None)?;
     let mut figures = Vec::new();
     for (party, who) in [(Party::One, "one controller"), (Party::PerOwner, "a controller each")] {
         say(&format!("growth: {PRODUCERS} streams, {who}, {windows} windows"));
